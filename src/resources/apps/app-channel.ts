@@ -8,7 +8,6 @@ import { notFound } from "../../http/problem.ts";
 import { pathText } from "../kit/params.ts";
 import { type AppScope, appParams } from "./app-scope.ts";
 
-/** Path parameters of a channel's routes. */
 export const channelParams = {
   ...appParams,
   channelId: pathText(/^[A-Za-z0-9_-]{1,64}$/, "channel", CHANNEL_ID_EXAMPLE).meta({
@@ -17,7 +16,7 @@ export const channelParams = {
   }),
 };
 
-/** Returns the channel with this id or uid. Searches only the given app, so channels of others are not found. @throws ApiError 404 */
+/** Finds one of the app's channels by id or uid. @throws ApiError 404 also for a channel of another app */
 export async function getChannel(
   db: Queryable,
   keyring: Pick<Keyring, "addressHashKey">,
@@ -30,7 +29,7 @@ export async function getChannel(
     .where((eb) => eb.or([hasAddress(keyring, name), eb("uid", "=", name)]))
     .where("appId", "=", appId)
     .where("organizationId", "=", organizationId)
-    // A uid may equal the id of another channel. The channel with that id is returned.
+    // If `name` is one channel's id and another channel's uid, prefers the id: `false` sorts before `true`.
     .orderBy((eb) => eb("uid", "=", name))
     .limit(1)
     .executeTakeFirst();
@@ -38,11 +37,11 @@ export async function getChannel(
   return row;
 }
 
-/** Returns the channel's id, or its uid if the caller may not see channel addresses. */
+/** Returns the channel's id, which is its secret address. Callers who may not see addresses get the uid instead. */
 export const getVisibleName = (keyring: Keyring, caller: Caller, row: ChannelRow): string =>
   canSeeAddresses(caller) ? openAddress(keyring, row) : row.uid;
 
-/** Returns the internal channel ids of the app's channels. With `one.number`, returns only that id, if the app has such a channel. */
+/** Returns the internal ids of the app's channels. `one.number` restricts the result to that channel; it is empty if the app lacks it. */
 export async function findChannelNumbers(
   db: Queryable,
   scope: AppScope,

@@ -7,7 +7,7 @@ import { pathId } from "../kit/params.ts";
 import { APPS, getRow, type Lock } from "../kit/references.ts";
 import type { CountedRows } from "../kit/row-limit.ts";
 
-/** All channels of an organization, except those of the system app. */
+/** The channels that count toward an organization's row limit: all except those of the system app. */
 export const COUNTED_CHANNELS: CountedRows = {
   table: "channels",
   words: "channels",
@@ -21,10 +21,9 @@ export interface AppScope {
   readonly appId: string;
 }
 
-/** Path parameters of an app's routes. Routes below the app extend them. */
 export const appParams = { appId: pathId("app", "app") } as const;
 
-/** Returns the scope of a request, without checking that the app exists. */
+/** Does not check that the app exists or belongs to the organization. */
 export const appScopeOf = ({ organizationId }: Caller, { appId }: { readonly appId: string }): AppScope => ({
   organizationId,
   appId,
@@ -34,7 +33,7 @@ export const appScopeOf = ({ organizationId }: Caller, { appId }: { readonly app
 export const requireApp = (db: Queryable, scope: AppScope, lock?: Lock): Promise<AppRow> =>
   getRow(db, scope, APPS, scope.appId, lock);
 
-/** Returns an app that the caller may change. @throws ApiError 404; 409 for the system app */
+/** @throws ApiError 404 if the organization has no such app; 409 for the system app, which callers may not change */
 export async function requireOwnApp(db: Queryable, scope: AppScope, lock?: Lock): Promise<AppRow> {
   const app = await requireApp(db, scope, lock);
   rejectSystemApp(app);
@@ -49,10 +48,9 @@ export function rejectSystemApp({ isSystem }: { readonly isSystem: boolean }): v
     );
 }
 
-/** Condition of a 409 in the API reference, for routes that change an app or a channel. */
+/** API reference text: the reason for a 409 from routes that change an app or a channel. */
 export const SYSTEM_APP_CONFLICT = "the app is the system app, which Inlet manages";
 
-/** Query parameter `purge` of deletions. */
 export const purgeQuerySchema = z.object({
   purge: z
     .enum(["true", "false"])

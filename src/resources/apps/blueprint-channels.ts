@@ -3,7 +3,6 @@ import { channelKindNameSchema } from "../../channels/entity.ts";
 import { channelUidSchema } from "../../event/channel.ts";
 import { definitionSchema } from "../../event/definition.ts";
 
-/** Response schema of a blueprint's channels. */
 export const blueprintChannels = z.array(
   z
     .object({

@@ -11,16 +11,16 @@ import { verifiesSenders } from "../../../verify/sender.ts";
 /** A channel to be created or updated from a blueprint. */
 export interface PlannedChannel {
   readonly content: NewChannel;
-  /** The app's channel with the same uid, if it has one. */
+  /** The app's existing channel with the same uid. `undefined` if the channel is new. */
   readonly before: ChannelRow | undefined;
 }
 
 /**
- * Converts a blueprint's channels to channels that can be written. Existing channels keep their secrets.
+ * Determines the channels to create or update for a blueprint, with validated settings. Existing channels keep their secrets.
  *
  * @param present the app's existing channels
- * @throws ApiError 409 if a channel kind no longer accepts the settings in the blueprint, or if the app has a channel with the same
- * uid but another kind
+ * @throws ApiError 409 if a channel kind no longer accepts the settings in the blueprint, or if the app has a channel with the same uid but
+ * another kind
  */
 export async function planChannels(
   deps: SettingsDeps & { readonly keyring: Keyring },

@@ -19,14 +19,14 @@ export interface InstallSource {
   readonly blueprint: BlueprintRow;
   /** The store artifact that offers the blueprint. `null` if the app was installed directly from the blueprint. */
   readonly artifactId: string | null;
-  /** Whether `blueprint` is the version that the artifact's store approved, instead of the current version. */
+  /** If true, `blueprint` is the copy that the artifact's store approved. Otherwise it is the current version. */
   readonly isApproved: boolean;
 }
 
 /**
  * Returns the blueprint that an artifact installs.
  *
- * @throws ApiError 404 if the caller sees no such artifact, or its blueprint was deleted
+ * @throws ApiError 404 if the artifact is not visible to the caller, or its blueprint was deleted
  * @throws ApiError 400 if its kind is not `blueprint`
  * @throws ApiError 409 if an artifact of another organization is not published, not approved, or not paid for
  */
@@ -55,10 +55,10 @@ export async function getInstallSource(
 }
 
 /**
- * Finds the blueprint that an app can be upgraded to: the organization's own, or one that the app's artifact offers. If the app's
- * artifact is unknown, an artifact with an approved version is preferred.
+ * Finds the blueprint that an app can be upgraded to. Returns `undefined` if there is none. The organization's own blueprint takes
+ * precedence over one that an artifact offers. If the app does not record its artifact, artifacts with an approved version come first.
  *
- * @throws ApiError 404, 409
+ * @throws ApiError 404 if the blueprint was deleted; 409 if the store has not approved any version
  */
 export async function findUpgradeSource(
   deps: InstallSourceDeps,
@@ -79,7 +79,7 @@ export async function findUpgradeSource(
   return offered && toInstallSource(deps, caller, offered);
 }
 
-/** Looks the blueprint up in the artifact's organization, because only that organization can set it. @throws ApiError 404, 409 */
+/** Searches the artifact's organization, because an artifact can only offer its own organization's blueprints. @throws ApiError 404, 409 */
 async function toInstallSource(
   { db }: InstallSourceDeps,
   caller: Caller,

@@ -32,8 +32,8 @@ export async function installApp(
 }
 
 /**
- * Prevents deletion of the blueprint until the transaction ends. Does not filter by organization: an artifact's blueprint may be
- * another organization's, and the caller has checked access.
+ * Prevents deletion of the blueprint until the transaction ends. Does not filter by organization, because the blueprint of a store artifact
+ * may belong to another one. The caller has already checked access.
  */
 async function lockBlueprint(trx: Trx, id: string): Promise<void> {
   const found = await trx
@@ -45,11 +45,10 @@ async function lockBlueprint(trx: Trx, id: string): Promise<void> {
   if (!found) throw notFound("blueprint");
 }
 
-/** Selects the app's channels in order of creation. */
 export const appChannels = (db: Queryable, appId: string) =>
   db.selectFrom("channels").selectAll().where("appId", "=", appId).orderBy("number");
 
-/** Deletes the app with its channels and subscriptions. @throws ApiError 404, 409 for the system app */
+/** Also deletes the app's channels and subscriptions. @throws ApiError 404; 409 for the system app */
 export async function deleteApp(
   db: Queryable,
   caller: Caller,

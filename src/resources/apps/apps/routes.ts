@@ -18,11 +18,10 @@ import { app, installedAppSchema, installSchema } from "./schema.ts";
 export interface AppDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** Called after a deletion is committed, to remove its data from Redis. */
+  /** Called after a deletion is committed, to delete the related data from Redis. */
   readonly onDeleted: () => Promise<void>;
 }
 
-/** Apps: installs of blueprints. */
 export const apps = standardResource({
   path: "/apps",
   tag: "Apps",
@@ -90,7 +89,7 @@ export const apps = standardResource({
       },
       async ({ caller, params, query: { purge } }) => {
         await deleteApp(deps.db, caller, appScopeOf(caller, params), { purge, nowMs: deps.clock() });
-        // The app is already deleted. If the cleanup fails, the recorded removals are processed later.
+        // The app is already deleted. If the Redis cleanup fails, the housekeeper retries it.
         await deps.onDeleted().catch(() => {});
         return { id: params.appId };
       },

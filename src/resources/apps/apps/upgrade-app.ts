@@ -32,7 +32,7 @@ export interface UpgradeOptions extends WriteContext, Pick<RowDeps, "requireRoom
   readonly purge: boolean;
 }
 
-/** An upgraded app with its current channels, and the channel uids by kind of change. */
+/** `added`, `updated`, `kept` and `removed` are lists of channel uids. */
 export interface UpgradeResult {
   readonly app: AppRow;
   readonly channels: readonly ChannelRow[];
@@ -58,7 +58,7 @@ export async function upgradeApp(
     const removed = options.removeMissing ? missing.filter(({ fromBlueprint }) => fromBlueprint) : [];
     const outdated = plan.filter(isOutdated);
     const added = outdated.filter(({ before }) => !before);
-    // Removed channels free capacity for added ones.
+    // Removals offset additions: only the net increase must fit the row limit.
     const more = Math.max(0, added.length - removed.length);
     await options.requireRoom(trx, options.author, COUNTED_CHANNELS, more);
     // Remove channels first, because an added channel may publish to the topics of a removed one.

@@ -6,7 +6,6 @@ import { visibleCategories, visibleStores } from "../../store/store-scope.ts";
 import type { ArtifactRow } from "./schema.ts";
 
 type Status = ArtifactRow["status"];
-/** The fields of an artifact that its organization can change. */
 type Content = Pick<ArtifactRow, (typeof APPROVAL_FIELDS)[number] | "categoryId"> & {
   readonly storeId: string | null;
 };
@@ -14,11 +13,7 @@ type Content = Pick<ArtifactRow, (typeof APPROVAL_FIELDS)[number] | "categoryId"
 /** A change to one of these fields may require a new approval. */
 const APPROVAL_FIELDS = ["kind", "title", "description", "blueprintId"] as const;
 
-/**
- * Returns the status of a new artifact.
- *
- * @throws ApiError 404 if the store or category does not exist; 409 if the store does not accept artifacts of other organizations
- */
+/** @throws ApiError 404 if the store or category does not exist; 409 if the store does not accept artifacts of other organizations */
 export async function computeNewStatus(
   trx: Trx,
   caller: Caller,
@@ -34,8 +29,9 @@ export async function computeNewStatus(
 }
 
 /**
- * Returns the status of an artifact after a change by its organization. In another store, it starts like a new artifact. In the same
- * store of another organization, a rejected artifact becomes pending again, and an approved one too if the store requires approval.
+ * Returns an artifact's status after an edit by its organization. An artifact that moves to another store is treated as new. In another
+ * organization's store, a change to one of `APPROVAL_FIELDS` makes a rejected artifact pending again, and also a published one if the store
+ * requires approval.
  *
  * @throws ApiError 404 if the new store or category does not exist
  * @throws ApiError 409 if the artifact has orders or reviews and would leave its store
@@ -91,7 +87,7 @@ async function requireCategory(trx: Trx, caller: Caller, storeId: string, id: st
   if (!found) throw notFound("store category");
 }
 
-/** Returns whether the artifact has orders or reviews. Creating one locks the artifact's row, so the result cannot change meanwhile. */
+/** The result stays valid until the transaction ends, because creating an order or review locks the artifact's row. */
 async function hasOrdersOrReviews(trx: Trx, artifactId: string): Promise<boolean> {
   for (const table of ["storeOrders", "storeReviews"] as const) {
     const query = trx.selectFrom(table).select("id").where("artifactId", "=", artifactId).limit(1);

@@ -21,7 +21,6 @@ import {
 
 const params = { artifactId: pathId("art", "artifact") };
 
-/** Routes of artifacts, which are the items that stores offer. */
 export const artifacts = standardResource({
   path: "/stores/artifacts",
   tag: "Store",
@@ -182,7 +181,7 @@ export const artifacts = standardResource({
   ],
 });
 
-/** Selects artifacts of the caller's organization, which edits them, and artifacts in its stores, which approves them. */
+/** Selects the artifacts that the caller's organization can edit (its own) or approve (those in its stores). */
 const changeable = (db: Queryable, caller: Caller) =>
   db
     .selectFrom("artifacts")
@@ -190,7 +189,7 @@ const changeable = (db: Queryable, caller: Caller) =>
       eb.or([eb("organizationId", "=", caller.organizationId), eb("offeredIn", "in", ownStores(db, caller))]),
     );
 
-/** @throws ApiError 404 for the store's organization, which may approve or reject the artifact but not edit it */
+/** @throws ApiError 404 if the artifact belongs to another organization, even if the caller's store may approve or reject it */
 function requireOwn({ organizationId }: Caller, row: ArtifactRow): void {
   if (row.organizationId !== organizationId) throw notFound("artifact");
 }

@@ -30,7 +30,7 @@ const fields = {
   title: z.string().min(1).max(255).meta({ example: "Issue tracker" }),
   description: textUpTo(4_096),
   organizationId,
-  /** Also `null` after the blueprint was deleted. */
+  /** Set to `null` when the blueprint is deleted. */
   blueprintId: z
     .string()
     .nullable()
@@ -48,7 +48,7 @@ const fields = {
     .describe("Category of the store. Null for an artifact without a category.")
     .default(null),
   status: readOnly(status),
-  /** Version that other organizations install and upgrade to, if the store requires approval. */
+  /** The approved copy of the blueprint. Other organizations install this copy if the store requires approval. */
   approved: hidden(json(approvedBlueprint.nullable())),
 };
 

@@ -7,7 +7,6 @@ import { blueprint } from "./schema.ts";
 
 export type BlueprintDeps = SettingsDeps & RowDeps;
 
-/** Routes of blueprints, from which apps are installed. */
 export const blueprints = standardResource({
   path: "/blueprints",
   tag: "Blueprints",

@@ -42,7 +42,7 @@ function catalog<D, S extends z.ZodType>(
         defineRoute(
           { method: "get", path: "/", operation, summary, query: shortListQuery, answer },
           async ({ query: { limit, offset } }) => {
-            // Rendered on the first request: at startup, all settings schemas would take a fifth of the API's startup time.
+            // Rendered on the first request, because rendering all settings schemas would take a fifth of the API's startup time.
             rendered ??= list(deps) as readonly object[];
             const total = rendered.length;
             return { items: rendered.slice(offset, offset + (limit ?? total)), total };

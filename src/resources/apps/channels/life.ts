@@ -31,7 +31,7 @@ const rotateSchema = z.strictObject({
 
 const emptyBody = z.strictObject({});
 
-/** Routes to pause, resume and rotate a channel. */
+/** Routes that pause and resume a channel and rotate its address. */
 export const channelLife: Resource<ChannelDeps> = {
   path: "/apps/:appId/channels",
   tag: "Channels",

@@ -46,7 +46,7 @@ import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./sc
 export interface ChannelDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** Called after a deletion is committed, to remove its data from Redis. */
+  /** Called after a deletion is committed, to delete the related data from Redis. */
   readonly onDeleted: () => Promise<void>;
 }
 
@@ -179,7 +179,7 @@ export const channels: Resource<ChannelDeps> = {
           await recordChannelAudit(trx, caller, "delete", row, options.nowMs);
           return getVisibleName(deps.keyring, caller, row);
         });
-        // The channel is already deleted. If the cleanup fails, the recorded removal is processed later.
+        // The channel is already deleted. If the Redis cleanup fails, the housekeeper retries it.
         await deps.onDeleted().catch(() => {});
         return { id };
       },
@@ -188,8 +188,8 @@ export const channels: Resource<ChannelDeps> = {
 };
 
 /**
- * Renders a channel and sets its `ETag`. The response also depends on whether the channel is idle and whether the caller sees the
- * address. Both are part of the `ETag`, because they can change while the row does not.
+ * The `ETag` also covers the state reason and whether the caller sees the address. Both affect the response, but can change while the row's
+ * version does not.
  */
 async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: ChannelRow): Promise<Channel> {
   const channel = await renderOne(deps, caller, row);

@@ -14,7 +14,7 @@ export const newChannelSchema = channelInputSchema.extend({ connectionId }).meta
   example: { ...CHANNEL_EXAMPLE, uid: "second" },
 });
 
-/** The fields of a channel that can be changed. Its uid and kind cannot. */
+/** Channel fields that can be updated. The uid and the kind are immutable. */
 export const channelContentSchema = newChannelSchema.pick({
   title: true,
   config: true,

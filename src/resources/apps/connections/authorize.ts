@@ -18,9 +18,8 @@ import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import type { ConnectionStoreDeps } from "./queries.ts";
 
 export interface AuthorizeDeps extends ConnectionStoreDeps {
-  /** Sends requests to token issuers. */
   readonly issuerFetch: Fetch;
-  /** Public URL of the API, in front of its paths. */
+  /** Public URL of the API, to which paths such as `CALLBACK_PATH` are appended. */
   readonly baseUrl: string;
 }
 
@@ -72,7 +71,7 @@ export type AuthorizationResult =
   | "unreachable";
 
 /**
- * Processes an issuer's callback. The first callback with a `state` invalidates it, even if the callback fails.
+ * Processes an issuer's callback. Each `state` is valid for one callback, even if that callback fails.
  *
  * @throws UnavailableError
  */
@@ -99,7 +98,7 @@ export async function completeAuthorization(
   }
 }
 
-/** Replaces all tokens of the connection. Returns false if the connection was changed since the authorization began. */
+/** Replaces all tokens of the connection. Returns false if the connection has changed since the authorization began. */
 async function storeGrant(
   { db, keyring, clock }: AuthorizeDeps,
   { connectionId, connectionVersion, author }: PendingAuthorization,

@@ -22,8 +22,8 @@ export function splitSecrets({ kind, config }: Pick<ConnectionInput, "kind" | "c
 }
 
 /**
- * Returns a finding for each stored secret that the patch must repeat but does not. A patch that allows a new origin or changes the
- * issuer must repeat all secrets, so that only a caller who knows them can redirect them.
+ * Returns a finding for each stored secret that the patch must repeat but omits. A patch that adds an allowed origin or changes the issuer
+ * must repeat all secrets. Otherwise a caller could send stored secrets to a server of their choice.
  */
 export function findMissingSecrets(
   before: ConnectionRow,
@@ -80,11 +80,11 @@ export function computeGrantChange(
   const ungranted = settings.grant === "authorizationCode" ? "needsReauth" : "ok";
   if (!before) return { discardsTokens: false, state: ungranted };
   const settingsBefore = oauth2.settings.parse(before.settings);
-  // A caller cannot repeat a token to prove that they know it. A new origin therefore requires a new authorization.
+  // Callers cannot repeat a token, as they must repeat secrets. A new origin therefore requires a new authorization.
   const widens = after.allowedOrigins.some((origin) => !before.allowedOrigins.includes(origin));
   if (widens || !isDeepStrictEqual(grantOf(settings), grantOf(settingsBefore))) {
     return { discardsTokens: true, state: ungranted };
   }
-  // The change may fix the cause of the issuer's rejection, so try again.
+  // The change may have fixed the error that the issuer reported, so the connection is tried again.
   return { discardsTokens: false, state: before.state === "error" ? "ok" : before.state };
 }

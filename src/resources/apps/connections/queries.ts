@@ -22,7 +22,7 @@ export interface ConnectionStoreDeps {
   readonly clock: Clock;
 }
 
-/** @throws ApiError 400 for invalid settings, or secrets that must be sent again; 404 */
+/** @throws ApiError 400 if the settings are invalid or a secret must be sent again; 404 */
 export async function updateConnection(
   { db, keyring, clock }: ConnectionStoreDeps,
   caller: Caller,
@@ -83,8 +83,8 @@ export async function requireUnused(trx: Trx, caller: Caller, id: string): Promi
 const MAX_NAMED_USERS = 10;
 
 /**
- * Describes up to `MAX_NAMED_USERS` users of the connection, for an error message. The result cannot change until the transaction
- * ends, because a new user must first lock the connection's row.
+ * Lists up to `MAX_NAMED_USERS` channels and subscriptions that use the connection, as texts for an error message. No more can be added
+ * before the transaction ends, because that requires a lock on the connection's row.
  */
 async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Promise<readonly string[]> {
   const channels = await trx

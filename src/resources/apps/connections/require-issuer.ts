@@ -3,7 +3,7 @@ import { invalidParameters } from "../../../http/problem.ts";
 import { oauth2 } from "../../../net/connections/oauth2.ts";
 import { type Fetch, findSelfNamingIssuer } from "../../../net/connections/token-endpoint.ts";
 
-/** After this time, the check is skipped. The callback then checks whether the issuer's name is required. */
+/** If the issuer's metadata takes longer to load, only the callback checks whether `config.issuer` is required. */
 const DISCOVERY_TIMEOUT_MS = 5_000;
 
 const withoutIssuer = z.object({
@@ -16,10 +16,10 @@ const withoutIssuer = z.object({
 });
 
 /**
- * Requires `config.issuer` if the issuer's metadata announces that its callbacks contain its name (RFC 9207). Without it, the callback
- * cannot be verified and the authorization would fail. The check ensures that a code of one issuer is never sent to another.
+ * Requires `config.issuer` if the issuer's metadata says that its callbacks contain the issuer's name (RFC 9207). The callback compares
+ * both names, so that a code from one issuer is never sent to another. Without `config.issuer`, the authorization would fail there.
  *
- * @throws ApiError 400 if the issuer's metadata announces this and `issuer` is not set
+ * @throws ApiError 400 if `config.issuer` is required but missing
  */
 export async function requireIssuer(connection: unknown, fetch: Fetch): Promise<void> {
   const parsed = withoutIssuer.safeParse(connection);

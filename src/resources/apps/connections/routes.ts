@@ -23,7 +23,6 @@ export type ConnectionsDeps = AuthorizeDeps & TestConnectionDeps & RowDeps;
 
 const params = { connectionId: pathId("con", "connection") };
 
-/** Routes of connections, which store credentials for other servers. */
 export const connections = standardResource({
   path: "/connections",
   tag: "Connections",

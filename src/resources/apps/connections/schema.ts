@@ -73,7 +73,7 @@ const fields = {
   config: readOnly(
     json(z.record(z.string(), z.unknown()).meta({ description: "Settings without the secret ones." })),
   ),
-  /** In the form of `URL.origin`. */
+  /** Each in the format of `URL.origin`. */
   allowedOrigins: readOnly(z.array(z.string())),
   state: readOnly(
     z.enum(CONNECTION_STATES).meta({
@@ -103,7 +103,7 @@ const fields = {
   organizationId,
   /** The secret settings, encrypted as one JSON object. */
   sealedSecrets: hidden(z.string()),
-  /** Increases with each change, except of the name. */
+  /** Incremented on each change, unless only the name changes. */
   version: orElse(hidden(z.int()), () => 1),
 };
 

@@ -41,7 +41,11 @@ export const connectionTestSchema = z
   .meta({ id: "ConnectionTest", description: "Result of testing a connection." });
 export type ConnectionTest = z.output<typeof connectionTestSchema>;
 
-/** Makes one request with the connection. Never returns the response body. @throws ApiError 400 for a URL outside the allowed origins; 404 */
+/**
+ * Sends one request with the connection's credentials. Never returns the response body.
+ *
+ * @throws ApiError 400 if the URL is outside the allowed origins; 404
+ */
 export async function testConnection(
   { db, outbound, credentialsOf }: TestConnectionDeps,
   caller: Caller,

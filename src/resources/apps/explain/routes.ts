@@ -25,7 +25,7 @@ export interface ExplainDeps {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly explain: Explain;
-  /** Returns the active channel, or `undefined` if it was deleted. @throws UnavailableError */
+  /** `undefined` if the channel was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly schemas: Pick<SchemaCompiler, "check">;
   readonly clock: Clock;
@@ -68,7 +68,6 @@ const explanationSchema = z
     description: "How a delivery would be processed, step by step, without publishing it.",
   });
 
-/** Route that explains how a delivery would be processed. */
 export const explanations: Resource<ExplainDeps> = {
   path: "/apps/:appId/channels/:channelId/explain",
   tag: "Channels",

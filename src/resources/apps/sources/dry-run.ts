@@ -18,7 +18,7 @@ export interface DryRunDeps {
 /** Longer than a server should need to respond, and shorter than the timeout of typical API clients. */
 const TIMEOUT_MS = 30_000;
 
-/** Makes the requests of the next poll and explains how the response would be processed. @throws UnavailableError after a timeout */
+/** Sends the next poll's requests and explains how the response would be processed. @throws UnavailableError after `TIMEOUT_MS` */
 export async function dryRun(
   { explain, credentialsOf, clock }: DryRunDeps,
   options: {

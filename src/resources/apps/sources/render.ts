@@ -28,7 +28,7 @@ export const renderCursor = (show: Show, { value, version, updatedAtMs }: Stored
   updatedAt: formatTime(updatedAtMs),
 });
 
-/** @param facts.isOwnerLive whether the worker that reported the state still runs; otherwise the source is not connected */
+/** @param facts.isOwnerLive whether the worker that reported the snapshot still runs; if not, the source is not connected */
 export function renderSource(
   row: Pick<ChannelRow, "state" | "updatedAt">,
   snapshot: SourceSnapshot,

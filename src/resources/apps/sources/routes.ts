@@ -35,19 +35,19 @@ export interface SourcesDeps extends DryRunDeps {
   readonly states: SourceStates;
   readonly leases: Pick<ShardLeases, "isLive">;
   readonly topics: Pick<Topics, "lastAppendedMs">;
-  /** Returns the active channel, or `undefined` if it was deleted. @throws UnavailableError */
+  /** `undefined` if the channel was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
-/** Routes for the state and the cursor of a channel that fetches its events. */
+/** Routes for the state and cursor of a source, which is a channel that fetches its events. */
 export const sources: Resource<SourcesDeps> = {
   path: "/apps/:appId/channels/:channelId/source",
   tag: "Sources",
   routes(deps) {
     const { db, positions, states, leases, clock } = deps;
 
-    /** Returns the channel and its cursor format. @throws ApiError 404 also if the channel does not fetch its events */
+    /** @throws ApiError 404 if the channel does not exist or does not fetch its events */
     async function getSource(caller: Caller, params: { readonly appId: string; readonly channelId: string }) {
       const row = await getChannel(db, deps.keyring, appScopeOf(caller, params), params.channelId);
       const cursor = deps.channelKinds.get(row.kind)?.cursor;
@@ -68,8 +68,8 @@ export const sources: Resource<SourcesDeps> = {
     }
 
     /**
-     * Sets or resets the cursor. Writes to Redis within the transaction that notifies the workers, so that both succeed or fail
-     * together. Only a crash between the two writes can separate them.
+     * Sets the cursor, or resets it if `value` is `undefined`. The write to Redis happens inside the PostgreSQL transaction that notifies
+     * the workers. Both therefore fail together, unless the process crashes in between.
      */
     async function setCursor(
       caller: Caller,
@@ -200,7 +200,7 @@ export const sources: Resource<SourcesDeps> = {
   },
 };
 
-/** Prepends the name of the body field that was validated to the path of each finding. */
+/** Prepends the name of the validated body field to the path of each finding. */
 const prefixFindings = (
   field: string,
   findings: readonly { readonly path: string; readonly message: string }[],

@@ -22,7 +22,7 @@ export interface TestEventsDeps {
   readonly channelKinds: ChannelKinds;
   readonly presets: Presets;
   readonly publishTest: PublishTest;
-  /** Returns the active channel, or `undefined` if it was deleted. @throws UnavailableError */
+  /** `undefined` if the channel was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
@@ -53,7 +53,6 @@ const testedSchema = z
   })
   .meta({ id: "TestedChannel", description: "Result of a test delivery." });
 
-/** Route that publishes test events on a channel. */
 export const testEvents: Resource<TestEventsDeps> = {
   path: "/apps/:appId/channels/:channelId/test",
   tag: "Channels",
@@ -109,9 +108,9 @@ export const testEvents: Resource<TestEventsDeps> = {
 };
 
 /**
- * Returns the delivery in the request. Without a body, returns the sample of the channel's preset, or a minimal delivery of its kind.
+ * Returns the delivery given in the request. If it has no body, returns the preset's sample or a minimal delivery for the channel kind.
  *
- * @throws ApiError 400 if there is neither
+ * @throws ApiError 400 if neither exists
  */
 function completeDelivery(
   { presets, channelKinds }: TestEventsDeps,
