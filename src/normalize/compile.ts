@@ -19,68 +19,61 @@ import {
   type RootSource,
 } from "./profile.ts";
 
-/** The stored definitions of a channel. They have been validated, and each type occurs only once. */
+/** The stored definitions of a channel. They are already validated, and no two have the same type. */
 export interface RuleSource {
   readonly channel: ChannelIdentity;
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
-  /** Stored topic names by event type. A type without a stored name gets the name that a new topic would get. */
+  /** Stored topic names by event type. Types without an entry get the name of a new topic. */
   readonly topics?: ReadonlyMap<string, string>;
   readonly forms?: FormReading;
 }
 
-/** Definitions and settings that do not identify a channel. */
+/** The part of a `RuleSource` that does not identify the channel. */
 export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
 
 export type RulePath = RootedPath<RootSource>;
 
-/** A compiled definition. */
 export interface Rule {
-  /** Position among the channel's definitions, starting at 0. Events of an item are published in this order. */
+  /** Position in the channel's list of definitions, starting at 0. Determines the publishing order of an item's events. */
   readonly index: number;
   readonly type: string;
-  /** The encoded type, with which the topic's name ends unless the topic has an older stored name. */
+  /** The event type in encoded form. Topic names end with it, except for older topics with a stored name. */
   readonly topicSuffix: string;
-  /** Path of the event's id: the definition's `idPath`, or else the default for all items of the channel. */
+  /** Path of the event's id. Defaults to the path for all items of the channel. */
   readonly idPath: RulePath | undefined;
-  /** Path of the event's payload. `undefined` if the payload is the whole item. */
+  /** Path of the event's payload. `undefined` if the whole item is the payload. */
   readonly payloadPath: RulePath | undefined;
   readonly schema: Definition["schema"];
 }
 
-/** Compiled definitions without data of a specific channel. Channels with equal definitions can share them. */
+/** Compiled definitions without channel-specific data, so that channels with equal definitions can share them. */
 export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly itemsPath: RulePath | undefined;
-  /** Rules without a `typePath`. They match every item. */
+  /** Rules without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
-  /**
-   * Rules with a `typePath`, grouped by that path. One evaluation of the path and one map lookup find the matching rules of a
-   * group.
-   */
+  /** Rules with a `typePath`, grouped by path. Each group needs one path evaluation per item and one map lookup per value. */
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
 
-/** Compiled definitions, bound to a specific channel. */
+/** Compiled definitions bound to a channel. */
 export interface RuleSet extends CompiledDefinitions {
   readonly channel: ChannelIdentity;
-  /** Stored topic names by event type. Contains only names that differ from the name that a new topic would get. */
+  /** Stored topic names by event type. Contains only names that a new topic would not get. */
   readonly topics: ReadonlyMap<string, string>;
-  /** Beginning of every topic name of the channel. The encoded type follows. */
+  /** Topic name prefix of the channel, to which the encoded event type is appended. */
   readonly topicPrefix: string;
-  /** Value of `source` for events whose sender does not set one. */
+  /** The `source` of events whose sender does not set one. */
   readonly source: string;
 }
 
-const FIXED = "is fixed for this kind of channel";
+const FIXED = "must not be set, because this kind of channel uses a fixed path";
 
-/**
- * Derives an item's id from the id of its delivery and the item's index. Uses the digest of the signed bytes if the delivery
- * has no id.
- */
+/** Derives an item's id from its index and the delivery id, or the digest of the signed bytes if the delivery has no id. */
 const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   const delivery = deliveryId ?? boundTo;
   if (delivery === undefined) return undefined;
@@ -88,10 +81,9 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   return { id, remembered: id };
 };
 
-/** The roots that an `itemsPath` may start from. */
 const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
 
-/** Compiles the definitions of a channel. The error lists all invalid paths. */
+/** Compiles the definitions of a channel. The error lists every invalid path. */
 export function compileRules(
   { channel, topics, ...source }: RuleSource,
   pathCache?: PathCache,
@@ -100,7 +92,11 @@ export function compileRules(
   return compiled.ok ? ok(createRuleSet(compiled.value, channel, topics)) : compiled;
 }
 
-/** Binds compiled definitions to a channel. @param topics the channel's stored topic names, by event type */
+/**
+ * Binds compiled definitions to a channel.
+ *
+ * @param topics stored topic names of the channel, by event type
+ */
 export function createRuleSet(
   compiled: CompiledDefinitions,
   channel: ChannelIdentity,
@@ -120,13 +116,13 @@ export function createRuleSet(
 /**
  * Returns the `source` of a channel's events.
  *
- * Uses `join` instead of a template literal. V8 stores the result of a template literal as a rope, which would be flattened
- * again for each delivery.
+ * V8 stores the result of a template literal as a rope, which would be flattened again for each delivery. `join` creates a flat
+ * string.
  */
 export const formatSource = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
   ["", "apps", appId, "channels", uid].join("/");
 
-/** Empty map that most channels share, because nearly all channels have only topics with current names. */
+/** Shared empty map. Nearly all channels have only topics with current names. */
 const NO_TOPICS: ReadonlyMap<string, string> = new Map();
 
 export const getRuleTopic = (
@@ -135,9 +131,9 @@ export const getRuleTopic = (
 ): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
 
 /**
- * Compiles definitions. The error lists all invalid paths, such as `events[3].idPath`.
+ * Compiles definitions. The error lists every invalid path, such as `events[3].idPath`.
  *
- * @param pathCache cache of compiled paths that other definitions can share. By default, paths are not shared
+ * @param pathCache cache for sharing compiled paths with other definitions
  */
 export function compileDefinitions(
   { profile, config, definitions, forms = "fields" }: DefinitionSource,
@@ -191,10 +187,7 @@ export function compileDefinitions(
   });
 }
 
-/**
- * Creates a function that compiles paths, each distinct one only once. For an invalid path, it returns `undefined` and adds a
- * finding.
- */
+/** Creates a function that compiles paths and memoizes the results. For an invalid path, it returns `undefined` and adds a finding. */
 export function createPathReader(
   options: PathCompilerOptions<RootSource>,
   findings: Finding[],

@@ -9,26 +9,26 @@ import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
 
 /**
- * Length of an event's identity. 22 base64url characters contain 132 bits. A collision would drop an event, but is practically
- * impossible at this length.
+ * Length of an event's identity. 22 base64url characters hold 132 bits, enough to make collisions, which would drop an event,
+ * practically impossible.
  */
 const IDENTITY_CHARS = 22;
-/** Length of a data digest. 11 base64url characters contain 66 bits. */
+/** Length of a data digest. 11 base64url characters hold 66 bits. */
 const DIGEST_CHARS = 11;
 
-/** Fields that are the same in all topic entries of a delivery. */
+/** Fields shared by all topic entries of a delivery. */
 export interface Envelope {
   readonly source: string;
   readonly time: string;
   readonly traceparent: string | undefined;
   /**
-   * Whether an event's identity includes the digest of its data. If so, the same id with other data is a new event
+   * Whether an event's identity includes a digest of its data. If so, an event with the same id but different data is new
    * (`onConflict: "publish"`).
    */
   readonly identifiesContent: boolean;
   /**
-   * Internal channel id, which is part of every identity. A channel that is recreated under an old uid reuses the old topics,
-   * but must not match the event ids that the old channel remembered.
+   * Internal channel id, which is part of every identity. A channel recreated under an old uid reuses the old topics, so this id
+   * keeps it from matching event ids of the old channel.
    */
   readonly channelNumber: number;
   readonly rules: RuleSet;
@@ -46,7 +46,7 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
   };
 }
 
-/** Creates the topic entry of an event. The entry is a CloudEvents 1.0 event with one field per attribute. */
+/** Creates the topic entry of an event in CloudEvents 1.0 format, with one field per attribute. */
 export function createEvent(
   envelope: Envelope,
   rule: Rule,
@@ -73,7 +73,7 @@ export function createEvent(
   return { id, type, topic, item, identity, digest, fields, bytes };
 }
 
-/** An event that Inlet itself creates. Its data is JSON. */
+/** An event that Inlet itself creates, with JSON data. */
 export interface SystemEvent {
   readonly channel: Omit<ChannelIdentity, "kind">;
   readonly topic: string;
@@ -84,7 +84,7 @@ export interface SystemEvent {
   readonly data: string;
 }
 
-/** Creates the topic entry of an event that Inlet itself publishes. Two calls with the same id create the same event. */
+/** Creates the topic entry of an event that Inlet itself publishes. The same id always yields the same event. */
 export function createSystemEvent({
   channel,
   topic,
@@ -112,10 +112,10 @@ export function createSystemEvent({
 }
 
 /**
- * Creates the mark by which replays of a delivery are detected. It consists of the identity of the signed bytes within their
- * channel, and a digest of the resulting event ids and types.
+ * Creates the mark that detects replays of a delivery. It combines the identity of the signed bytes within the channel and a
+ * digest of the resulting event ids and types.
  *
- * @param signedBytes digest of the signed bytes, which is `boundTo` of the delivery
+ * @param signedBytes digest of the signed bytes (`boundTo` of the delivery)
  */
 export function createSignedMark(
   { channel }: RuleSet,
@@ -141,10 +141,7 @@ function createFields(
   return fields;
 }
 
-/**
- * Copies the attributes of a sender's CloudEvent. Adds only `traceparent` from the request's header, and only if the event has
- * none.
- */
+/** Copies the attributes of a sender's CloudEvent. If the event has no `traceparent`, adds the one from the request header. */
 function copyCloudEventFields(
   { traceparent }: Envelope,
   event: CloudEvent,
@@ -165,7 +162,7 @@ function copyCloudEventFields(
   return fields;
 }
 
-/** Attributes with a fixed position in every entry. All other attributes are extensions, which follow at the end. */
+/** Attributes with a fixed position in every entry. Extensions follow after them. */
 const ORDERED_ATTRIBUTES: ReadonlySet<string> = new Set([
   "time",
   "datacontenttype",
@@ -181,10 +178,7 @@ function pushData(fields: string[], { contentType, data, isBase64 }: Payload): v
 
 const computeIdentity = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
 
-/**
- * Returns a `traceparent` header if it is valid (W3C Trace Context section 3.2). An invalid or repeated header counts as
- * missing.
- */
+/** Returns the value of a `traceparent` header (W3C Trace Context section 3.2). Ignores an invalid or repeated header. */
 function validTraceparent(header: string | readonly string[] | undefined): string | undefined {
   if (typeof header !== "string") return undefined;
   const isValid =

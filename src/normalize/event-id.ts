@@ -6,17 +6,17 @@ import type { EventId } from "./profile.ts";
 import type { Run } from "./run.ts";
 
 const MAX_ID_LENGTH = 512;
-/** Length of an id that is derived from the content. 22 base64url characters contain 132 bits of the hash. */
+/** Length of an id derived from the content. 22 base64url characters hold 132 bits of the hash. */
 const CONTENT_ID_CHARS = 22;
 
 /**
- * Computes the id of an event from the first of these that exists:
+ * Computes the id of an event from the first source that is available:
  * - the value at `idPath`, followed by the item's version if it has one
+ * - the content hash, if `dedupe.by` is `"content"`
  * - the item's own id, which is derived from its delivery
  * - a random id, with which no duplicate can be detected
  *
- * With `dedupe.by: "content"`, dedupe remembers the hash of the whole item. The hash is also the event's id unless there is an
- * `idPath`.
+ * With `dedupe.by: "content"`, dedupe always compares the content hash, even if the id comes from `idPath`.
  *
  * @throws PathBudgetError
  */
@@ -47,7 +47,7 @@ export function computeEventId(
       return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
     const [version] = reader.values(rules.versionPath);
     const versioned = isVersion(version) ? `${id}/${version}` : id;
-    // Add the length of the id, because an item without a version could have the id `42/1`.
+    // The length prefix separates id and version. Without it, an unversioned item with the id `42/1` would match version 1 of item 42.
     return remember(versioned, contentId ?? `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
@@ -63,8 +63,7 @@ function readId(path: RulePath, reader: ItemReader): string | Fault {
   if (typeof value !== "string") return missing(path, value === null ? "null" : describeKind(value));
   if (value === "") return missing(path, "an empty string");
   if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
-  // Reject lone surrogates. UTF-8 encoding would turn different ones into the same replacement character, so different ids
-  // could become equal.
+  // UTF-8 encodes every lone surrogate as the same replacement character, so different ids could become equal.
   if (!value.isWellFormed()) return missing(path, "a string that is not valid Unicode");
   return value;
 }

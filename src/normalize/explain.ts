@@ -7,19 +7,14 @@ import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } fr
 import { PathBudgetError } from "./paths/path.ts";
 import type { ItemResult } from "./run-item.ts";
 
-/** Budget for explaining one item. It is separate, so that explaining does not consume the budget of the actual run. */
+/** Path budget for explaining one item. It is separate from the budget of the delivery itself. */
 const PATH_BUDGET = 200_000;
 const MAX_VALUES = 10;
 const MAX_CHARS = 256;
-/**
- * Maximum number of definitions to explain per delivery. Explaining 1000 items with 1000 definitions each would take seconds.
- */
+/** Maximum number of definitions to explain per delivery. Explaining 1000 items with 1000 definitions each would take seconds. */
 const MAX_STEPS = 5_000;
 
-/**
- * The separate results of all items. `steps` contains the values that the paths yield, by item index, for the first items that
- * can be read.
- */
+/** Results per item. `steps` maps an item's index to the values that its paths yield, up to `MAX_STEPS` definitions. */
 export type Explained =
   | {
       readonly kind: "each";
@@ -46,7 +41,7 @@ export async function explainEach(
   return each.kind === "each" ? { kind: "each", results: each.results, steps } : each;
 }
 
-/** Evaluates the paths of all definitions on an item. Includes definitions that do not match the item. */
+/** Evaluates the paths of all definitions on an item, including definitions that do not match. */
 function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDefinition[] {
   const { always, groups } = rules;
   const reader = new ItemReader(context, { left: PATH_BUDGET });

@@ -1,15 +1,15 @@
 import type { QuarantineReason } from "../event/outcome.ts";
 
-/** The reason why an item or a whole body cannot become events. */
+/** Reason why an item or a whole body cannot become events. */
 export interface Fault {
   readonly reason: QuarantineReason;
-  /** The setting that caused the fault, or a JSON Pointer into the payload. */
+  /** Name of the setting that caused the fault, or a JSON Pointer into the payload. */
   readonly path?: string;
-  /** One sentence that explains the fault to the operator. */
+  /** Explanation for the operator, in one sentence. */
   readonly detail: string;
 }
 
-/** Maximum length of a parser's error message, because that message may quote the whole body. */
+/** Truncates a parser's error message, which may quote the whole body. */
 const MAX_DETAIL_CHARS = 500;
 
 export const invalidBody = (detail: string): Fault => ({

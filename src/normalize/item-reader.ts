@@ -4,25 +4,23 @@ import type { RulePath } from "./compile.ts";
 import type { CloudEvent, ItemContext } from "./item.ts";
 import type { PathBudget, PathNode } from "./paths/path.ts";
 
-/** The `data` of an event. */
 export interface Payload {
-  /** The data as text. `undefined` if the sender's event has no data. */
+  /** The data as text. `undefined` if the sender's CloudEvent has no data. */
   readonly data: string | undefined;
-  /** Whether `data` is binary data in base64. */
   readonly isBase64: boolean;
-  /** Content type of the data. `undefined` if neither the sender's event nor the delivery declares one. */
+  /** Content type of the data. `undefined` if neither the CloudEvent nor the delivery declares one. */
   readonly contentType: string | undefined;
-  /** The JSON value to validate against a schema. `undefined` for binary data. */
+  /** JSON value to validate against a schema. `undefined` for binary data. */
   readonly value: unknown;
-  /** SHA-256 of the text, or of the decoded binary data. It has 43 base64url characters. */
+  /** SHA-256 of the text, or of the decoded binary data, as 43 base64url characters. */
   readonly hash: string;
-  /** Size of `data` in bytes, encoded in UTF-8. */
+  /** Size of `data` in UTF-8 bytes. */
   readonly bytes: number;
 }
 
 const JSON_TYPE = "application/json";
 
-/** Evaluates paths on one item. It caches the results, because several definitions may use the same path. */
+/** Evaluates paths on one item and caches the results, because definitions often share paths. */
 export class ItemReader {
   readonly #context: ItemContext;
   readonly #budget: PathBudget;
@@ -36,8 +34,8 @@ export class ItemReader {
   }
 
   /**
-   * Returns the values that a path yields. A singular path yields at most one value. Numbers are returned as strings, in the
-   * spelling of the JSON text.
+   * Returns the values that a path yields, at most one for a singular path. Numbers are returned as strings, as spelled in the
+   * JSON text.
    *
    * @throws PathBudgetError
    */
@@ -59,7 +57,11 @@ export class ItemReader {
     );
   }
 
-  /** Returns the payload at a path. Returns `undefined` if the path yields no value. @throws PathBudgetError */
+  /**
+   * Returns the payload at a path, or `undefined` if the path yields no value.
+   *
+   * @throws PathBudgetError
+   */
   payload(path: RulePath): Payload | undefined {
     this.#payloads ??= new Map();
     const known = this.#payloads.get(path);
@@ -69,7 +71,6 @@ export class ItemReader {
     return payload;
   }
 
-  /** Returns the whole item as the payload, as it was received. */
   wholeItem(): Payload {
     this.#whole ??= this.#readWhole();
     return this.#whole;
@@ -80,8 +81,7 @@ export class ItemReader {
     if (item.event !== undefined && item.event.data.kind !== "body") return this.#readData(item.event);
     if (!item.isBody) return this.#jsonPayload(item.value, item.json);
     const { bytes, isVerbatim, text, value } = body;
-    // Ignore the sender's content type if the text was decoded from a charset other than UTF-8, because it no longer
-    // applies.
+    // The sender's content type no longer applies if the text was converted to UTF-8.
     const named = isVerbatim ? item.event?.attributes.get("datacontenttype") : undefined;
     const contentType = named ?? body.contentType;
     if (text === undefined) {
@@ -144,7 +144,7 @@ export class ItemReader {
 
   #createPayload(data: string, value: unknown, isSlice: boolean): Payload {
     const { bytes, isVerbatim, text } = this.#context.body;
-    // A UTF-8 text with as many bytes as characters is ASCII. Every slice of such a text is ASCII too.
+    // Text with as many characters as UTF-8 bytes is ASCII, and so is every slice of it.
     const isAscii = isSlice && isVerbatim && text?.length === bytes.length;
     const size = isAscii ? data.length : Buffer.byteLength(data);
     return { data, isBase64: false, contentType: JSON_TYPE, value, hash: computeHash(data), bytes: size };

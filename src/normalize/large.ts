@@ -1,17 +1,17 @@
 import { parseBodyFormat } from "./body/bodies.ts";
 
 /**
- * Maximum size of an XML body to parse on the main thread. Parsing takes up to 0.7 µs per character. Above this size, parsing
- * takes ten times as long as handing the body to another thread.
+ * Maximum size of an XML body to parse on the main thread, at up to 0.7 µs per character. Larger bodies take ten times as long to
+ * parse as to hand to another thread.
  */
 const MAX_XML_BYTES = 2 * 1024;
 /**
- * Maximum size of any other body to parse on the main thread. JSON of this size with many small values takes 2 ms to parse, and
+ * Maximum size of a non-XML body to parse on the main thread. JSON of this size with many small values takes 2 ms to parse, and
  * queries may visit every node.
  */
 const MAX_BYTES = 128 * 1024;
 
-/** Returns whether a body must be parsed in another thread, because it would block the event loop for too long. */
+/** Returns whether a body must be parsed in another thread so that it does not block the event loop. */
 export function isLarge(bytes: number, contentType: string | undefined): boolean {
   if (bytes <= MAX_XML_BYTES) return false;
   return bytes > MAX_BYTES || parseBodyFormat(contentType)?.kind === "xml";

@@ -15,42 +15,38 @@ import { type ItemResult, type Pending, runItem } from "./run-item.ts";
 
 export type { NormalizeDeps } from "./run.ts";
 
-/** Options for processing a quarantined item, or a whole quarantined delivery, again. */
+/** Selects what to process again: a quarantined item or a whole quarantined delivery. */
 export interface Selection extends Redrive {
-  /** Index of the item to process. `null` for the whole delivery, split into items by the current settings. */
+  /** Index of the item to process. `null` processes the whole delivery, split into items by the current settings. */
   readonly item: number | null;
 }
 
 export type Normalized =
   | {
       readonly kind: "normalized";
-      /** Number of items in the delivery. For a redrive, the number of items that it processed. */
+      /** Number of items in the delivery, or number of selected items for a redrive. */
       readonly received: number;
-      /** The resulting events, ordered by item and then by definition. */
+      /** Ordered by item, then by definition. */
       readonly events: readonly OutgoingEvent[];
-      /** The items that could not become events, at most one failure per item. */
       readonly failures: readonly ItemFailure[];
     }
-  /** The delivery has more items than `limit`, or its items yield more results than `limit`. */
+  /** The delivery has more than `limit` items, or its items yield more than `limit` results. */
   | { readonly kind: "tooManyItems"; readonly limit: number };
 
-/** Maximum number of events and failures per delivery. Each item can yield one per matching definition. */
+/** Maximum number of events and failures per delivery. Each item yields up to one per matching definition. */
 const MAX_RESULTS = 10_000;
-/** Maximum number of nodes that paths may visit while one delivery is processed. */
+/** Maximum number of nodes that paths may visit per delivery. */
 const DELIVERY_PATH_BUDGET = 1_000_000;
-/**
- * Maximum total size of the payloads of a delivery. Without this limit, 1000 items that each publish the whole body would need
- * gigabytes.
- */
+/** Maximum total payload size of a delivery. Without this limit, 1000 items that each publish the whole body would need gigabytes. */
 const DELIVERY_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Converts a delivery to events by the channel's definitions. Each item that cannot become an event yields a failure. One item
- * can yield both events and a failure, through different definitions.
+ * Converts a delivery to events according to the channel's definitions. An item that matches several definitions can yield both
+ * events and failures.
  *
  * Returns a promise only if a schema must be compiled first or is validated in another thread.
  *
- * @param maxWaitMs maximum time to wait for that promise
+ * @param maxWaitMs timeout for that promise
  * @throws UnavailableError after `maxWaitMs`
  * @throws any error of `validatorFor` and of the validators. The content of the delivery never causes an error
  */
@@ -70,7 +66,7 @@ export function normalize(
 }
 
 /**
- * Waits for `work`, then aborts `controller`. Validations that have not started by then never start, so they no longer hold the
+ * Waits for `work`, then aborts `controller`. Aborting cancels validations that have not started, which would otherwise keep the
  * delivery in memory.
  *
  * @throws UnavailableError if `work` takes longer than `ms`
@@ -83,7 +79,7 @@ export async function abortAfter<T>(ms: number, work: Promise<T>, controller: Ab
   }
 }
 
-/** Normalizes a delivery like `normalize`, but returns a separate result for each item and definition. */
+/** Like `normalize`, but returns a separate result for each item and definition. */
 export async function normalizeEach(
   rules: RuleSet,
   delivery: VerifiedDelivery,
@@ -94,7 +90,6 @@ export async function normalizeEach(
   return started.kind === "each" ? { ...started, results: await Promise.all(started.results) } : started;
 }
 
-/** Separate results for each item and definition. */
 interface Each<R> {
   readonly kind: "each";
   readonly received: number;
@@ -132,7 +127,7 @@ function start(
     typeof selection?.item === "number" ? items.filter(({ index }) => index === selection.item) : items;
   if (selected.length === 0 && items !== selected)
     return createFailure(
-      invalidBody("the delivery no longer contains the item under the current settings"),
+      invalidBody("under the current settings, the delivery does not contain this item"),
       selection,
     );
   const results = runItems(run, selected);
@@ -152,7 +147,7 @@ function readItems(
     : body;
 }
 
-/** Normalizes all items. Returns `undefined` if they yield too many results. */
+/** Runs the definitions on all items. Returns `undefined` if they yield more than `MAX_RESULTS` results. */
 function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pending[] | undefined {
   const results: Pending[] = [];
   let isDone = false;
@@ -164,7 +159,7 @@ function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pen
     isDone = true;
     return results;
   } finally {
-    // Handle rejections of the pending results here, because nobody else waits for these results.
+    // Prevents unhandled rejections, because the caller does not receive the results.
     if (!isDone) void Promise.allSettled(results);
   }
 }
@@ -174,10 +169,7 @@ export function contentTypeOf({ headers }: VerifiedDelivery): string | undefined
   return typeof header === "object" ? header[0] : header;
 }
 
-/**
- * Creates the result for a delivery that failed as a whole. The failure keeps the selected item and definitions for the next
- * redrive.
- */
+/** Creates the result for a delivery that failed as a whole. A redrive of the failure processes the same item and definitions. */
 export const createFailure = (fault: Fault, selection: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,

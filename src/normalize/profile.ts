@@ -7,56 +7,50 @@ import type { Fault } from "./fault.ts";
 import type { DeliveryItems, Item, ItemContext } from "./item.ts";
 import type { PathRoot } from "./paths/jsonpath.ts";
 
-/** A root that paths can start from. It provides its value, and the JSON text from which values are cut out. */
+/** A root that paths can start from, with its value and the JSON text to slice values from. */
 export interface RootSource extends PathRoot {
   readonly valueIn: (context: ItemContext) => unknown;
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
 }
 
-/** Properties of the items in a channel's deliveries. They depend on the channel's settings. */
+/** How to read the items of a channel's deliveries, according to the channel's settings. */
 export interface ItemOptions {
-  /** Path of an item's id. It applies to definitions without `idPath`. */
+  /** Path of an item's id, for definitions without an `idPath`. */
   readonly itemId?: string | undefined;
-  /** Path of an item's version. The version is appended to every id that a path yields. */
+  /** Path of an item's version, which is appended to every id that a path yields. */
   readonly versionPath?: string | undefined;
-  /** Whether `null` elements are gaps. A gap is not an item, but it counts when the other items are numbered. */
+  /** Whether `null` elements are gaps, which are not published but count in the indexes of the items after them. */
   readonly hasGaps: boolean;
-  /** Whether a delivery lists its items from newest to oldest. */
+  /** Whether deliveries list their items from newest to oldest. */
   readonly isNewestFirst: boolean;
 }
 
-/**
- * The id of an event, and the text that dedupe remembers. The text is `undefined` if dedupe remembers nothing for the event.
- */
+/** An event's id and the text that dedupe remembers for it. The text is `undefined` if duplicates of the event are not detected. */
 export interface EventId {
   readonly id: string;
   readonly remembered: string | undefined;
 }
 
-/** Derives the id of an item from its delivery and its index. Returns `undefined` if the delivery has no id. */
+/** Derives the id of an item from its delivery and index. Returns `undefined` if the delivery has no id. */
 export type NameItem = (
   delivery: VerifiedDelivery,
   item: Pick<Item, "index" | "isBody">,
 ) => EventId | undefined;
 
-/** Describes how the normalizer reads the deliveries of a channel kind. */
 export interface KindProfile {
-  /** Roots that paths can start from, by name without the `$`. A plain `$` always refers to the item. */
+  /** Roots that paths can start from, keyed by name without the `$`. A plain `$` always refers to the item. */
   readonly roots: ReadonlyMap<string, RootSource>;
-  /** Paths that are the same for all definitions. Definitions must not override them. */
+  /** Paths shared by all definitions, which definitions must not override. */
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
-  /** Reads the items of deliveries that describe their own structure. Channels of such a kind must not set `itemsPath`. */
+  /** Reads the items of deliveries that define their own structure. Channels of such a kind must not set `itemsPath`. */
   readonly readItems?: (delivery: VerifiedDelivery) => Result<DeliveryItems, Fault>;
-  /**
-   * Returns false for a content type to which the gateway responds with 415. By default, all supported body formats are
-   * accepted.
-   */
+  /** Returns false for a content type that the gateway rejects with status 415. By default, all supported body formats are accepted. */
   readonly acceptsContentType?: (contentType: string | undefined) => boolean;
-  /** Whether a body is part of a longer text that was already decoded. U+FEFF at its start is then not a byte order mark. */
+  /** Whether bodies are cut out of a longer, already decoded text. A leading U+FEFF is then not a byte order mark. */
   readonly bodiesAreParts?: true;
-  /** Derives the id of an item if no `idPath` applies. By default, the id consists of the delivery's id and the item's index. */
+  /** Derives an item's id if no `idPath` applies. By default, the id consists of the delivery id and the item's index. */
   readonly ownId?: NameItem;
-  /** Returns how to read the items. By default, every element is an item, and items are published in the order of the body. */
+  /** Returns how to read the items. By default, every element is an item, published in the order of the body. */
   readonly itemOptions?: (settings: CommonSettings) => ItemOptions;
 }
 

@@ -7,34 +7,27 @@ import type { Envelope } from "./entry.ts";
 import type { ItemContext } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
 
-/** Functions from outside this module that normalization needs. */
 export interface NormalizeDeps {
-  /** Returns the validator for a definition's `schema`. Returns a promise if the schema must be compiled first. */
+  /** Returns the validator for a schema, or a promise if the schema must be compiled first. */
   readonly validatorFor: (schema: JsonSchema, lane: string) => CompiledSchema | Promise<CompiledSchema>;
-  /** Creates an id for an event that has none. */
   readonly newEventId: NewId;
-  /** Called with each item that can be read, before its definitions run. Used to explain deliveries. */
+  /** Called with each parsed item before its definitions run. Used to explain deliveries. */
   readonly onItem?: (context: ItemContext) => void;
 }
 
 /** Options for processing quarantined items again. */
 export interface Redrive {
-  /** Id of the redrive. New event ids are derived from it, so running the same redrive twice publishes each event once. */
+  /** Id of the redrive. New event ids are derived from it, so repeating a redrive publishes no event twice. */
   readonly id: string;
-  /** Event types of the definitions to run. An empty list means all definitions. */
+  /** Event types of the definitions to run. Empty for all definitions. */
   readonly definitions: readonly string[];
-  /** Whether to publish the events under new ids. */
   readonly asNewId: boolean;
 }
 
-/** State of the normalization of one delivery. */
 export interface Run {
-  /** Id of the organization. Schema validation is scheduled round-robin between organizations. */
+  /** Organization id. Schema validation is scheduled round-robin between organizations. */
   readonly lane: string;
-  /**
-   * Aborts when the sender gets its response, even if validation is not complete. The signal is created only when it is first
-   * used.
-   */
+  /** Aborts when the sender gets its response, even if validations are still pending. Node creates the signal on first access. */
   readonly abandoned: AbortController;
   readonly rules: RuleSet;
   readonly delivery: VerifiedDelivery;
@@ -42,8 +35,8 @@ export interface Run {
   readonly envelope: Envelope;
   readonly deps: NormalizeDeps;
   readonly redrive: Redrive | undefined;
-  /** Remaining cost that paths may cause on all items of the delivery. */
+  /** Remaining path cost budget of the delivery. */
   readonly budget: PathBudget;
-  /** Remaining bytes for the payloads of all events. Negative if the limit is exceeded. */
+  /** Remaining payload bytes of the delivery. Negative once the limit is exceeded. */
   readonly output: { bytesLeft: number };
 }

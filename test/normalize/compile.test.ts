@@ -56,7 +56,10 @@ describe("invalid definitions", () => {
       { type: "c", idPath: "$.id" },
     ];
     expect(compileErrors(definitions, {}, profile)).toEqual([
-      { path: "events[2].idPath", message: "is fixed for this kind of channel" },
+      {
+        path: "events[2].idPath",
+        message: "must not be set, because this kind of channel uses a fixed path",
+      },
     ]);
   });
 });

@@ -7,28 +7,27 @@ import { type Fault, invalidBody } from "../fault.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
 
-/** Format of a message body, as its `Content-Type` declares it. */
+/** Format that a `Content-Type` header declares for a message body. */
 export interface BodyFormat {
   readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
-  /** Value of the `charset` parameter in lower case, if there is one. */
   readonly charset?: string;
 }
 
 export interface Body {
   readonly kind: BodyFormat["kind"];
   readonly bytes: Buffer;
-  /** The decoded text. `undefined` if the body is binary (`bytes`). */
+  /** Decoded text. `undefined` for binary bodies (`bytes`). */
   readonly text: string | undefined;
-  /** Whether the received bytes are the same as the text encoded in UTF-8. */
+  /** Whether the received bytes are identical to `text` encoded as UTF-8. */
   readonly isVerbatim: boolean;
   /**
-   * The value that paths read. It is the JSON value, a form or XML document converted to JSON, or a string for text and NDJSON.
-   * `undefined` for binary bodies.
+   * The value on which paths are evaluated. Forms and XML are converted to JSON values, text and NDJSON are strings. `undefined` for binary
+   * bodies.
    */
   readonly value: unknown;
-  /** The JSON text that the value was parsed from. `undefined` unless the body is JSON. */
+  /** Source text of `value`. `undefined` unless the body is JSON. */
   readonly json: JsonText | undefined;
-  /** Value of `datacontenttype` for an event whose data is the whole body. */
+  /** The `datacontenttype` of an event whose data is the whole body. */
   readonly contentType: string;
 }
 
@@ -47,7 +46,6 @@ const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
   ["application/x-jsonlines", "ndjson"],
 ]);
 
-/** Fields that are the same for all binary bodies. */
 const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim: true } as const;
 
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
@@ -69,10 +67,10 @@ export function parseBodyFormat(contentType: string | undefined): BodyFormat | u
 }
 
 /**
- * Parses a body by its content type. An error applies to the whole delivery.
+ * Decodes and parses a body according to its content type. An error rejects the whole delivery.
  *
- * @param isPart whether the body was cut out of a text that was already decoded. U+FEFF at its start is then content instead of
- *   a byte order mark. JSON ignores it nevertheless (RFC 8259, section 8.1)
+ * @param isPart whether the body was cut out of a text that was already decoded. A leading U+FEFF in plain text is then content, not a byte
+ * order mark
  */
 export function readBody(
   bytes: Buffer,
@@ -100,7 +98,7 @@ export function readBody(
   });
 }
 
-/** Returns the body that a form contains. The channel's setting `forms` determines how the form is read. */
+/** Extracts the body that a form contains, as configured by the channel's setting `forms`. */
 export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {
@@ -150,7 +148,7 @@ function findBodyKind(type: string): BodyFormat["kind"] {
 const findCharset = (bytes: Buffer, { kind, charset }: BodyFormat): string | undefined =>
   charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
 
-/** Returns the charset that a byte order mark or the XML declaration states (RFC 7303 section 3). A `charset` parameter takes precedence. */
+/** Returns the charset from a byte order mark or the XML declaration (RFC 7303 section 3). A `charset` parameter takes precedence. */
 function xmlCharset(bytes: Buffer): string | undefined {
   const start = bytes.toString("latin1", 0, 100);
   if (start.startsWith("\xFF\xFE")) return "utf-16le";
@@ -158,25 +156,24 @@ function xmlCharset(bytes: Buffer): string | undefined {
   return /^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start)?.[1]?.toLowerCase();
 }
 
-/** Replaces the charset of a content type by UTF-8. Events contain decoded text in UTF-8, whatever the original charset was. */
+/** Replaces the charset parameter of a content type with UTF-8, because events contain the decoded text. */
 function withUtf8Charset(contentType: string, { charset }: BodyFormat): string {
   if (charset === undefined || charset === "utf-8") return contentType;
   return contentType.replace(CHARSET, "; charset=utf-8");
 }
 
-/** The decoded text of a body, without its byte order mark. */
 type DecodedText = Pick<Body, "isVerbatim"> & { readonly text: string };
 
 const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
 
-/** Decodes a body by its charset, which is a WHATWG Encoding label; UTF-8 by default. Returns an error for invalid bytes. */
+/** Decodes bytes by charset, a WHATWG Encoding label that defaults to UTF-8. Returns an error for invalid bytes. */
 function decodeText(
   bytes: Buffer,
   charset = "utf-8",
   { keepsMark }: { readonly keepsMark: boolean },
 ): Result<DecodedText, string> {
   if (!UTF8_NAMES.has(charset)) return decodeWithCharset(bytes, charset);
-  // Decode ASCII as Latin-1, which yields the same string and is faster.
+  // Decoding ASCII as Latin-1 yields the same string and is faster.
   if (isAscii(bytes)) return ok({ text: bytes.toString("latin1"), isVerbatim: true });
   if (!isUtf8(bytes)) return err("the body is not valid UTF-8");
   const text = bytes.toString("utf8");

@@ -1,9 +1,9 @@
 /**
- * Returns whether arrays and objects are nested deeper than `limit` inside a value. For example, `[[1]]` has depth 2. The
- * recursion itself stops at the limit.
+ * Returns whether the arrays and objects of a value are nested deeper than `limit`. For example, `[[1]]` has depth 2. Stops
+ * descending at the limit.
  *
- * @param textLength length of the value's JSON text, if known. Each level needs two brackets, so a short text cannot exceed the
- *   limit and the value is not searched. Counting the brackets of longer texts was measured and is not faster
+ * @param textLength length of the value's JSON text, if known. Each level needs two brackets, so the value is not traversed if
+ *   the text is too short to exceed the limit
  */
 export function exceedsDepth(value: unknown, limit: number, textLength = Number.POSITIVE_INFINITY): boolean {
   if (textLength <= 2 * limit || typeof value !== "object" || value === null) return false;
@@ -18,7 +18,7 @@ function isDeeperThan(container: object, limit: number): boolean {
     }
     return false;
   }
-  // Use `for…in`, which reads the keys from the shape of the object. `Object.values` would allocate an array for each object.
+  // `for…in` avoids the array that `Object.values` would allocate for each object.
   for (const key in container) {
     const child: unknown = (container as Readonly<Record<string, unknown>>)[key];
     if (typeof child === "object" && child !== null && isDeeperThan(child, limit - 1)) return true;

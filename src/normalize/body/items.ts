@@ -12,17 +12,12 @@ import type { ItemOptions } from "../profile.ts";
 import { type Body, readJson } from "./bodies.ts";
 import { exceedsDepth } from "./depth.ts";
 
-/** Maximum number of elements in a body whose `null` elements are gaps. A gap does not count as an item. */
+/** Maximum number of array elements in a body of a channel whose `null` elements are gaps. Gaps do not count toward `MAX_ITEMS`. */
 export const MAX_PAGE_ITEMS = 50_000;
-/**
- * Maximum nesting depth of a whole body, to bound the recursion when paths are evaluated. It is larger than the limit for a
- * single item.
- */
+/** Maximum nesting depth of a whole body. It bounds the recursion of path evaluation, and exceeds the depth limit of a single item. */
 const MAX_BODY_DEPTH = 1024;
 
-/**
- * Returns the items of a delivery in the order in which they are published. The index of each item is its position in the body.
- */
+/** Returns the items of a delivery in publishing order. Each item's index is its position in the body. */
 export function takeItems(
   body: Body,
   itemsPath: RulePath | undefined,
@@ -36,13 +31,10 @@ export function takeItems(
   return { kind: "items", items: isNewestFirst ? items.toReversed() : items };
 }
 
-/** Returns whether an element is a gap. A body that is a single item is never a gap. */
+/** Returns whether an item is a `null` element of an array. A body that is `null` as a whole is an item, not a gap. */
 const isGap = (item: Item | BrokenItem): boolean => "value" in item && item.value === null && !item.isBody;
 
-/**
- * Splits a body into items. NDJSON is split by lines, other bodies by `itemsPath`. Without `itemsPath`, the whole body is one
- * item.
- */
+/** Splits NDJSON into lines, and other bodies by `itemsPath`. Without `itemsPath`, the whole body is one item. */
 export function splitItems(
   body: Body,
   itemsPath: RulePath | undefined,
@@ -54,7 +46,10 @@ export function splitItems(
     return { kind: "items", items: [{ index: 0, value: body.value, json: body.json, isBody: true }] };
   }
   if (exceedsDepth(body.value, MAX_BODY_DEPTH, body.text?.length)) {
-    return fault({ reason: "too_deep", detail: `the body nests deeper than ${MAX_BODY_DEPTH} levels` });
+    return fault({
+      reason: "too_deep",
+      detail: `the body is nested more than ${MAX_BODY_DEPTH} levels deep`,
+    });
   }
   const { path } = itemsPath;
   return path.kind === "singular"

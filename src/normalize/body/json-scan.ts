@@ -1,21 +1,21 @@
 /**
- * Finds the positions of values in a JSON text. This scanner does not validate the text, so `JSON.parse` must have accepted it
- * before. It skips a string by searching for its closing quote, and an object or array by counting brackets.
+ * Locates values in a JSON text without parsing it again. The text must already have been accepted by `JSON.parse`, because the scanner
+ * does not validate it.
  */
 
-/** Path from a value to a value inside it. It consists of member names and non-negative array indexes. */
+/** Path to a nested value, made of member names and non-negative array indexes. */
 export type Location = readonly (string | number)[];
 
-/** A tree of the locations to find. One pass over the text finds all of them. */
+/** Tree of the locations to find, so that one pass over the text finds all of them. */
 export interface Targets {
-  /** Indexes of the locations that end at this node, in the list that the tree was built from. */
+  /** Positions in the list passed to `buildTargets` of the locations that end at this node. */
   readonly slots: number[];
   readonly children: Map<string | number, Targets>;
 }
 
 /**
- * Start (inclusive) and end (exclusive) of the value at each location, by the location's index in the list. Values that were
- * not found leave holes in the arrays.
+ * Start (inclusive) and end (exclusive) of the value at each location. The arrays are indexed like the list of locations, with holes for
+ * values that were not found.
  */
 export interface Spans {
   readonly starts: number[];
@@ -29,7 +29,7 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
-/** Builds the tree for a list of locations. An `undefined` location keeps its index in the list and is never found. */
+/** Builds the search tree for a list of locations. `undefined` entries are skipped but keep their index. */
 export function buildTargets(locations: readonly (Location | undefined)[]): Targets {
   const root: Targets = { slots: [], children: new Map() };
   locations.forEach((location, slot) => {
@@ -46,8 +46,8 @@ export function buildTargets(locations: readonly (Location | undefined)[]): Targ
 }
 
 /**
- * Scans the value that starts at index `at`, and records the spans of the target values inside it. Returns the end of the
- * value.
+ * Scans the value that starts at index `at` and records the spans of the target values inside it. Returns the index at which the value
+ * ends.
  */
 export function scanValue(text: string, at: number, target: Targets, spans: Spans): number {
   const code = text.charCodeAt(at);
@@ -66,12 +66,12 @@ export function scanValue(text: string, at: number, target: Targets, spans: Span
 
 export function skipSpace(text: string, from: number): number {
   let at = from;
-  // Skip whitespace. Between tokens, only whitespace characters have codes up to that of the space.
+  // In valid JSON, only whitespace has a character code of 32 or less between tokens.
   while (text.charCodeAt(at) <= 32) at++;
   return at;
 }
 
-/** Returns the end of the value that starts at index `at`. */
+/** Returns the index at which the value that starts at `at` ends. */
 export function skipValue(text: string, at: number): number {
   switch (text.charCodeAt(at)) {
     case QUOTE:
@@ -90,7 +90,7 @@ function scanObject(text: string, open: number, children: Targets["children"], s
     const keyEnd = skipString(text, at);
     const target = children.get(parseKey(text, at, keyEnd));
     at = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    // If a name is repeated, the last member counts, as in `JSON.parse`. Its span overwrites the earlier ones.
+    // A repeated member overwrites the span of the earlier one, because `JSON.parse` keeps the last value too.
     at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
     if (text.charCodeAt(at) === CLOSE_BRACE) break;
     at = skipSpace(text, at + 1);
@@ -120,7 +120,7 @@ function skipString(text: string, open: number): number {
   return close + 1;
 }
 
-/** Returns whether the character at a position is escaped, which means that an odd number of backslashes precedes it. */
+/** Returns whether the character at index `at` is escaped, that is, preceded by an odd number of backslashes. */
 function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (text.charCodeAt(before) === BACKSLASH) before--;
@@ -146,10 +146,7 @@ function skipContainer(text: string, open: number): number {
   return text.length;
 }
 
-/**
- * Returns the end of a number, `true`, `false` or `null`. It ends before a comma, bracket or whitespace, or at the end of the
- * text.
- */
+/** Returns the end of a number, `true`, `false` or `null`: the next comma, bracket or whitespace, or the end of the text. */
 function skipScalar(text: string, start: number): number {
   let at = start;
   for (; at < text.length; at++) {

@@ -1,17 +1,16 @@
 import type { PathNode } from "../paths/path.ts";
 import { buildTargets, type Spans, scanValue, skipSpace, skipValue, type Targets } from "./json-scan.ts";
 
-/** A range of a text in UTF-16 units. `start` is inclusive and `end` is exclusive. */
+/** Range of a text in UTF-16 code units, from `start` (inclusive) to `end` (exclusive). */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * A JSON text with its parsed value. Values that are cut out of it keep the spelling in which they were received: number
- * format, escapes, whitespace and duplicate members.
+ * A JSON text with its parsed value. Slices of it keep the original spelling: number format, escapes, whitespace and duplicate members.
  *
- * Instances are created only by parsing or by cutting. Their text is therefore always valid for `JSON.parse`.
+ * Instances are only created by parsing a text or slicing an instance, so `text` is always valid JSON.
  */
 export class JsonText {
   readonly value: unknown;
@@ -31,17 +30,20 @@ export class JsonText {
     return new JsonText(source, 0, source.length, JSON.parse(source));
   }
 
-  /** The JSON text as received. The text of a whole body includes surrounding whitespace. */
+  /** The JSON text as received. For a whole body, this includes surrounding whitespace. */
   get text(): string {
     return this.#source.slice(this.#start, this.#end);
   }
 
-  /** Length of `text` in UTF-16 units. */
   get length(): number {
     return this.#end - this.#start;
   }
 
-  /** Cuts out the value at one location. @param target the result of `buildTargets([location])`, which can be built in advance */
+  /**
+   * Returns the slice for one location.
+   *
+   * @param target result of `buildTargets([location])`, which can be built in advance
+   */
   find(target: Targets, value: unknown): JsonText | undefined {
     if (value === this.value) return this;
     const { starts, ends } = this.#scan(target);
@@ -49,8 +51,8 @@ export class JsonText {
   }
 
   /**
-   * Cuts out several values in one pass and returns them in the given order. The result is `undefined` for a value without a
-   * location in the text.
+   * Returns the slices for several values in one pass, in the given order. An element is `undefined` if its value has no location in the
+   * text.
    */
   cut(found: readonly PathNode[]): (JsonText | undefined)[] {
     const { starts, ends } = this.#scan(buildTargets(found.map(({ location }) => location)));
@@ -59,7 +61,7 @@ export class JsonText {
     );
   }
 
-  /** Returns the elements of this array. Returns an empty array if the value is not an array. */
+  /** Returns the elements of this array. Empty if the value is not an array. */
   elements(): JsonText[] {
     if (!Array.isArray(this.value)) return [];
     const source = this.#source;
@@ -72,7 +74,7 @@ export class JsonText {
     });
   }
 
-  /** Range of this value in the parsed text. */
+  /** Range of this value in the text that was originally parsed. */
   get span(): Span {
     return { start: this.#start, end: this.#end };
   }

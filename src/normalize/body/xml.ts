@@ -2,20 +2,20 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { type Fault, invalidBody, shorten } from "../fault.ts";
 
-/** Maximum nesting depth of elements that the parser accepts. It is larger than the depth limit of any channel. */
+/** Maximum nesting depth of elements that the parser accepts. Exceeds the highest depth limit that a channel can have. */
 const MAX_NESTED_TAGS = 1024;
 
 /**
- * Maximum length of a document. The parser needs about 0.3 µs per character and cannot be interrupted. A longer document would
- * block all other senders for seconds.
+ * Maximum length of a document. The parser needs about 0.3 µs per character and cannot be interrupted, so a longer document would
+ * block the event loop for seconds.
  */
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** Maximum number of start and end tags. Parsing an element takes up to 5 µs, and an attribute up to 2 µs. */
+/** Maximum number of start and end tags. The parser needs up to 5 µs per element and up to 2 µs per attribute. */
 const MAX_TAGS = 100_000;
 const MAX_ATTRIBUTES = 50_000;
 
-/** Maximum length of the validator's error message, because that message lists all open elements. */
+/** Truncates the validator's error messages, because they list all open elements. */
 const MAX_MESSAGE_CHARS = 200;
 
 /** Matches characters that XML forbids (production Char, XML 1.0 section 2.2). The validator does not reject them. */
@@ -70,10 +70,7 @@ export function parseXml(text: string): Result<unknown, Fault> {
   }
 }
 
-/**
- * Returns an error message if a document has too many tags or attributes. Runs before parsing and counts the character
- * sequences that begin tags and attributes, even inside text.
- */
+/** Returns an error message if a document has too many tags or attributes. Runs before the parser, and also counts matches inside text. */
 function findExcess(text: string): string | undefined {
   if (exceedsCount(text, /<[^!?]/g, MAX_TAGS)) return `the XML document has more than ${MAX_TAGS} tags`;
   return exceedsCount(text, /=\s*["']/g, MAX_ATTRIBUTES)
@@ -82,7 +79,7 @@ function findExcess(text: string): string | undefined {
 }
 
 function exceedsCount(text: string, pattern: RegExp, most: number): boolean {
-  // Each match has at least two characters, so a text of this length cannot exceed the limit.
+  // Each match is at least two characters long, so a text of this length cannot exceed the limit.
   if (text.length <= 2 * most) return false;
   let count = 0;
   while (count <= most && pattern.test(text)) count++;
@@ -97,7 +94,7 @@ function createParser(): XMLParser {
     ignoreDeclaration: true,
     ignorePiTags: true,
     maxNestedTags: MAX_NESTED_TAGS,
-    // Do not build the path of every element as a string.
+    // Disabled because building the path of every element as a string is slow.
     jPath: false,
     onDangerousProperty: (name) => name,
     entityDecoder: {
@@ -105,8 +102,7 @@ function createParser(): XMLParser {
       reset: () => {},
       setXmlVersion: () => {},
       setExternalEntities: () => {},
-      // Reject document type declarations here. The parser calls this function for each of them, even if it declares no
-      // entities.
+      // The parser calls this function for every document type declaration, even one without entities.
       addInputEntities: () => {
         throw new Error("document type declarations are not accepted");
       },
@@ -114,10 +110,7 @@ function createParser(): XMLParser {
   });
 }
 
-/**
- * Returns whether the document has exactly one root element. This check is needed because the validator ignores content after a
- * self-closing root element.
- */
+/** Returns whether a document has exactly one root element. The validator does not detect content after a self-closing root element. */
 function hasOneRoot(value: unknown): boolean {
   const roots = typeof value === "object" && value !== null ? Object.values(value) : [];
   return roots.length === 1 && !Array.isArray(roots[0]);
@@ -134,7 +127,6 @@ function decodeReferences(text: string): string {
   });
 }
 
-/** Decodes a character reference. @throws Error for a code point that XML forbids (production Char, XML 1.0 section 2.2) */
 function fromCodePoint(code: number): string {
   const isChar =
     code === 9 ||

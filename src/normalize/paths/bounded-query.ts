@@ -1,7 +1,4 @@
-/**
- * Runs RFC 9535 queries with json-p3 under a cost budget. Neither a path nor the data of a sender can therefore block the event
- * loop.
- */
+/** Runs RFC 9535 queries with json-p3 under a cost budget, so that neither a path nor a sender's data can block the event loop. */
 import {
   FunctionExpressionType,
   JSONPathEnvironment,
@@ -13,18 +10,18 @@ import { compileLinearRegExp, type LinearRegExp, PatternError } from "../../lib/
 import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 
 export const MAX_DESCENTS = 2;
-/** Maximum recursion depth, which prevents a stack overflow. The normalizer rejects deeper items before any path reads them. */
-const MAX_RECURSION = 2048;
-/** Number of levels in a node's location that cost as much as visiting one node. The location is copied for each child. */
-export const LEVELS_PER_NODE = 32;
-/** Number of characters in a compared string that cost as much as visiting one node. */
-const CHARACTERS_PER_NODE = 64;
-/** Number of steps of a pattern's automaton that cost as much as visiting one node. */
-const PATTERN_STEPS_PER_NODE = 256;
 /**
- * Cost of compiling a pattern, in visited nodes. Parsing a character takes up to 40 µs (`\p{L}`), and adding an instruction up
- * to 4 µs.
+ * Maximum recursion depth, to prevent stack overflows. The normalizer rejects items that are nested more deeply before it
+ * evaluates paths.
  */
+const MAX_RECURSION = 2048;
+/** Number of location levels to copy at the cost of one node visit. json-p3 copies the location for each child. */
+export const LEVELS_PER_NODE = 32;
+/** Number of string characters to compare at the cost of one node visit. */
+const CHARACTERS_PER_NODE = 64;
+/** Number of automaton steps of a pattern at the cost of one node visit. */
+const PATTERN_STEPS_PER_NODE = 256;
+/** Cost of compiling a pattern, in node visits. Parsing a character takes up to 40 µs (`\p{L}`), and adding an instruction up to 4 µs. */
 const NODES_PER_PATTERN_CHARACTER = 128;
 const NODES_PER_PATTERN_INSTRUCTION = 16;
 
@@ -33,15 +30,15 @@ type Expression = jsonpath.expressions.FilterExpression;
 type PatternFunction = "match" | "search";
 
 /**
- * Environment that compiles and runs the paths of one rule set. It charges every visited node to the budget of the current
- * query. Only one budget is active at a time, because queries are synchronous.
+ * Compiles and runs the paths of one rule set. Every visited node is charged to the budget of the running query. Queries are
+ * synchronous, so only one budget is active at a time.
  */
 export class BoundedEnvironment extends JSONPathEnvironment {
   #budget: PathBudget = { left: 0 };
-  /** Compiled patterns that occur as literals in the paths. */
+  /** Compiled patterns that are literals in the paths. */
   readonly #patterns = new Map<string, LinearRegExp>();
   /**
-   * Compiled patterns that the current query takes from the data. The budget limits their number, because each of them is
+   * Compiled patterns that the current query reads from the data. The budget bounds their number, because compiling a pattern is
    * charged.
    */
   readonly #dataPatterns = new Map<string, LinearRegExp | undefined>();
@@ -63,7 +60,11 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     });
   }
 
-  /** Runs a query on a value. @throws PathBudgetError when the budget is exhausted */
+  /**
+   * Runs a query on a value.
+   *
+   * @throws PathBudgetError when the budget is exhausted
+   */
   run(query: JSONPathQuery, root: unknown, budget: PathBudget): readonly JSONPathNode[] {
     this.#budget = budget;
     try {
@@ -76,10 +77,10 @@ export class BoundedEnvironment extends JSONPathEnvironment {
   charge(nodes: number): void {
     this.#budget.left -= nodes;
     if (this.#budget.left < 0)
-      throw new PathBudgetError("the path visits more nodes than the limit per item allows");
+      throw new PathBudgetError("the path visits more nodes than allowed for one item");
   }
 
-  /** Charges the maximum cost of comparing a value with another one. */
+  /** Charges the worst-case cost of comparing a value with another one. */
   chargeComparison(value: unknown): void {
     if (typeof value === "string") this.charge(value.length / CHARACTERS_PER_NODE);
     else if (typeof value === "object" && value !== null) {
@@ -96,14 +97,13 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return entries;
   }
 
-  /** Compiles a literal pattern of a path. @throws Error if the pattern cannot be matched in linear time */
   addPattern(name: PatternFunction, pattern: string): void {
     this.#patterns.set(`${name} ${pattern}`, compilePattern(name, pattern));
   }
 
   /**
-   * Returns whether a text matches a pattern. Returns false if either is not a string, or if the pattern is invalid (RFC 9535
-   * sections 2.4.6, 2.4.7).
+   * Returns whether a text matches a pattern. An invalid pattern or a value that is not a string never matches (RFC 9535 sections
+   * 2.4.6, 2.4.7).
    */
   #test(name: PatternFunction, text: unknown, pattern: unknown): boolean {
     if (typeof text !== "string" || typeof pattern !== "string") return false;
@@ -114,8 +114,8 @@ export class BoundedEnvironment extends JSONPathEnvironment {
   }
 
   /**
-   * Compiles a pattern from the data, once per query. Charges every query before compiling the pattern. The result for an item
-   * therefore does not depend on earlier items.
+   * Compiles a pattern from the data, once per query. The cache is cleared for each query, so that an item's cost does not depend
+   * on earlier items.
    */
   #compileDataPattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
     const key = `${name} ${pattern}`;
@@ -129,9 +129,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return compiled;
   }
 
-  /**
-   * Implements the function `length()`. The length of a string is its number of Unicode scalar values (RFC 9535 section 2.4.4).
-   */
+  /** Implements the function `length()`. Strings are measured in Unicode scalar values (RFC 9535 section 2.4.4). */
   #computeLength(value: unknown): number | typeof jsonpath.Nothing {
     if (Array.isArray(value)) return value.length;
     if (typeof value === "object" && value !== null) {
@@ -148,7 +146,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
 }
 
 /**
- * Modifies a compiled query so that it charges the environment's budget. Includes the queries in its filters.
+ * Modifies a compiled query and the queries in its filters so that they charge the environment's budget.
  *
  * @throws PathSyntaxError for too many descents, and for a literal pattern that cannot be compiled
  */
@@ -200,7 +198,7 @@ export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery
 }
 
 /**
- * A query segment that selects the same nodes as that of json-p3. It charges the budget before each visit, and never spreads an
+ * Selects the same nodes as the json-p3 segment that it replaces. Charges the budget before each visit, and never spreads an
  * array into arguments.
  */
 class BoundedSegment extends jsonpath.JSONPathSegment {
@@ -239,7 +237,8 @@ class BoundedSegment extends jsonpath.JSONPathSegment {
   }
 
   #descend(node: JSONPathNode, found: JSONPathNode[], depth: number): void {
-    if (depth > MAX_RECURSION) throw new PathBudgetError("the value nests too deeply for a path");
+    if (depth > MAX_RECURSION)
+      throw new PathBudgetError("the value is nested too deeply to evaluate the path");
     this.#bounds.charge(node.location.length / LEVELS_PER_NODE);
     this.#select(node, found);
     const { value } = node;
@@ -273,9 +272,8 @@ function isDirect(selector: jsonpath.JSONPathSelector): boolean {
   return selector instanceof NameSelector || selector instanceof IndexSelector;
 }
 
-/** Compiles a pattern for `match` or `search`. @throws PatternError */
 function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
-  // Check the parentheses. An unmatched one would otherwise pair with the group that is added around the pattern below.
+  // An unmatched parenthesis would pair with the group that is added around the pattern below.
   if (!hasBalancedParentheses(pattern)) throw new PatternError("the pattern has unbalanced parentheses");
   const mapped = mapDots(pattern);
   return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");
@@ -300,10 +298,7 @@ function hasBalancedParentheses(pattern: string): boolean {
   return depth === 0;
 }
 
-/**
- * Estimates the maximum number of automaton instructions from the text of a pattern. Each repetition count multiplies the
- * estimate.
- */
+/** Estimates the maximum number of automaton instructions of a pattern. Each repetition count multiplies the estimate. */
 function estimateMaxInstructions(pattern: string): number {
   let most = pattern.length;
   for (const [, least, last] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
@@ -312,10 +307,7 @@ function estimateMaxInstructions(pattern: string): number {
   return most;
 }
 
-/**
- * Replaces each dot outside a character class. In these patterns, a dot matches any character except line ends (RFC 9485
- * section 5.3).
- */
+/** Replaces each dot outside a character class. In I-Regexp, a dot matches any character except line ends (RFC 9485 section 5.3). */
 function mapDots(pattern: string): string {
   return pattern.replace(/\\.|\[(?:\\.|[^\]\\])*\]|\./gsu, (token) => (token === "." ? "[^\\n\\r]" : token));
 }

@@ -7,24 +7,20 @@ import { BoundedEnvironment, boundQuery } from "./bounded-query.ts";
 import { PlusQuery, parsePlusPath } from "./jsonpath-plus.ts";
 import { createSingularPath, type Path, PathSyntaxError } from "./path.ts";
 
-/** The value that a path starts from. */
 export interface PathRoot {
-  /**
-   * Whether paths match the names directly below the root in any case, as for HTTP headers. The names in the data are in lower
-   * case.
-   */
+  /** Whether names directly below the root match in any case, as for HTTP headers. The names in the data are in lower case. */
   readonly hasLowerCaseNames?: boolean;
 }
 
 export interface PathCompilerOptions<R extends PathRoot> {
   readonly syntax: "rfc9535" | "jsonpath-plus";
-  /** The root of paths that begin with a plain `$`. */
+  /** Root of paths that begin with a plain `$`. */
   readonly item: R;
-  /** The roots of paths that begin with `$name`, by name without the `$`. */
+  /** Roots of paths that begin with `$name`, keyed by name without the `$`. */
   readonly named: ReadonlyMap<string, R>;
 }
 
-/** A compiled path, together with the root that it starts from. */
+/** A compiled path with the root that it starts from. */
 export interface RootedPath<R> {
   readonly text: string;
   readonly root: R;
@@ -34,8 +30,8 @@ export interface RootedPath<R> {
 export type CompilePath<R> = (text: string) => Result<RootedPath<R>, string>;
 
 /**
- * Cache of compiled paths that many rule sets share. Channels of one blueprint use the same paths. Each compiled path takes
- * more than a kilobyte of memory, and tens of microseconds to compile.
+ * Cache of compiled paths for sharing among rule sets, such as the channels of one blueprint. Each path takes more than a
+ * kilobyte of memory and tens of microseconds to compile.
  */
 export type PathCache = ReturnType<typeof createPathCache>;
 
@@ -52,7 +48,7 @@ export function createPathCache(maxPaths: number) {
     const compile = createPathCompiler(options);
     const prefix = `${options.syntax} ${getId(options.named)} ${getId(options.item)} `;
     return (text) => {
-      // The cache key includes the roots, so a cached path always has the right type of root.
+      // The cache key includes the roots, so the cached path has a root of type `R`.
       const known = compiled.get(prefix + text) as Result<RootedPath<R>, string> | undefined;
       const path = known ?? compile(text);
       if (known === undefined) compiled.set(prefix + text, path);
@@ -62,7 +58,7 @@ export function createPathCache(maxPaths: number) {
 }
 
 /**
- * Creates the path compiler of a rule set. Its error message tells the author of a path the problem and its position.
+ * Creates the path compiler of a rule set. Errors state the problem and its position for the author of the path.
  *
  * In both syntaxes, a singular path becomes an accessor function. Negative indexes count from the end of the array.
  */
@@ -76,8 +72,7 @@ export function createPathCompiler<R extends PathRoot>(options: PathCompilerOpti
     const name = /^\$([A-Za-z][A-Za-z0-9_]*)/.exec(text)?.[1] ?? "";
     const root = name === "" ? options.item : options.named.get(name);
     if (root === undefined) return err(unknownRoot(name, options.named));
-    // Replace the named root by `$`, because both libraries know only that root. The offsets in error messages are
-    // corrected afterwards.
+    // Both libraries only support the root `$`. Offsets in error messages are adjusted below.
     const relative = `$${text.slice(1 + name.length)}`;
     const fold = root.hasLowerCaseNames === true;
     try {
@@ -148,7 +143,7 @@ function toLocation({ segments }: JSONPathQuery, fold: boolean): Location {
   return location;
 }
 
-/** Converts the names directly below the root to lower case in a compiled query. */
+/** Modifies a compiled query to use lower case for names directly below the root. */
 function foldNames(environment: BoundedEnvironment, { segments: [first] }: JSONPathQuery): void {
   const { NameSelector } = jsonpath.selectors;
   for (const [index, selector] of (first?.selectors ?? []).entries()) {

@@ -1,47 +1,41 @@
 import { buildTargets, type Location, type Targets } from "../body/json-scan.ts";
 
-/** The remaining cost that paths may cause on one item. Visiting a node costs about 1. */
+/** Remaining cost budget for evaluating paths. Visiting a node costs about 1. */
 export interface PathBudget {
   left: number;
 }
 
-/** Thrown when evaluating a path would exceed the budget. */
 export class PathBudgetError extends Error {
   override readonly name = "PathBudgetError";
 }
 
-/**
- * A value that a path yields, with its location. The location is `undefined` if the value is not in the data, such as a member
- * name that `~` selects.
- */
+/** A value selected by a path. `location` is `undefined` if the value is not part of the data, such as a member name selected by `~`. */
 export interface PathNode {
   readonly value: unknown;
   readonly location?: Location;
 }
 
-/** A path that consists only of names and indexes. It yields at most one value. */
+/** A path that consists only of names and indexes, so it yields at most one value. */
 export interface SingularPath {
   readonly kind: "singular";
-  /** Identifies the path. Paths that differ only in spelling, such as `$.a` and `$['a']`, have the same key. */
+  /** Normalized form of the path. Equivalent spellings such as `$.a` and `$['a']` have the same key. */
   readonly key: string;
   readonly get: (root: unknown) => unknown;
-  /** Returns the location of the selected value, for a root that contains the value. */
+  /** Returns the location of the selected value within `root`. */
   readonly targetsIn: (root: unknown) => Targets;
 }
 
-/** A path that can yield any number of values. */
 export interface QueryPath {
   readonly kind: "query";
   readonly key: string;
-  /** Returns the values that the path selects. @throws PathBudgetError */
   readonly select: (root: unknown, budget: PathBudget) => readonly PathNode[];
 }
 
 export type Path = SingularPath | QueryPath;
 
 /**
- * Thrown when a path does not compile. `at` is the offset of the error from 0, if known. The message is for the author of the
- * path.
+ * Thrown when a path cannot be compiled. `at` is the zero-based offset of the error, if known. The message is shown to the author
+ * of the path.
  */
 export class PathSyntaxError extends Error {
   override readonly name = "PathSyntaxError";
@@ -65,8 +59,8 @@ export function createSingularPath(location: Location): SingularPath {
 }
 
 /**
- * Creates a function that reads the value at a location. It ignores inherited members, because they are not part of the JSON
- * data, and returns `undefined` for missing ones.
+ * Creates a function that reads the value at a location, or returns `undefined` if it is missing. Ignores inherited members,
+ * because they are not part of the JSON data.
  */
 function createAccessor(location: Location): (root: unknown) => unknown {
   const steps = location.map(createStep);
@@ -83,8 +77,7 @@ function createAccessor(location: Location): (root: unknown) => unknown {
 
 function createStep(step: string | number): (value: unknown) => unknown {
   if (typeof step === "number") return (value) => (Array.isArray(value) ? value.at(step) : undefined);
-  // Check whether the name exists in Object.prototype, like `constructor`. Only such a name can be inherited and needs an
-  // own-property check.
+  // Only names that exist in `Object.prototype`, such as `constructor`, can be inherited and need an own-property check.
   const isInherited = step in Object.prototype;
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
@@ -93,7 +86,7 @@ function createStep(step: string | number): (value: unknown) => unknown {
   };
 }
 
-/** Replaces the negative indexes in a location by indexes from the start of the arrays. */
+/** Replaces negative array indexes in a location with the equivalent non-negative ones. */
 function resolve(location: Location, root: unknown): Location {
   let value = root;
   return location.map((step) => {
