@@ -78,7 +78,6 @@ import { stores } from "./store/stores/routes.ts";
 import { type PhoneNumberDeps, phoneNumbers } from "./telephony/phone-numbers/routes.ts";
 import { type SipTrunkDeps, sipTrunks } from "./telephony/sip-trunks/routes.ts";
 
-/** The dependencies of all resources. */
 export type ApiDeps = BlueprintDeps &
   AppDeps &
   ChannelDeps &
@@ -113,15 +112,14 @@ export type ApiDeps = BlueprintDeps &
     readonly readChanges: () => Promise<void>;
   };
 
-/** Facts about all routes, which some resources return. */
+/** Facts about all routes, for resources that return them. */
 export interface RouteFacts {
   /** Names of all permissions, starting with `*`. */
   readonly permissionNames: () => readonly string[];
-  /** All mounted routes. */
   readonly routes: () => readonly MountedRoute[];
 }
 
-/** All resources of the API. Add new ones here. */
+/** Add new resources here. */
 const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   auth,
   organizations,
@@ -198,8 +196,8 @@ export function describeApi(facts: DescribedFacts): ReturnType<typeof createDocu
 }
 
 /**
- * Creates the management API, for mounting below the version prefix. Requests are authenticated and authorized before a
- * handler runs. The app on which it is mounted handles errors.
+ * Creates the management API, for mounting below the version prefix. Requests are authenticated and authorized before a handler runs.
+ * Errors are handled by the app that mounts it.
  */
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const facts: RouteFacts = { permissionNames: () => permissionNames, routes: () => routes };
@@ -222,8 +220,8 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
 }
 
 /**
- * Makes a change active on this worker before the response is sent, so that clients see their own writes. Other workers apply
- * it within two seconds.
+ * Makes a change active on this worker before the response is sent, so that clients see their own writes. Other workers apply the change
+ * within two seconds.
  */
 function seeOwnWrites({ readChanges, log }: ApiDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {

@@ -5,7 +5,6 @@ import type { Row } from "../../data/tables.ts";
 import type { Finding } from "../../lib/errors.ts";
 import { issueMessage } from "../../lib/issue-message.ts";
 
-/** Kinds of values in records. */
 export const FIELD_KINDS = [
   "text",
   "number",
@@ -22,7 +21,7 @@ type FieldRow = Row<"collectionFields">;
 
 declare module "../../data/tables.ts" {
   interface Tables {
-    /** The values of unique fields. */
+    /** One row per value of a unique field. The primary key enforces uniqueness. */
     collectionUniqueValues: {
       fieldId: string;
       /** SHA-256 of the value as JSON. */
@@ -37,7 +36,7 @@ export type StoredValues = Readonly<Record<string, unknown>>;
 
 const MAX_TEXT = 65_536;
 
-/** A time in RFC 3339 format (section 5.6). Stored in the same format as the API's own times. */
+/** An RFC 3339 time (section 5.6), stored in UTC with milliseconds like all times in the API. */
 const dateTime = z.iso
   .datetime({ offset: true, error: "must be an RFC 3339 time, for example 2026-01-31T09:30:00Z" })
   .transform((text) => new Date(text))
@@ -61,7 +60,7 @@ const VALUES: Readonly<Record<Exclude<FieldKind, "choice">, z.ZodType>> = {
   json: z.unknown().refine((value) => typeof value !== "number" || Number.isFinite(value), "must be JSON"),
 };
 
-/** Converts values by field name to stored values, or returns the findings. A null value counts as missing. */
+/** Validates values by field name and converts them to stored values by field id. Null counts as missing. */
 export function readValues(
   fields: readonly FieldRow[],
   given: Readonly<Record<string, unknown>>,
@@ -92,7 +91,7 @@ const schemaOf = ({ kind, options }: FieldRow): z.ZodType =>
     ? z.custom((value) => options.some((option) => option === value), "must be one of the field's options")
     : VALUES[kind];
 
-/** Returns the values of all fields by name, in order of creation. `null` if the record has no value. */
+/** Returns the values of all fields by field name, in the order in which the fields were created. Missing values are `null`. */
 export const showValues = (
   fields: readonly FieldRow[],
   stored: StoredValues,

@@ -13,7 +13,6 @@ import {
 import { mapInput } from "../kit/free-form.ts";
 import { shape, type TableOf } from "../kit/shape.ts";
 
-/** Request bodies, table rows and responses of agents and knowledge bases, also when they are nested in other entities. */
 const MAX_SUGGESTIONS = 100;
 const MAX_TOOLS = 200;
 

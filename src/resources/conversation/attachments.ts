@@ -4,20 +4,19 @@ import type { Shown } from "../../http/fields.ts";
 import type { Field } from "../kit/field.ts";
 import { textUpTo } from "../kit/fields.ts";
 
-/** Attachments of a message. Requests and responses hold bytes as arrays of integers, the table holds Base64. */
 const MAX_ATTACHMENTS = 16;
-/** Maximum size of metadata and payload over all attachments of a message. A list page can hold 200 messages. */
+/** Maximum total bytes of the metadata and payloads of a message. It bounds the response of a list, which can hold 200 messages. */
 const MAX_ATTACHED_BYTES = 65_536;
 
 const isByte = (value: unknown): boolean =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255;
 
-/** Array of bytes. Only the first invalid byte is reported, because a body can hold half a million numbers. */
+/** Reports only the first invalid byte, because a body can hold half a million numbers. */
 const bytesInput = z
   .custom<readonly number[]>()
   .superRefine((bytes: unknown, context) => {
     const refuse = (path: number[], message: string) =>
-      // Stops here: the size check below must not run on an invalid array.
+      // Skips the size check below, which expects an array.
       context.addIssue({ code: "custom", path, message, continue: false });
     if (!Array.isArray(bytes)) return refuse([], "must be an array of integers from 0 to 255");
     const wrong = bytes.findIndex((value) => !isByte(value));
@@ -70,7 +69,7 @@ type StoredAttachment = Omit<Attachment, "metadata" | "payload"> & {
 };
 
 const toBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString("base64");
-// Six times as fast as spreading the buffer.
+// `toJSON()` is six times as fast as spreading the buffer.
 const fromBase64 = (text: string): readonly number[] => Buffer.from(text, "base64").toJSON().data;
 
 const attachmentsOf = (stored: readonly StoredAttachment[]): readonly Attachment[] =>

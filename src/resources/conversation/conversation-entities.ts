@@ -8,10 +8,6 @@ import { type Inside, shape, type TableOf } from "../kit/shape.ts";
 import { agent } from "./agent-entities.ts";
 import { attachments } from "./attachments.ts";
 
-/**
- * Request bodies, table rows and responses of rooms and conversations. The requested entity is complete. A nested entity has its
- * own fields, and a nested message its attachments. Deeper single entities are null, and deeper lists are omitted.
- */
 declare module "../../data/tables.ts" {
   interface Tables {
     participants: TableOf<typeof participantFields>;
@@ -21,10 +17,14 @@ declare module "../../data/tables.ts" {
   }
 }
 
+/**
+ * Depth of nesting in responses. The requested entity is complete. A nested entity contains only its own fields, and a nested message
+ * also its attachments. Below that, single entities are `null` and lists are omitted.
+ */
 const INSIDE = "`null` when nested in another entity.";
 const NEWEST =
   "Only the newest, sorted from oldest to newest. A response holds up to 1,000 of a kind and 1 MiB of attachments, divided evenly.";
-/** Total count next to a list that only holds the newest. */
+/** Total number of items, for lists that contain only the newest items. */
 const count = z.int().meta({ description: "Total number." }).optional();
 const MAX_INT4 = 2_147_483_647;
 const text = z.string().nullable();
@@ -63,7 +63,7 @@ const messageFields = {
   /** The room of the message, or of its conversation. */
   roomId: hidden(z.string()),
   conversationId: readOnly(text.meta({ description: "`null` for a message in the room itself." })),
-  // A live token was issued to the account that started the conversation, but somebody else uses it.
+  // The live token belongs to the account that started the conversation, but a guest uses it. Such messages have no author.
   authorId: orElse(
     readOnly(
       text.meta({ description: "`null` if it was sent with the live token, or its author was deleted." }),

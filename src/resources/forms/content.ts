@@ -10,17 +10,17 @@ const localId = z.string().min(1).max(255);
 const title = z.string().max(1_024).nullable().default(null);
 const prose = z.string().max(16_384).nullable().default(null);
 
-/** Returns whether the entry is the block of a known kind and has no settings. */
+/** False for unknown names, so that validation still rejects them. */
 const isEmptyBlock = ([name, block]: [string, unknown]): boolean =>
   Object.hasOwn(BLOCKS, name) && (block === null || isDeepStrictEqual(block, {}));
 
-/** Returns the params without the empty blocks of other kinds. */
+/** Drops the empty blocks of other kinds from `params`. */
 const onlyOf = (kind: string, params: unknown): unknown =>
   typeof params === "object" && params !== null && !Array.isArray(params)
     ? Object.fromEntries(Object.entries(params).filter((entry) => entry[0] === kind || !isEmptyBlock(entry)))
     : params;
 
-/** Returns the schema of an input. `params` must hold the block named by the kind; other blocks must be absent, null or empty. */
+/** `params` must contain the block named after the kind. Other blocks must be absent, null or empty. */
 const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K, params: P) =>
   z.strictObject({
     key: z.string().min(1).max(255).meta({ description: "The name of the answer. Unique within the form." }),
@@ -118,7 +118,7 @@ const EXAMPLE = {
   sections: [],
 };
 
-/** Content of a form. Items are shown in this order, grouped by section. */
+/** Content of a form. Items are displayed in array order, grouped by section. */
 export const formContent = z
   .strictObject({ items: items.default([]), sections: sections.default([]) })
   .superRefine((content, context) => {

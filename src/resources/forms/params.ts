@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Maximum number of entries of a list. The size of the whole body is limited too. */
+/** Maximum number of entries per list. The size limit of the request body applies as well. */
 const MAX_ENTRIES = 1_000;
 
 const text = z.string().max(1_024).nullable().default(null);

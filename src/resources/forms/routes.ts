@@ -16,7 +16,7 @@ declare module "../../data/tables.ts" {
   }
 }
 
-/** Account id of the caller. The account may have been deleted since. */
+/** Account id of the caller. The id is kept when the account is deleted. */
 const byId = orElse(readOnly(id("acc")), ({ caller }) => caller.accountId);
 
 const fields = {
@@ -32,13 +32,12 @@ const fields = {
   updatedById: byId,
   versionParentId: once(idInput("The form that this is a version of. `null` if it is not a version.")),
   content: json(formContent.default({ items: [], sections: [] }), formContent),
-  /** Number of writes. */
+  /** Incremented on each write. */
   version: orElse(hidden(z.int()), () => 1),
 };
 
 const FORMS = { table: "forms", prefix: "form", words: "form" } as const;
 
-/** Forms and their versions. */
 export const forms = standardResource({
   path: "/forms",
   tag: "Forms",
@@ -56,7 +55,7 @@ export const forms = standardResource({
     message: "A form with this uid already exists.",
   },
   inUse: { when: "the form has versions", message: "The form has versions. Delete them first." },
-  // Deleting a blueprint sets `blueprintId` to null without a write to the form, so the version includes it.
+  // Deleting a blueprint sets `blueprintId` to null without incrementing `version`, so the ETag includes `blueprintId`.
   version: ({ id, version, blueprintId }) => ({
     id: blueprintId === null ? id : `${id}.${blueprintId}`,
     version,
@@ -96,7 +95,7 @@ export const forms = standardResource({
   },
 });
 
-/** Returns whether the form has versions or is one. A request that creates a version locks the form's row, so there is no race. */
+/** The result stays valid until the transaction ends, because creating a version locks the form's row. */
 async function isVersioned(trx: Trx, { id, versionParentId }: RowOf<typeof fields>): Promise<boolean> {
   if (versionParentId !== null) return true;
   const version = await trx

@@ -43,7 +43,7 @@ export async function blueprintNow(
   return found ?? null;
 }
 
-/** Approves all published artifacts of a store in their current version, when the store begins to require approval. */
+/** Approves the current version of all published artifacts. Called when a store starts to require approval. */
 export async function approvePublished(trx: Trx, storeId: string): Promise<void> {
   await sql`
     UPDATE artifacts
@@ -56,7 +56,7 @@ export async function approvePublished(trx: Trx, storeId: string): Promise<void>
       AND artifacts.status = 'published'`.execute(trx);
 }
 
-/** Condition on `artifacts`: the store still has to approve the artifact or a newer version of its blueprint. */
+/** SQL condition on `artifacts`: true if the artifact or a newer version of its blueprint awaits the store's approval. */
 export const AWAITS_APPROVAL = sql<boolean>`(
   artifacts.status = 'pending' OR artifacts.status = 'published' AND EXISTS (
     SELECT FROM stores, blueprints

@@ -6,7 +6,6 @@ import { nameInput } from "../kit/fields.ts";
 import { amount, amountInput, currency, currencyInput } from "../kit/money.ts";
 import { type EntityOf, shape, type TableOf } from "../kit/shape.ts";
 
-/** Duration of a paid license. */
 export const interval = z
   .enum(["month", "year"])
   .nullable()

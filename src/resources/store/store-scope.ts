@@ -6,8 +6,8 @@ import { conflict, notFound } from "../../http/problem.ts";
 import { isId } from "../../lib/ids.ts";
 
 /**
- * Read access to stores. An organization sees everything in its own stores, and published content in public stores. Write access
- * needs ownership of the row, unless a route allows other writers.
+ * Determines read access to stores. An organization sees everything in its own stores, and published content in public stores. To write a
+ * row, it must own the row, unless a route allows other writers.
  */
 type Scope = Pick<Caller, "organizationId">;
 
@@ -19,17 +19,15 @@ export const visibleStores = (db: Queryable, { organizationId }: Scope) =>
       eb.or([eb("stores.organizationId", "=", organizationId), eb("stores.isPublic", "=", true)]),
     );
 
-/** Selects the ids of the organization's own stores. */
 export const ownStores = (db: Queryable, { organizationId }: Scope) =>
   db.selectFrom("stores").select("stores.id").where("stores.organizationId", "=", organizationId);
 
-/** Selects the categories of all visible stores. */
 export const visibleCategories = (db: Queryable, scope: Scope) =>
   db
     .selectFrom("storeCategories")
     .where("storeCategories.storeId", "in", visibleStores(db, scope).select("stores.id"));
 
-/** Condition: the artifact is in a store of the organization, or is published in a public store. */
+/** SQL condition: the artifact is in one of the organization's stores, or is published in a public store. */
 const isOffered = (eb: ExpressionBuilder<Tables, "artifacts">, scope: Scope) => {
   const open = eb.selectFrom("stores").select("stores.id").where("stores.isPublic", "=", true);
   const own = eb

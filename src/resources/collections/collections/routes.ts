@@ -14,7 +14,6 @@ const fields = {
   organizationId,
 };
 
-/** A collection is a set of records with the same fields. */
 export const collections = standardResource({
   path: "/collections",
   tag: "Collections",

@@ -6,11 +6,10 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { noteUniqueValues } from "../collection-values.ts";
 import { type FieldRow, field } from "./schema.ts";
 
-/** Maximum per collection. A record's response contains the values of all fields. */
+/** Maximum number of fields per collection. It bounds the response of a record, which contains all fields. */
 const MAX_FIELDS = 100;
 const taken = "the collection already has a field with this name";
 
-/** Fields of a collection. Each record can have a value for each field. */
 export const collectionFields = standardResource({
   path: "/collections/:collectionId/fields",
   tag: "Collections",
@@ -65,7 +64,7 @@ export const collectionFields = standardResource({
 
 type FieldValues = Pick<FieldRow, "collectionId" | "kind" | "options" | "required">;
 
-/** @throws ApiError 409 if the collection has the maximum of fields, or if the field is required and records exist */
+/** @throws ApiError 409 if the collection already has `MAX_FIELDS` fields, or if a required field is added while records exist */
 async function requireRoom(trx: Trx, { collectionId, required }: FieldValues): Promise<void> {
   const { count } = await trx
     .selectFrom("collectionFields")

@@ -35,7 +35,7 @@ const fields = {
   }),
   required: z.boolean().default(false).meta({ description: "Whether every record must have a value." }),
   unique: unstored(unique.default(false)),
-  /** Column of `unique`. */
+  /** Column that stores the API field `unique`. */
   isUnique: hidden(z.boolean()),
 };
 

@@ -22,7 +22,7 @@ const byName = mapInput.meta({
 
 const fields = {
   collectionId: readOnly(id("col")),
-  /** Stored by field id, without null values. */
+  /** By field name in the API, by field id in the table. Null values are not stored. */
   values: json(byName, z.record(z.string(), z.unknown())),
 };
 
@@ -40,7 +40,6 @@ const record = shape({
 const description =
   "Values are checked against the fields of the collection. An unknown field, an invalid value or a missing required value is rejected with 400, and the error names `values.<field>`.";
 
-/** Records of a collection, in order of creation. */
 export const collectionRecords = standardResource({
   path: "/collections/:collectionId/records",
   tag: "Collections",

@@ -5,7 +5,6 @@ import { agent, knowledgeBase } from "../agent-entities.ts";
 
 const KNOWLEDGE_BASES: Reference = { table: "knowledgeBases", prefix: "kb", words: "knowledge base" };
 
-/** Agents are AI participants of conversations. */
 export const agents = standardResource({
   path: "/agents",
   tag: "Agents",

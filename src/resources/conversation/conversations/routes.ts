@@ -17,7 +17,7 @@ import { contentInput, conversation, roomIdInput, titleInput } from "../conversa
 import { loadEmbedded } from "../embedded-entities.ts";
 import { lockOpenRoom, lockRoom } from "../room-scope.ts";
 
-/** A conversation groups messages of a room. A live conversation has its own token for guests without an account. */
+/** A live conversation has a token with which guests without an account can read it and post messages. */
 export const conversations = standardResource({
   path: "/conversations",
   tag: "Conversations",
@@ -116,7 +116,7 @@ export const conversations = standardResource({
   ],
 });
 
-/** @throws ApiError 409 */
+/** @throws ApiError 409 if the conversation has ended */
 export function requireGoingOn({ endedAt }: Pick<Row<"conversations">, "endedAt">): void {
   if (endedAt !== null) throw conflict("The conversation has ended.");
 }
@@ -146,7 +146,7 @@ async function findJoining(
     .orderBy("createdAt")
     .orderBy("id")
     .execute();
-  // An account that is being deleted at this moment must not join: its row is gone when this transaction commits.
+  // Locks the accounts and skips deleted ones, so that no participant refers to an account that is deleted concurrently.
   const there = await trx
     .selectFrom("accounts")
     .select("id")
@@ -157,7 +157,7 @@ async function findJoining(
   return joining.filter(({ accountId }) => accountId === null || ids.has(accountId));
 }
 
-/** Copies the room's participants into the conversation. */
+/** Copies the joining participants of the room into the conversation. */
 async function join(
   trx: Trx,
   { id: conversationId }: Row<"conversations">,

@@ -2,7 +2,6 @@ import { ACCOUNTS, COLLECTIONS, SPACES } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { knowledgeBase } from "../agent-entities.ts";
 
-/** Knowledge bases of agents. */
 export const knowledgeBases = standardResource({
   path: "/knowledge-bases",
   tag: "Knowledge bases",

@@ -2,7 +2,6 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { messageResource } from "../message-resource.ts";
 import { lockOpenRoom, ROOMS } from "../room-scope.ts";
 
-/** Messages of a room and its conversations. */
 export const roomMessages = standardResource({
   ...messageResource,
   path: "/rooms/:roomId/messages",

@@ -9,10 +9,9 @@ import { agent } from "../agent-entities.ts";
 import { participant } from "../conversation-entities.ts";
 import { ROOMS } from "../room-scope.ts";
 
-/** Maximum number of participants of a room, and of each conversation. */
+/** Maximum number of participants per room and per conversation. */
 const MAX_PARTICIPANTS = 1_000;
 
-/** Participants of a room and its conversations. */
 export const participants = standardResource({
   path: "/rooms/:roomId/participants",
   tag: "Rooms",
@@ -74,14 +73,17 @@ export const participants = standardResource({
   },
 });
 
-/** Selects the participants of the room itself or of one conversation. The caller's access to the room was already checked. */
+/**
+ * Selects the participants of one conversation, or of the room itself if `conversationId` is `null`. Assumes that the caller's access to
+ * the room was already checked.
+ */
 const inPlace = (db: Queryable, roomId: string, conversationId: string | null) =>
   db
     .selectFrom("participants")
     .where("roomId", "=", roomId)
     .where("conversationId", conversationId === null ? "is" : "=", conversationId);
 
-/** Checks that the room has the conversation. In a transaction, locks it against deletion. @throws ApiError 404 */
+/** Inside a transaction, also prevents deletion of the conversation. @throws ApiError 404 if it is not in the room */
 async function requireConversation(db: Queryable, roomId: string, id: string | null): Promise<void> {
   if (id === null) return;
   const found = await db

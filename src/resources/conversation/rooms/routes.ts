@@ -7,7 +7,6 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { conversation, room } from "../conversation-entities.ts";
 import { loadEmbedded } from "../embedded-entities.ts";
 
-/** A room holds conversations, messages and participants. */
 export const rooms = standardResource({
   path: "/rooms",
   tag: "Rooms",

@@ -19,7 +19,6 @@ const FULL = "the tree would exceed 10,000 tasks or 16 MiB of content";
 const step = { method: "post", params: { taskId: pathId("task", "task") }, answer: task.entity } as const;
 const nothing = z.strictObject({});
 
-/** Tasks form trees: each task can have subtasks. */
 export const tasks = standardResource({
   path: "/tasks",
   tag: "Tasks",
@@ -42,7 +41,7 @@ export const tasks = standardResource({
     },
   },
   async lockFirst(trx, caller, patch) {
-    // Must happen before the task's row is locked, because a move of another task below this one locks that row too.
+    // Must run before this task's row is locked. A concurrent move of another task below this one locks the row too.
     if ("parentId" in patch) await holdMoves(trx, caller);
   },
   async prepare({ trx, id, before, values }) {
@@ -126,12 +125,12 @@ export const tasks = standardResource({
   ],
 });
 
-/** @throws ApiError 409 */
+/** @throws ApiError 409 if the task has another status */
 function requireStatus({ status }: Task, required: Task["status"]): void {
   if (status !== required) throw conflict(`The task is ${status}, not ${required}.`);
 }
 
-/** Computes the size of a task's content as text, in bytes. */
+/** Counts UTF-8 bytes. JSON values count in serialized form. */
 function bytesOf(content: Pick<Task, "description" | "input" | "output" | "params" | "errors">): number {
   const { description, input, output, params, errors } = content;
   const texts = [input, output, params, errors].map((value) => (value === null ? "" : JSON.stringify(value)));

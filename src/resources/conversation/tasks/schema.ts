@@ -41,7 +41,7 @@ export const taskFields = {
   output: orElse(readOnly(json(anything)), () => null),
   params: json(mapInput, z.record(z.string(), z.unknown())),
   errors: orElse(readOnly(json(z.array(errorSchema))), () => []),
-  /** Size of description, input, output, params and errors as text, in bytes. */
+  /** Size in bytes of description, input, output, params and errors. JSON values count in serialized form. */
   contentBytes: hidden(z.int()),
   startedAt: readOnly(time(timestamp.nullable())),
   endedAt: readOnly(time(timestamp.nullable())),

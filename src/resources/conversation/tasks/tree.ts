@@ -3,13 +3,13 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 
-/** Limits of one tree, because a response holds the whole tree in memory. */
+/** Limits per tree. The response for a task contains all its subtasks and is built in memory. */
 const MAX_TASKS = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * One step down a tree (`below`), and one step up (`UPWARDS`). OFFSET 0 forces an index look-up for each task. Without table
- * statistics, the planner would otherwise read the whole table at every level.
+ * SQL for one step down a tree of tasks (`below`) or up (`UPWARDS`). OFFSET 0 forces an index lookup per task. Without table statistics,
+ * the planner would otherwise read the whole table at every level.
  */
 const below = (columns: RawBuilder<unknown>) => sql`
   SELECT part.* FROM tree
@@ -22,7 +22,7 @@ const UPWARDS = sql`
 const time = (column: string) =>
   sql`to_char(${sql.ref(column)} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The response of a task as JSON, without children. PostgreSQL writes a thousand tasks in a third of the time of JavaScript. */
+/** JSON of a task without its children. PostgreSQL serializes a thousand tasks in a third of the time that JavaScript needs. */
 const NODE = sql`(
   SELECT row_to_json(node) FROM (
     SELECT id, app_id AS "appId", author_id AS "authorId", executor_id AS "executorId",
@@ -32,7 +32,7 @@ const NODE = sql`(
       ${time("ended_at")} AS "endedAt", ${time("updated_at")} AS "updatedAt"
   ) AS node)::text`;
 
-/** A task in a tree. `node` is its JSON. */
+/** A task in a tree. `node` is its JSON without children. */
 interface TreeRow {
   readonly id: string;
   readonly parentId: string | null;
@@ -40,8 +40,8 @@ interface TreeRow {
 }
 
 /**
- * Reads the task and all its subtasks in one query and returns the response. The JSON is concatenated by hand, because
- * `JSON.stringify` overflows the stack at a few thousand levels.
+ * Responds with the task and all its subtasks, read in one query. The JSON is concatenated by hand, because `JSON.stringify` overflows the
+ * stack at a depth of a few thousand.
  *
  * @throws ApiError 404
  */
@@ -69,7 +69,7 @@ export async function answerTree(
   );
 }
 
-/** Writes the tree depth first. `next` is a stack: the entry pushed last is written next. */
+/** Writes the tree depth-first. `next` is a stack: the entry pushed last is written next. */
 function writeTree(root: TreeRow, children: ReadonlyMap<string | null, readonly TreeRow[]>): string {
   const written: string[] = [];
   const next: (TreeRow | string)[] = [root];
@@ -89,7 +89,7 @@ function writeTree(root: TreeRow, children: ReadonlyMap<string | null, readonly 
   return written.join("");
 }
 
-/** Serializes moves within an organization, because two concurrent moves could create a cycle together. */
+/** Makes moves of tasks wait for each other within an organization. Concurrent moves could otherwise create a cycle. */
 export async function holdMoves(trx: Trx, { organizationId }: Caller): Promise<void> {
   await trx
     .selectFrom("organizations")
@@ -99,7 +99,11 @@ export async function holdMoves(trx: Trx, { organizationId }: Caller): Promise<v
     .execute();
 }
 
-/** Call it after `holdMoves`. @throws ApiError 400 if the new parent is the task itself or one of its subtasks */
+/**
+ * Call it after `holdMoves`, which prevents concurrent moves.
+ *
+ * @throws ApiError 400 if the new parent is the task itself or one of its subtasks
+ */
 export async function rejectCycle(trx: Trx, id: string, parentId: string): Promise<void> {
   const { rows } = await sql`
     WITH RECURSIVE above AS (
@@ -114,17 +118,16 @@ export async function rejectCycle(trx: Trx, id: string, parentId: string): Promi
     ]);
 }
 
-/** Number of tasks in a tree, and the size of their content. */
 export interface TreeSize {
   readonly tasks: number;
   readonly bytes: number;
 }
 
 /**
- * Checks that the tree of the task stays within the limits after the addition. Concurrent requests do not wait for each other, so
- * together they can exceed the limits by the size of their additions.
+ * Checks that the task's tree stays within its limits after `added`. Does not lock the tree, so concurrent requests can together exceed the
+ * limits.
  *
- * @throws ApiError 409
+ * @throws ApiError 409 if the tree would exceed a limit
  */
 export async function requireRoomInTree(trx: Trx, id: string, added: TreeSize): Promise<void> {
   const { rows } = await sql<TreeSize>`
@@ -143,7 +146,7 @@ export async function requireRoomInTree(trx: Trx, id: string, added: TreeSize): 
   throw conflict(`A tree can hold at most ${MAX_TASKS} tasks and ${MAX_BYTES} bytes of content.`);
 }
 
-/** Returns the size of a task with all its subtasks. */
+/** Counts the task itself and all its subtasks. */
 export async function sizeBelow(trx: Trx, id: string): Promise<TreeSize> {
   const { rows } = await sql<TreeSize>`
     WITH RECURSIVE tree AS (

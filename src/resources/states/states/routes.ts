@@ -14,7 +14,6 @@ const fields = {
   organizationId,
 };
 
-/** A state is a set of variables. */
 export const states = standardResource({
   path: "/states",
   tag: "State",

@@ -8,12 +8,11 @@ export interface CheckSchemasDeps {
   readonly stopping: AbortSignal;
 }
 
-/** Maximum duration of one request. Schemas compiled before the timeout stay cached, so a retry continues from there. */
+/** Maximum time to compile the schemas of one request. Schemas compiled before the timeout stay cached, so a retry continues from there. */
 const MAX_CHECK_MS = 20_000;
 
 /**
- * Checks that all schemas compile. The worker thread compiles them one at a time, so that one request never blocks the queue for
- * the schema of a channel.
+ * Compiles the schemas one after another, so that a request with many schemas does not delay the schemas of channels.
  *
  * @throws ApiError 400 with paths like `[3].schema/properties/a` for schemas that do not compile; UnavailableError on a timeout
  */

@@ -74,7 +74,7 @@ async function addVariables(
     const nowMs = clock();
     const [createdAt, updatedAt] = [new Date(nowMs), new Date(nowMs)];
     const { organizationId } = caller;
-    // Lists sort by creation time, then id. The variables share one time, so sorted ids keep the given order.
+    // Lists are sorted by creation time, then id. All variables have the same creation time, so sorted ids keep the given order.
     const ids = inputs.map(() => createId("var", nowMs)).sort();
     const variables = inputs.map((input, index) => {
       const schema = toJsonColumn(input.schema);

@@ -46,7 +46,6 @@ export const variablesInput = z
   .max(MAX_VARIABLES);
 export type VariableInput = z.output<typeof variable.input>;
 
-/** Response of `addVariables`. */
 export const stateReference = z
   .object({ id: id("state") })
   .meta({ id: "StateReference", description: "The state that got the variables." });

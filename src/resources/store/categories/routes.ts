@@ -31,7 +31,7 @@ const category = shape({
   meta: { id: "StoreCategory", description: "A category of artifacts in a store." },
 });
 
-/** Categories of stores. A category is visible to everyone who can see its store. */
+/** Categories are visible to everyone who can see their store. */
 export const storeCategories = standardResource({
   path: "/stores/categories",
   tag: "Store",

@@ -13,7 +13,7 @@ import type { OrderRow, OrderStatus, PaymentInput } from "./schema.ts";
 interface Step {
   readonly to: OrderStatus;
   readonly from: readonly OrderStatus[];
-  /** Whether the buyer's organization may do this too. By default only the store's organization may. */
+  /** If set, the buyer's organization may make this change too. Otherwise only the store's organization may. */
   readonly byBuyer?: true;
 }
 
@@ -24,7 +24,7 @@ export const STEPS = {
   cancel: { to: "canceled", from: ["pending", "paid"], byBuyer: true },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** @throws ApiError 403 if the buyer's organization tries anything but cancel, 409 if the order has the wrong status */
+/** @throws ApiError 403 if the buyer's organization attempts anything but canceling; 409 if the order's status does not allow the change */
 export function requireStep({ organizationId }: Caller, row: OrderRow, name: keyof typeof STEPS): void {
   const { from, byBuyer }: Step = STEPS[name];
   if (!byBuyer && organizationId !== row.storeOrganizationId)
@@ -34,10 +34,9 @@ export function requireStep({ organizationId }: Caller, row: OrderRow, name: key
 }
 
 /**
- * Computes the price, commission and total of a new order. Locks artifact, plan and store against changes until the order is
- * written.
+ * Computes the price, commission and total of a new order. Locks the artifact, the plan and the store until the transaction ends.
  *
- * @throws ApiError 404 if the artifact is not visible or has no such plan, 409 if the artifact is not published
+ * @throws ApiError 404 if the artifact is not visible or has no such plan; 409 if the artifact is not published
  */
 export async function termsOf(
   trx: Trx,
@@ -72,7 +71,7 @@ export async function termsOf(
 }
 
 /**
- * Returns the changed fields of a paid order, including a new license key and, if the plan has an interval, the expiry.
+ * Returns the fields that a payment sets on an order, including a new license key and, for plans with an interval, the expiry.
  *
  * @throws ApiError 409 if the paid total differs from the order's total
  */
@@ -98,13 +97,13 @@ const isSameAmount = (a: string, b: string): boolean =>
 const KEY_BYTES = 20;
 const GROUP = /.{8}/g;
 
-/** Returns 160 random bits in groups: `7K2M9QXA-…`. The key is stored in plain text, because buyers can read it again later. */
+/** Formats 160 random bits as groups such as `7K2M9QXA-…`. Keys are stored in plain text, because buyers can read them again later. */
 const createLicenseKey = (random: Buffer = randomBytes(KEY_BYTES)): string =>
   (encodeBase32(random).toUpperCase().match(GROUP) ?? []).join("-");
 
 const MONTHS = { month: 1, year: 12 } as const;
 
-/** Returns the same day and time (UTC) after the interval, or the last day of that month if the day does not exist. */
+/** Adds one interval, in UTC. If the target month does not have the day, returns the last day of that month. */
 function endOf(interval: keyof typeof MONTHS, nowMs: number): number {
   const end = new Date(nowMs);
   const day = end.getUTCDate();

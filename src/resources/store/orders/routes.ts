@@ -18,7 +18,7 @@ const ENDINGS = [
   { step: "cancel", summary: "Cancel an order", by: "Only for the buyer's or the store's organization." },
 ] as const;
 
-/** Orders of artifacts. The buyer's and the store's organization can see an order. */
+/** An order is visible to the buyer's organization and to the store's organization. */
 export const storeOrders = standardResource({
   path: "/stores/orders",
   tag: "Store",

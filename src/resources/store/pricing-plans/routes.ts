@@ -4,11 +4,11 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { pricingPlan } from "../store-entities.ts";
 import { visibleArtifacts } from "../store-scope.ts";
 
-/** Maximum per artifact. An artifact's response contains all its plans. */
+/** Maximum number of plans per artifact. An artifact's response contains all its plans. */
 const MAX_PLANS = 20;
 const taken = "the artifact already has a pricing plan with this name";
 
-/** Prices of artifacts. A plan is visible to everyone who can see its artifact. */
+/** Plans are visible to everyone who can see their artifact. */
 export const storePricingPlans = standardResource({
   path: "/stores/artifacts/:artifactId/pricing-plans",
   tag: "Store",

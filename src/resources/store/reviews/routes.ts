@@ -23,7 +23,7 @@ const fields = {
     id("art"),
   ),
   storeId: readOnly(id("store")),
-  /** Account id. The account may have been deleted since. */
+  /** Account id of the reviewer. The id is kept when the account is deleted. */
   reviewerId: orElse(readOnly(id("acc")), ({ caller }) => caller.accountId),
   title: textInput,
   content: textUpTo(16_384),
@@ -41,7 +41,7 @@ const review = shape({
   meta: { id: "StoreReview", description: "A review of an artifact." },
 });
 
-/** Reviews of artifacts. Everyone who can see a published artifact can see its reviews. */
+/** Everyone who can see a published artifact can see its reviews. */
 export const storeReviews = standardResource({
   path: "/stores/reviews",
   tag: "Store",

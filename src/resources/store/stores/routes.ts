@@ -52,7 +52,6 @@ const fields = {
   ),
 };
 
-/** A store belongs to one organization. A public store is open to all organizations. */
 export const stores = standardResource({
   path: "/stores",
   tag: "Store",

@@ -7,8 +7,8 @@ const E164 = /^\+\d{1,15}$/;
 /**
  * Converts a national or international number to E.164. The number must be valid in the numbering plan of the country.
  *
- * Loads the numbering plans on first use. They take about 20 ms and 2 MiB, which a gateway without telephony never needs. It loads
- * the full plans, because the smaller set only checks lengths.
+ * Loads the full numbering plans on first use (about 20 ms and 2 MiB), so that gateways without telephony never load them. The smaller set
+ * of plans would check only the length of numbers.
  */
 export async function toE164(countryCode: string, phoneNumber: string): Promise<Result<string, Finding>> {
   const plans = await import("libphonenumber-js/max");
@@ -21,7 +21,7 @@ export async function toE164(countryCode: string, phoneNumber: string): Promise<
   if (!number || number.ext !== undefined)
     return err({ path: "phoneNumber", message: "must be a phone number without other text" });
   const isOfCountry = number.countryCallingCode === plans.getCountryCallingCode(countryCode);
-  // When countries share a calling code, the library picks the first match. Setting the country makes it check this one.
+  // If several countries share a calling code, the parser picks one of them. `isValid` then checks against `country`.
   number.country = countryCode;
   if (!isOfCountry || !number.isValid() || !E164.test(number.number))
     return err({ path: "phoneNumber", message: `must be a valid phone number of ${countryCode}` });

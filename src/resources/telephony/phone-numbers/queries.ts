@@ -8,13 +8,13 @@ const TRUNKS = { table: "sipTrunks", prefix: "trk", words: "SIP trunk" } as cons
 
 type PhoneNumberRow = Row<"phoneNumbers">;
 
-/** Checks that the trunk exists and belongs to the carrier, and locks it. @throws ApiError 404, 400 */
+/** Locks the trunk until the transaction ends. @throws ApiError 404 if it does not exist; 400 if it belongs to another carrier */
 export async function requireTrunk(trx: Trx, caller: Caller, id: string, sipProvider: string): Promise<void> {
   const trunk = await getRow(trx, caller, TRUNKS, id, "share");
   if (trunk.sipProvider !== sipProvider) throw unlikeTrunk("sipProvider");
 }
 
-/** @throws ApiError 404 for an unknown trunk, 400 for a trunk of another carrier, 409 if the number is not assigned */
+/** @throws ApiError 404 for an unknown trunk; 400 for a trunk of another carrier; 409 if the number is not assigned */
 export async function requireChangeable(
   trx: Trx,
   caller: Caller,
@@ -30,7 +30,7 @@ export async function requireChangeable(
   requireAssigned(before);
 }
 
-/** @throws ApiError 409 */
+/** @throws ApiError 409 if the number is not assigned */
 export function requireAssigned({ assigned }: PhoneNumberRow): void {
   if (!assigned) throw conflict("The phone number is not assigned.");
 }

@@ -16,7 +16,7 @@ const post = { method: "post", answer: phoneNumber.entity } as const;
 const missing = "the phone number does not exist";
 const NOT_IN_SERVICE = { channelId: null, status: "pending_activation" } as const;
 
-/** Phone numbers. One organization at most can register a number. It stays registered when it is unassigned. */
+/** Only one organization can register a number. Unassigning a number does not end its registration. */
 export const phoneNumbers = standardResource({
   path: "/telephony/phone-numbers",
   tag: "Telephony",

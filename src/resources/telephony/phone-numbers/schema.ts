@@ -19,7 +19,7 @@ const fields = {
   channelId: opaqueIdInput,
   countryCode: readOnly(countryCode),
   e164: readOnly(z.string().meta({ description: "The number in E.164 format.", example: "+12133734253" })),
-  /** `organizationId` names the organization that registered the number, also while this is false. */
+  /** If false, `organizationId` still contains the organization that registered the number. */
   assigned: hidden(z.boolean()),
   trunkId: withAnswer(
     z.string().meta({ description: "A SIP trunk. A new trunk must have the same carrier." }),
@@ -42,7 +42,7 @@ export const phoneNumber = shape({
 
 const phoneNumberId = z.string().meta({ example: "pn_01jc9x2k4v8m3n5p7q9r1s0" });
 
-/** Returns the schema of the request that registers a number. The carrier must be one of `sipProviders`. */
+/** The carrier must be one of `sipProviders`. */
 export const registerInputOf = (sipProviders: readonly string[]) =>
   z.strictObject({
     countryCode,

@@ -23,7 +23,7 @@ const HOST_NAME = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<
 
 const fields = {
   name: nameInput.meta({ example: "Head office" }),
-  /** Trunks keep a carrier that is no longer configured. */
+  /** Not an enum, because existing trunks keep a carrier that is no longer configured. */
   sipProvider: z.string().meta({
     description: "The carrier. One of the carriers in the gateway's settings.",
     example: "sip_provider_1",
@@ -49,7 +49,6 @@ const fields = {
   organizationId,
 };
 
-/** A SIP trunk connects the phone numbers of a carrier. */
 export const sipTrunks = standardResource({
   path: "/telephony/sip-trunks",
   tag: "Telephony",
@@ -77,7 +76,7 @@ export const sipTrunks = standardResource({
   notes: { update: { conflict: "the carrier changes, and the trunk has phone numbers" } },
 });
 
-/** Returns whether the trunk has numbers. Registering a number locks the trunk's row, so there is no race. */
+/** The result stays valid until the transaction ends, because registering a number locks the trunk's row. */
 async function hasNumbers(trx: Trx, trunkId: string): Promise<boolean> {
   const one = await trx
     .selectFrom("phoneNumbers")
