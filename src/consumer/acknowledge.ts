@@ -6,23 +6,23 @@ const MAX_IDS = 500;
 
 /** Pending acknowledgements of one topic. */
 interface Line {
-  /** Entries handled since the current call started. */
+  /** Entries that were handled after the current call was sent. */
   ids: string[];
-  /** Callbacks to run after Redis has acknowledged `ids`. */
+  /** Callbacks to run once Redis has acknowledged `ids`. */
   waiting: (() => void)[];
-  /** Entries in the current call. */
+  /** Entries in the call that is currently in flight. */
   sent: readonly string[];
 }
 
 /**
- * Acknowledges handled entries and retries until Redis accepts them. Each topic has at most one call in flight. Entries handled
- * during a call are sent together in the next one. Topics are independent, because a Cluster may lose the node of only some.
+ * Acknowledges handled entries and retries until Redis accepts them. Each topic has at most one call in flight, and entries handled
+ * meanwhile share the next call. Topics are independent, because a Redis Cluster may lose the node of only some of them.
  */
 export class Acknowledger {
   readonly #commands: Pick<Commands, "acknowledge">;
   readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
-  /** Called after Redis acknowledged a batch. */
+  /** Called after Redis has acknowledged a batch. */
   onTaken: () => void = () => {};
   readonly #lines = new Map<string, Line>();
   readonly #running = new Set<Promise<void>>();
@@ -38,7 +38,7 @@ export class Acknowledger {
     return this.#count;
   }
 
-  /** Returns whether the entry was handled but Redis has not acknowledged it yet. */
+  /** Returns whether the entry was handled but not yet acknowledged by Redis. */
   holds(topic: string, entryId: string): boolean {
     const line = this.#lines.get(topic);
     return line !== undefined && (line.ids.includes(entryId) || line.sent.includes(entryId));
@@ -49,18 +49,18 @@ export class Acknowledger {
     this.#count++;
   }
 
-  /** Like `add`, but also calls `then` after Redis acknowledged the entry. */
+  /** Like `add`, but calls `then` once Redis has acknowledged the entry. */
   addThen(topic: string, entryId: string, then: () => void): void {
     this.add(topic, entryId);
     this.#lineOf(topic).waiting.push(then);
   }
 
-  /** Resolves when Redis has acknowledged all added entries, or after `close`. */
+  /** Resolves once Redis has acknowledged all added entries, or after `close`. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
   }
 
-  /** Stops retrying. Entries whose acknowledgement fails from now on will be delivered again. */
+  /** Stops retrying. Entries whose acknowledgement fails after this are delivered again. */
   close(): void {
     this.#closing.abort();
   }
@@ -78,7 +78,7 @@ export class Acknowledger {
   }
 
   async #run(topic: string, line: Line): Promise<void> {
-    // Batches all entries handled in this iteration of the event loop.
+    // Wait for the end of this event loop iteration, so that all entries handled in it share one call.
     await new Promise(setImmediate);
     while (line.ids.length > 0) {
       const { ids, waiting } = line;

@@ -12,7 +12,7 @@ export interface ReadingDeps {
   readonly onError: (error: unknown) => void;
   /** Aborts when the reader stops. */
   readonly signal: AbortSignal;
-  /** Aborts after `signal`, once the last handler has finished. */
+  /** Aborts after `signal`, once the last running handler has finished. */
   readonly idle: AbortSignal;
 }
 
@@ -22,7 +22,8 @@ const AFTER_ERROR_MS = 500;
 const CLEANUP_EVERY_MS = 600_000;
 
 /**
- * Keeps extending the claims on all in-flight entries until the last handler has finished. Drops entries that another reader has claimed.
+ * Keeps extending this reader's claims on its in-flight entries until the last handler has finished. Drops entries that another reader has
+ * claimed.
  */
 export const extendClaims = ({ commands, window, settings, idle, onError }: ReadingDeps): Promise<void> =>
   repeat(
@@ -35,10 +36,10 @@ export const extendClaims = ({ commands, window, settings, idle, onError }: Read
     { signal: idle, onError, afterErrorMs: AFTER_ERROR_MS },
   );
 
-/** Keeps claiming the entries of dead readers and entries that stopping readers released. */
+/** Keeps claiming the entries of dead readers, and entries that stopping readers released. */
 export function recoverEntries(deps: ReadingDeps): Promise<void> {
   const { commands, window, settings, signal, onError, topics } = deps;
-  // The random part keeps readers that started together from claiming at the same time.
+  // The random part prevents readers that started together from claiming at the same time.
   const pauseMs = (): number => settings.deadAfterMs * (0.25 + Math.random() / 4);
   let cleanedAtMs = performance.now();
   return repeat(
@@ -58,7 +59,7 @@ export function recoverEntries(deps: ReadingDeps): Promise<void> {
   );
 }
 
-/** Claims all entries of a topic that were idle for at least `idleMs`. Returns false if the window filled up before the end. */
+/** Claims all entries of a topic that have been idle for at least `idleMs`. Returns false if the window is full before all are claimed. */
 async function claimAll(
   { commands, window, settings, signal }: ReadingDeps,
   topic: string,
@@ -76,9 +77,12 @@ async function claimAll(
   return true;
 }
 
-/** The topics that an ordered reader may read. One lease covers all of them. */
+/** The topics that this ordered reader may read, all covered by a single lease. */
 export class TopicOwnership {
-  /** A topic becomes readable after this reader has claimed its pending entries. A new object marks each time it was leased. */
+  /**
+   * A topic becomes readable once this reader has claimed its pending entries. Each lease of a topic creates a new object, so that a lost
+   * and regained lease can be detected.
+   */
   readonly #owned = new Map<string, { isClaimed: boolean }>();
   #leaseEndMs = Number.NEGATIVE_INFINITY;
 
@@ -90,7 +94,7 @@ export class TopicOwnership {
     return performance.now() < this.#leaseEndMs;
   }
 
-  /** Returns whether the reader may pass an entry of the topic to the handler now. */
+  /** Returns whether the reader may currently pass entries of the topic to the handler. */
   owns(topic: string): boolean {
     return this.isLeased && this.#owned.has(topic);
   }
@@ -104,7 +108,7 @@ export class TopicOwnership {
     this.#owned.delete(topic);
   }
 
-  /** Topics that may have pending entries that are not in flight in this reader. */
+  /** Returns the topics that may have pending entries outside this reader's window. */
   unclaimed(): readonly string[] {
     return this.topics.filter((topic) => !this.#owned.get(topic)?.isClaimed);
   }
@@ -115,8 +119,8 @@ export class TopicOwnership {
   }
 
   /**
-   * Returns the topics that may be read now. After the read, `isAsBefore` tells whether the reader kept the topic the whole time:
-   * it returns false if the topic was lost, even if it was regained.
+   * Returns the topics that may be read now. After the read, `isAsBefore` returns whether the reader held the topic's lease without
+   * interruption.
    */
   readable(): { readonly topics: readonly string[]; readonly isAsBefore: (topic: string) => boolean } {
     const asked = new Map([...this.#owned].filter(([, { isClaimed }]) => this.isLeased && isClaimed));
@@ -126,20 +130,20 @@ export class TopicOwnership {
     };
   }
 
-  /** Records that the topic may have entries assigned to this reader but not in flight. They are claimed before the next read. */
+  /** Marks the topic as having entries that are assigned to this reader but not in its window. They are claimed before the next read. */
   noteUnread(topic: string): void {
     const owned = this.#owned.get(topic);
     if (owned) owned.isClaimed = false;
   }
 }
 
-/** Fraction of a lease that is not used, as a margin for clocks that run at different speeds. */
+/** Fraction of a lease that is left unused, as a margin for clocks that run at different speeds. */
 const LEASE_RESERVE = 0.2;
 const MAX_RELEASED = 8;
 
 /**
- * Leases a fair share of the topics and keeps renewing the lease. For a new topic it first claims all pending entries, even those of
- * live readers: no other reader may read the topic now, and the oldest entry comes first.
+ * Leases a fair share of the topics and keeps renewing the lease. On a new topic it first claims all pending entries, even those of live
+ * readers. That keeps the order, because no other reader may read the topic now.
  */
 export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: TopicOwnership }) {
   const { commands, window, settings, signal, idle, onError, ownership, topics } = deps;
@@ -148,7 +152,7 @@ export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: Topic
 
   async function renew(): Promise<void> {
     if (!ownership.isLeased) for (const topic of ownership.topics) forget(topic);
-    // A stopping reader keeps its topics but gets no new ones.
+    // A stopping reader keeps its topics but takes no new ones.
     const all = signal.aborted ? ownership.topics : await topics.current();
     const released = ownership.topics
       .slice(Math.max(share, 0))

@@ -15,7 +15,7 @@ export interface Entry {
   readonly entryId: string;
   /** Alternating names and values. */
   readonly fields: readonly string[];
-  /** Number of times that the entry was delivered to any reader, including this time. */
+  /** How often the entry has been delivered to any reader, including this time. */
   readonly attempt: number;
 }
 
@@ -24,12 +24,12 @@ export type Commands = ReturnType<typeof createCommands>;
 type RawEntry = readonly [id: string, fields: readonly string[] | null];
 
 const DEAD_LETTERS_TTL_MS = 30 * 86_400_000;
-/** A silent reader is removed from the group after a day. Other readers have claimed its entries long before that. */
+/** Silent readers are removed from the group after a day. Other readers claim their entries long before that. */
 const READER_GONE_MS = 86_400_000;
-/** Idle time set on a released entry: the maximum of a 32-bit integer, so that any reader may claim the entry immediately. */
+/** Idle time of a released entry: the largest 32-bit integer, so that any reader may claim the entry immediately. */
 const RELEASED_IDLE_MS = 2_147_483_647;
 
-/** Creates the Redis commands of a reader. Each rejects with the error of ioredis. */
+/** Creates the Redis commands of a reader. They reject with the errors of ioredis. */
 export function createCommands(
   redis: Pick<Connection, "call">,
   settings: Pick<ConsumerSettings, "subscription" | "name" | "maxDeadLetters">,
@@ -44,7 +44,6 @@ export function createCommands(
   const runRebalance = lua("rebalance");
 
   return {
-    /** Returns whether the subscription exists. */
     async isKnown(): Promise<boolean> {
       const keys = [knownSubscriptionKey(group), subscriptionKey(group), pausedSubscriptionKey(group)];
       return (await Promise.all(keys.map((key) => call("exists", [key])))).includes(1);
@@ -58,9 +57,9 @@ export function createCommands(
       return isPaused === 1 ? [] : (topics as string[]);
     },
     /**
-     * Reads new entries, and waits up to `blockMs` for them.
+     * Reads new entries, waiting for them for up to `blockMs`.
      *
-     * @param topics topics that one command can read; in a Cluster they must share a slot
+     * @param topics topics that one command can read; in a Redis Cluster, they must share a hash slot
      */
     async read(
       topics: readonly string[],
@@ -77,7 +76,9 @@ export function createCommands(
       }
       return entries;
     },
-    /** Claims entries that were pending for `idleMs`, oldest first. `lost` lists claimed entries that retention has trimmed. */
+    /**
+     * Claims entries that have been pending for `idleMs`, oldest first. `lost` lists claimed entries that retention has already trimmed.
+     */
     async claimIdle(
       topic: string,
       { idleMs, from, count }: { readonly idleMs: number; readonly from: string; readonly count: number },
@@ -98,16 +99,16 @@ export function createCommands(
     async acknowledge(topic: string, entryIds: readonly string[]): Promise<void> {
       if (entryIds.length > 0) await call("xack", [topic, group, ...entryIds]);
     },
-    /** Returns the entries that this reader has lost to another reader. */
+    /** Returns the entries that another reader has claimed in the meantime. */
     async extendClaims(topic: string, entryIds: readonly string[]): Promise<readonly string[]> {
       return (await runExtendClaims([topic], [group, reader, ...entryIds])) as string[];
     },
-    /** Releases entries, so that another reader can claim them immediately. */
+    /** Releases entries so that another reader can claim them immediately. */
     async release(topic: string, entryIds: readonly string[]): Promise<void> {
       if (entryIds.length === 0) return;
       await call("xclaim", [topic, group, reader, 0, ...entryIds, "IDLE", RELEASED_IDLE_MS, "JUSTID"]);
     },
-    /** Stores the attempt count of an entry. Returns false if another reader has claimed the entry. */
+    /** Stores the attempt count of an entry. Returns false if another reader has claimed it. */
     async countAttempt(
       { topic, entryId }: Pick<Entry, "topic" | "entryId">,
       attempt: number,
@@ -124,11 +125,11 @@ export function createCommands(
       await runRemoveGoneReaders([topic], [group, READER_GONE_MS]);
     },
     async leaveGroup(topic: string): Promise<void> {
-      // Redis would delete the pending entries together with the reader.
+      // A reader is removed only without pending entries, because Redis would delete those too.
       const mine = (await call("xpending", [topic, group, "-", "+", 1, reader])) as unknown[];
       if (mine.length === 0) await call("xgroup", ["DELCONSUMER", topic, group, reader]);
     },
-    /** Renews the lease for `ttlMs`. Returns the topics that this reader owns and the number that each reader should own. */
+    /** Renews the lease for `ttlMs`. Returns this reader's topics, and how many topics each reader should have. */
     async rebalance(
       topics: readonly string[],
       { ttlMs, released }: { readonly ttlMs: number; readonly released: readonly string[] },

@@ -21,7 +21,7 @@ const OPTIONS = {
 /**
  * Connects to Redis and detects whether it is a Cluster.
  *
- * @throws Error that names the address, with the error of ioredis as its cause; also if an address is invalid
+ * @throws Error that names the address, if it is invalid or unreachable; its cause is the error of ioredis
  */
 export async function connect(addresses: string, onError: (error: unknown) => void): Promise<Connection> {
   const [first, ...others] = parseRedisAddresses(addresses);
@@ -36,7 +36,7 @@ export async function connect(addresses: string, onError: (error: unknown) => vo
     if (!/^cluster_enabled:1/m.test(String(await single.info("cluster")))) return asConnection(single, false);
   } catch (error) {
     single.disconnect();
-    // When connecting fails, ioredis rejects with "closed" and reports the reason in an error event.
+    // ioredis rejects with "Connection is closed" and reports the real reason in an error event.
     const cause = last ?? error;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`Redis at ${addressName(first)} cannot be reached: ${reason}`, { cause });

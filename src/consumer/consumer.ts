@@ -56,7 +56,6 @@ export interface Delivery<T = unknown> extends DeliveryContext {
   readonly retry: (reason?: unknown) => void;
 }
 
-/** Options of `Consumer.run` and `Consumer.events`. */
 export interface RunOptions {
   /** Stops the consumer when it aborts. The consumer then waits for running handlers, at most `stopTimeoutMs`. */
   readonly signal?: AbortSignal;
@@ -132,7 +131,7 @@ export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<
   };
 }
 
-/** A class, because an object literal would create a new getter function for every entry. */
+/** A class, because an object literal would create a new getter function per entry. */
 class Context implements DeliveryContext {
   readonly topic: string;
   readonly entryId: string;
@@ -188,7 +187,7 @@ async function consume<T>(
 }
 
 /**
- * Waits until Redis has the subscription. The gateway may need a moment to write a new one.
+ * Waits for the subscription to appear in Redis, because the gateway may need a moment to write a new one.
  *
  * @throws Error if the subscription is still missing after two seconds
  */
@@ -209,7 +208,7 @@ async function requireSubscription(
   }
 }
 
-/** Turns a consumer that calls a handler into an iterator. */
+/** Converts a consumer with a handler to an iterator over its events. */
 async function* iterate<T>(
   start: (handler: Handler<T>, signals: { readonly stop: AbortSignal }) => Promise<void>,
 ): AsyncGenerator<Delivery<T>, void, void> {

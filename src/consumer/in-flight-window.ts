@@ -5,7 +5,6 @@ import type { Commands, Entry } from "./commands.ts";
 import { retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
 
-/** A stream entry passed to a handler. */
 export interface DeliveredEntry {
   /** Name of the topic, which is also the key of its Redis stream. */
   readonly topic: string;
@@ -22,7 +21,6 @@ export interface DeliveredEntry {
 /** Handles an entry. When it resolves, the entry is acknowledged. When it rejects, the entry is delivered again. */
 export type EntryHandler = (entry: DeliveredEntry) => Promise<void> | void;
 
-/** An entry assigned to this reader. */
 class InFlight implements DeliveredEntry {
   readonly topic: string;
   readonly entryId: string;
@@ -38,7 +36,7 @@ class InFlight implements DeliveredEntry {
     this.attempt = attempt;
   }
 
-  /** Created on first use: few handlers read it, and it costs more than the rest of the entry. */
+  /** Created on demand, because few handlers use it and it costs more than the rest of the entry. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     if (this.isDropped) this.#abort.abort();
@@ -57,25 +55,25 @@ export interface WindowDeps {
   readonly handler: EntryHandler;
   readonly acknowledger: Acknowledger;
   readonly onError: (error: unknown) => void;
-  /** In ordered mode, returns whether entries of the topic may be handled now. */
+  /** In ordered mode, returns whether this reader currently owns the topic. */
   readonly owns?: ((topic: string) => boolean) | undefined;
 }
 
-/** Fraction of the window that must be free before the next read. */
+/** Fraction of the window that must be free before the reader reads again. */
 const REFILL_SHARE = 0.5;
-/** Maximum number of queued entries per ordered topic. */
+/** Maximum number of queued entries per topic in ordered mode. */
 const READ_AHEAD = 32;
 
-/** Holds all entries assigned to this reader, runs the handler on them, and retries failed ones. */
+/** Holds the entries that are assigned to this reader, runs the handler on them and retries failed ones. */
 export class InFlightWindow {
   readonly #deps: WindowDeps;
   /** Entries by topic, then by entry id. */
   readonly #inFlight = new Map<string, Map<string, InFlight>>();
   #count = 0;
-  /** Entries ready to run, in order of arrival. Ordered mode has one queue per topic; otherwise one queue serves all topics. */
+  /** Entries ready to run, in order of arrival. Ordered mode has one queue per topic; otherwise all topics share the queue "". */
   readonly #queues = new Map<string, InFlight[]>();
   readonly #busy = new Set<string>();
-  /** Pending retries and pending writes of dead letters. */
+  /** Pending retries and dead letter writes. */
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #size: number;
@@ -89,14 +87,14 @@ export class InFlightWindow {
     deps.acknowledger.onTaken = () => this.#noteRoom();
   }
 
-  /** Number of entries that still fit. */
+  /** Number of further entries that the window can hold. */
   get free(): number {
     return this.#size - this.#count - this.#deps.acknowledger.outstanding;
   }
 
   /**
-   * Whether to read more entries now. Waits for half of the window to be free, so that one read returns many entries. Reads earlier
-   * if handlers would be idle. Entries blocked behind a failed entry of an ordered topic do not count as work.
+   * Whether to read more entries now. Normally waits until half of the window is free, so that one read returns many entries. Reads earlier
+   * if handlers would be idle, for example because a failed entry blocks its ordered topic.
    */
   get hasRoom(): boolean {
     const { free } = this;
@@ -104,12 +102,12 @@ export class InFlightWindow {
     return free >= this.#size * REFILL_SHARE || (free > 0 && isIdle);
   }
 
-  /** Returns whether to read more entries of an ordered topic. */
+  /** Returns whether the queue of an ordered topic has space for more entries. */
   wants(topic: string): boolean {
     return (this.#queues.get(topic)?.length ?? 0) < READ_AHEAD;
   }
 
-  /** Returns whether an entry of the ordered topic is being handled or waits for its retry. */
+  /** Returns whether an entry of the ordered topic is being handled or is waiting for its retry. */
   isBusy(topic: string): boolean {
     return this.#busy.has(topic);
   }
@@ -118,9 +116,9 @@ export class InFlightWindow {
     for (const entry of entries) {
       const { topic, entryId } = entry;
       let ofTopic = this.#inFlight.get(topic);
-      // This reader claimed an entry from itself that is still in flight.
+      // The reader has claimed an entry that is already in its own window.
       if (ofTopic?.has(entryId)) continue;
-      // This reader claimed an entry from itself that it has handled but not yet acknowledged.
+      // The reader has claimed an entry that it has already handled, but Redis has not acknowledged yet.
       if (entry.attempt > 1 && this.#deps.acknowledger.holds(topic, entryId)) continue;
       if (ofTopic === undefined) {
         ofTopic = new Map();
@@ -134,12 +132,10 @@ export class InFlightWindow {
     this.#dispatch();
   }
 
-  /** Returns the ids of all in-flight entries by topic. */
   byTopic(): ReadonlyMap<string, readonly string[]> {
     return new Map([...this.#inFlight].map(([topic, ofTopic]) => [topic, [...ofTopic.keys()]]));
   }
 
-  /** Drops entries that another reader has claimed. */
   drop(topic: string, entryIds: Iterable<string>): void {
     for (const entryId of entryIds) {
       const dropped = this.#inFlight.get(topic)?.get(entryId);
@@ -153,24 +149,24 @@ export class InFlightWindow {
     this.#noteRoom();
   }
 
-  /** Starts entries that waited for the ownership of their topic. */
+  /** Starts entries that were waiting for their reader to own the topic. */
   resume(): void {
     this.#dispatch();
   }
 
-  /** Resolves when the window has room for another read. */
+  /** Resolves when there is room for another read. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  /** Stops passing entries to the handler. */
+  /** Stops passing entries to the handler. Running handlers continue. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** Stops, waits for running handlers and their acknowledgements, then releases all remaining entries. */
+  /** Stops, waits up to `timeoutMs` for running handlers and their acknowledgements, then releases all remaining entries. */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
     await endsWithin(timeoutMs, this.#settled());
@@ -191,7 +187,7 @@ export class InFlightWindow {
     await Promise.all([...this.#tasks, this.#deps.acknowledger.settled()]);
   }
 
-  /** Removes an entry from the window. Returns false if it was dropped earlier. */
+  /** Removes an entry from the window. Returns false if it was already dropped. */
   #forget({ topic, entryId }: InFlight): boolean {
     const ofTopic = this.#inFlight.get(topic);
     if (!ofTopic?.delete(entryId)) return false;
@@ -227,7 +223,7 @@ export class InFlightWindow {
         if (ordered) this.#busy.add(name);
         this.#start(next, name);
       }
-      // Deleting an empty queue moves its topic to the end of the iteration order.
+      // Deleting the empty queue moves its topic to the end of the iteration order.
       if (queue.length === 0) this.#queues.delete(name);
     }
   }
@@ -243,7 +239,7 @@ export class InFlightWindow {
     try {
       result = this.#deps.handler(inFlight);
     } catch (error) {
-      // Treats a synchronous throw like a rejection.
+      // Handle a synchronous throw like a rejection.
       result = Promise.reject(error);
     }
     Promise.resolve(result).then(
@@ -258,7 +254,7 @@ export class InFlightWindow {
     if (!this.#forget(inFlight)) {
       this.#leave(name);
     } else if (settings.ordered) {
-      // The next entry of the topic must wait until Redis has acknowledged this one.
+      // The topic's next entry must wait until Redis has acknowledged this one.
       acknowledger.addThen(topic, entryId, () => this.#leave(name));
     } else {
       acknowledger.add(topic, entryId);
@@ -284,7 +280,7 @@ export class InFlightWindow {
       this.#leave(name);
       return;
     }
-    // The ordered topic waits for the retry, while other topics use the free handler.
+    // Free the handler for other topics while this ordered topic waits for its retry.
     this.#running--;
     void retried.finally(() => {
       this.#running++;
@@ -293,7 +289,7 @@ export class InFlightWindow {
     this.#dispatch();
   }
 
-  /** Frees the place of a finished handler and starts the next entry. */
+  /** Frees the slot of a finished handler and starts the next entry. */
   #leave(name: string): void {
     this.#running--;
     this.#busy.delete(name);

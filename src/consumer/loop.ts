@@ -5,7 +5,10 @@ interface RetryOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Repeats a step until the signal aborts. The step returns the pause before the next one in ms. A failed step is reported. */
+/**
+ * Repeats `step` until the signal aborts. The step returns the pause before the next one, in milliseconds. Errors are reported and do not
+ * end the loop.
+ */
 export async function repeat(
   step: () => Promise<number>,
   { signal, onError, afterErrorMs }: RetryOptions & { readonly afterErrorMs: number },

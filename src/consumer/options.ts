@@ -118,7 +118,7 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
   };
 }
 
-/** Turns an error thrown by `onProblem` into a process warning, which Node prints to standard error by default. */
+/** Reports an error of `onProblem` as a process warning, which Node prints to standard error by default. */
 const contained = (onProblem: (problem: ConsumerProblem) => unknown) => (problem: ConsumerProblem) => {
   const warn = (thrown: unknown): void => {
     const reason = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
@@ -127,7 +127,7 @@ const contained = (onProblem: (problem: ConsumerProblem) => unknown) => (problem
     });
   };
   try {
-    // An async function is assignable to the type of `onProblem`, so its rejection must be caught too.
+    // TypeScript accepts an async function as `onProblem`, so its rejection must be caught too.
     Promise.resolve(onProblem(problem)).catch(warn);
   } catch (error) {
     warn(error);

@@ -7,23 +7,23 @@ export interface ReaderDeps extends ReadingDeps {
   readonly isCluster: boolean;
   /** Whether `commands` may block in Redis until new entries arrive. */
   readonly isBlocking: boolean;
-  /** Waits after a poll without new entries. */
+  /** Waits after a poll that returned no entries. */
   readonly rest: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** The topics that this reader may read. `undefined` when reading is not ordered. */
+  /** The topics that this reader may read. `undefined` in unordered mode. */
   readonly ownership: TopicOwnership | undefined;
 }
 
-/** Maximum blocking time of one command. A stopping reader may have to wait this long. */
+/** Maximum blocking time of one command, in milliseconds. It also delays stopping. */
 const BLOCK_MS = 500;
-/** Minimum wait between polls when there are more topics than one command can block on. */
+/** Minimum wait between polls, in milliseconds. Used if there are more topics than one command can block on. */
 const MIN_REST_MS = 5;
 const MAX_REST_MS = 100;
-/** Maximum wait of the gateway's own readers. A gateway may run thousands of them, and wakes them when it publishes. */
+/** Maximum wait of the gateway's own readers, in milliseconds. A gateway may run thousands of them, and wakes them when it publishes. */
 const MAX_UNBLOCKED_REST_MS = 500;
 const AFTER_ERROR_MS = 500;
 const MAX_ENTRIES = 256;
 
-/** Reads new entries while the window has room, until the signal aborts. */
+/** Reads new entries whenever the window has room, until the signal aborts. */
 export function readNewEntries(deps: ReaderDeps): Promise<void> {
   const { window, rest, isBlocking, signal, onError, topics } = deps;
   const maxRestMs = isBlocking ? MAX_REST_MS : MAX_UNBLOCKED_REST_MS;
@@ -43,7 +43,7 @@ export function readNewEntries(deps: ReaderDeps): Promise<void> {
   );
 }
 
-/** Reads each topic at most once. Returns the number of entries read. */
+/** Reads each topic at most once and returns the number of entries read. */
 async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<number> {
   const { window, isBlocking, isCluster, ownership, commands, signal, topics } = deps;
   const owned = ownership?.readable();
@@ -56,19 +56,18 @@ async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<numbe
     const block = isBlocking && chunks.length === 1 ? { blockMs: BLOCK_MS } : {};
     try {
       const entries = await commands.read(chunk, { count, ...block });
-      // Another reader may have owned the topic during the read. To keep its order, all pending entries must be claimed first,
-      // including the ones just read.
+      // Another reader may have owned the topic in between. To keep its order, claim all pending entries first, including those just read.
       const late = new Set(chunk.filter((topic) => owned?.isAsBefore(topic) === false));
       for (const topic of late) ownership?.noteUnread(topic);
       window.add(late.size === 0 ? entries : entries.filter(({ topic }) => !late.has(topic)));
       read += entries.length;
     } catch (error) {
       if (!isNoGroup(error)) {
-        // If only the reply was lost, its entries are pending for this reader.
+        // If only the reply was lost, its entries are now pending for this reader and must be claimed.
         for (const topic of chunk) ownership?.noteUnread(topic);
         throw error;
       }
-      // A single missing group fails the whole command. The message names its topic.
+      // A single missing group fails the whole command. The error message names its topic.
       const { message } = error;
       const named = chunk.filter((topic) => message.includes(`'${topic}'`));
       topics.skip(named.length > 0 ? named : chunk);
@@ -77,6 +76,6 @@ async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<numbe
   return read;
 }
 
-/** Redis replies UNBLOCKED to blocked readers when the stream is deleted together with its last group. */
+/** Redis replies UNBLOCKED to blocked readers if a stream is deleted together with its last group. */
 const isNoGroup = (error: unknown): error is Error =>
   error instanceof Error && /^(?:NOGROUP|UNBLOCKED) /.test(error.message);

@@ -19,7 +19,7 @@ export interface Stores extends AsyncDisposable {
   /** URLs of the Redis servers, in the format of `openRedis`. */
   readonly redisUrl: string;
   readonly keys: MasterKeys;
-  /** Returns what is wrong with the embedded servers. The list is empty while they run. */
+  /** Returns the problems of the embedded servers, or an empty list while they run. */
   readonly problems: () => readonly string[];
 }
 

@@ -6,12 +6,13 @@ import type { CompiledChannel } from "./compiled-channel.ts";
 
 export interface AnswerHandshakeDeps {
   /**
-   * Stores the secret with which a channel's deliveries will be signed. Returns true if the channel now has this secret. Returns false if
-   * it already has another one, which is not replaced.
+   * Stores the secret that will sign the channel's deliveries. Returns true if the channel now has this secret, or false if it already has
+   * another one, which is never replaced.
    */
   readonly captureSecret: (channel: ChannelIdentity, secret: string) => Promise<boolean>;
   /**
-   * Calls a URL from a verified handshake. The channel's settings restrict which URLs are allowed.
+   * Requests a URL from a verified handshake. Channel settings restrict the allowed URLs.
+   *
    * @throws UnavailableError
    */
   readonly visit: (url: string, options: { readonly signal: AbortSignal }) => Promise<void>;
@@ -20,8 +21,8 @@ export interface AnswerHandshakeDeps {
 export type AnswerHandshake = ReturnType<typeof createAnswerHandshake>;
 
 /**
- * Creates a function that performs the actions of a handshake. It returns the reply, or an error that says why there is none. It throws an
- * `UnavailableError` if an action is not possible at the moment.
+ * Creates a function that performs a handshake and returns the reply, or an error that explains why there is none. The function throws
+ * `UnavailableError` if a step is currently impossible.
  */
 export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps) {
   return async (
@@ -29,7 +30,7 @@ export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeD
     { captured, visit: address, reply }: MatchedHandshake,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Result<HandshakeReply, string>> => {
-    // Builds the reply before the actions, because it may fail and has no side effects. Without a reply, the secret must not be stored.
+    // Build the reply first: it has no side effects but may fail, and then the secret must not be stored.
     const answer = reply();
     if (!answer.ok) return answer;
     if (captured?.ok === false) return captured;

@@ -8,18 +8,19 @@ import type { KindProfile } from "../normalize/profile.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
 
 /**
- * Maximum number of schemas of one channel in the compiler's queue. A channel with a thousand schemas must not block the other channels.
+ * Maximum number of a channel's schemas that wait for the compiler at a time, so that a channel with a thousand schemas cannot block other
+ * channels.
  */
 const MAX_SCHEMAS_AT_ONCE = 4;
 
-/** Identity to compile with when the channel does not exist yet. Its values do not affect the result. */
+/** Identity for compiling a channel that does not exist yet. Its values do not affect the result. */
 const PLACEHOLDER_CHANNEL = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
 
 /**
  * Compiles the paths and schemas of new definitions. Returns one finding per error, with a path such as `events[3].idPath`,
  * `events[3].schema/properties/a` or `config.itemsPath`.
  *
- * @throws UnavailableError when the compiler cannot decide at the moment
+ * @throws UnavailableError if the compiler is temporarily unavailable
  */
 export async function checkDefinitions(
   schemas: Pick<SchemaCompiler, "check">,
@@ -48,10 +49,9 @@ export async function checkDefinitions(
 }
 
 /**
- * Returns a copy of the channel with other definitions, only to explain what they would do. Returns findings if the definitions are
- * invalid.
+ * Returns a copy of the channel with other definitions, for a preview only, or findings if the definitions are invalid.
  *
- * @throws UnavailableError when the compiler cannot decide at the moment
+ * @throws UnavailableError if the compiler is temporarily unavailable
  */
 export async function tryDefinitions(
   schemas: Pick<SchemaCompiler, "check">,

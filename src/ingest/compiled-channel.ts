@@ -4,40 +4,38 @@ import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import type { CompiledSender } from "../verify/verify.ts";
 
-/** Earliest times of the next two kinds of delivery record: one of any delivery, and one of a delivery that was not published. */
+/** Earliest times of the next delivery records: one time for any delivery, and one for deliveries that were not published. */
 export interface Sampling {
   nextAtMs: number;
   nextFailedAtMs: number;
 }
 
-/** A compiled part that several channels may share, and its memory size in bytes. */
+/** A compiled part that several channels may share. `bytes` is its memory size. */
 export interface SharedPart {
   readonly bytes: number;
 }
 
-/** An active channel in compiled form. Channel kinds only see the `ChannelHandle`. `ingest` also needs the other fields. */
+/** A channel compiled for ingestion. Channel kinds see only the `ChannelHandle`; the other fields are for `ingest`. */
 export interface CompiledChannel extends ChannelHandle {
-  /** The complete settings with decrypted secrets, as the kind's schema parsed them. */
+  /** The complete settings as parsed by the channel kind, with decrypted secrets. */
   readonly config: CommonSettings;
-  /** Version of the database row. Each write increases it. */
+  /** Version of the database row, increased by each write. */
   readonly version: number;
   readonly connectionId: string | null;
   /**
-   * The last pause, if its buffered deliveries are not published yet. New deliveries wait behind those. `undefined` if there is no such
-   * pause.
+   * The pause whose buffered deliveries are not all published yet. New deliveries wait behind them. `undefined` if there is no such pause.
    */
   readonly pause: number | undefined;
-  /** Times of the next delivery records. Missing if the channel records no deliveries. */
+  /** `undefined` if the channel does not record deliveries. */
   readonly sampling?: Sampling;
-  /** The verification scheme and preset, as shown in delivery records. */
+  /** Verification scheme and preset, for delivery records. */
   readonly verification?: { readonly scheme: string; readonly preset: string | null };
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
-  /** The compiled parts that the channel shares with channels of equal content. */
+  /** Compiled parts that this channel may share with others. */
   readonly shares?: readonly SharedPart[];
 }
 
-/** Converts the channel's settings to a publish policy. */
 export function toPublishPolicy({ config }: CompiledChannel): PublishPolicy {
   const { dedupe, retention } = config;
   return {

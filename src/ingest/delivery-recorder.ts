@@ -19,22 +19,21 @@ import type { CompiledChannel } from "./compiled-channel.ts";
 import type { Explain } from "./explain.ts";
 import { SampleQueue } from "./sample-queue.ts";
 
-/** How a delivery was rejected before it was processed: the status and the reason. */
+/** Status and reason of a delivery that was rejected before processing. */
 export interface DeliveryRejection {
   readonly httpStatus: number;
   readonly reason: string;
 }
 
 /**
- * Records at most one delivery per second and channel, so that an operator can inspect it. Deliveries that were not simply published are
- * preferred. A delivery that is not recorded costs only one comparison. Records are written in the background, and dropped if the queue is
- * full.
+ * Records at most one delivery per second and channel for the operator to inspect. Deliveries with a problem take precedence over published
+ * ones. Skipping a delivery costs only one comparison. Records are written in the background and dropped if the queue is full.
  */
 export interface DeliveryRecorder extends AsyncDisposable {
   /**
-   * Called when a delivery was processed.
+   * Called after a delivery was processed.
    *
-   * @param request the request as received; missing for a fetched delivery
+   * @param request the request as received, omitted for a fetched delivery
    */
   readonly settled: (
     channel: CompiledChannel,
@@ -43,7 +42,8 @@ export interface DeliveryRecorder extends AsyncDisposable {
     request?: RawRequest,
   ) => void;
   /**
-   * Called when a delivery is rejected. Only its headers and the reason are stored. `request` is only called if this delivery is recorded.
+   * Called when a delivery is rejected. Stores only its headers and the reason. `request` is lazy and only called if this delivery is
+   * recorded.
    */
   readonly rejected: (
     channel: CompiledChannel,
@@ -55,16 +55,16 @@ export interface DeliveryRecorder extends AsyncDisposable {
   /**
    * Writes one batch of queued records now.
    *
-   * @throws UnavailableError when the write fails; the batch is dropped
+   * @throws UnavailableError if the write fails; the records of the batch are lost
    */
   readonly flush: () => Promise<void>;
 }
 
 export interface DeliveryRecorderDeps {
   readonly records: Pick<DeliveryRecords, "write">;
-  /** Explains how each path of the rules applies to a delivery. The recorder does not need the events. */
+  /** Explains how the channel's rules apply to a delivery. The recorder needs only steps and failures, not the events. */
   readonly explain: Explain;
-  /** Returns whether the topics of an organization exceed their storage limit. Such an organization gets no delivery records. */
+  /** Returns whether the organization's topics exceed their storage limit. If so, its deliveries are not recorded. */
   readonly isOverLimit: (organizationId: string) => boolean;
   readonly metrics: Pick<Metrics, "recordsDropped">;
   readonly clock: Clock;
@@ -72,16 +72,19 @@ export interface DeliveryRecorderDeps {
 }
 
 const EVERY_MS = 1_000;
-/** Maximum number and total size of all queued records in this gateway. */
+/**
+ * Maximum number and total body bytes of queued records in this gateway. At the bound, the organization with the largest share loses
+ * records.
+ */
 const MAX_WAITING = { samples: 256, bytes: 8 * 1024 * 1024 };
-/** Maximum number of records in one write. */
+/** Maximum number of records per write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
-/** Maximum size of a recorded body. A larger body is left out of the record. */
+/** Maximum size of a recorded body. Larger bodies are omitted from the record. */
 const MAX_BODY_BYTES = 128 * 1024;
 /**
- * Records that waited longer than this are dropped instead of written. An operator may have deleted personal data in the meantime, and a
- * late record would bring it back. See `delete` of the delivery records.
+ * Maximum queue time of a record. Older records are dropped, because the operator may have deleted personal data in the meantime, and a
+ * late record would restore it. See `delete` of the delivery records.
  */
 const MAX_WAIT_MS = 5_000;
 const MAX_RECEIPTS = 100;
@@ -98,9 +101,9 @@ interface SampledDelivery {
   readonly reason: string | null;
   readonly verification: RecordedVerification["result"];
   readonly outcome: Outcome;
-  /** The delivery. `undefined` if only the headers of the request are recorded. */
+  /** `undefined` if only the headers of the request are recorded. */
   readonly delivery: VerifiedDelivery | undefined;
-  /** Size of the recorded body, in bytes. */
+  /** Bytes of the body that this record holds in memory. */
   readonly bytes: number;
   readonly request: RawRequest | undefined;
   readonly bodyBytes: number | null;
@@ -110,7 +113,6 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   const { records, explain, isOverLimit, metrics, clock, log } = deps;
   const waiting = new SampleQueue<SampledDelivery>(MAX_WAITING);
 
-  /** Returns true if this delivery should be recorded. */
   function shouldSample(
     { identity, sampling }: CompiledChannel,
     arrivedAtMs: number,
@@ -118,7 +120,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   ): boolean {
     if (sampling === undefined) return false;
     const leftMs = (isFailed ? sampling.nextFailedAtMs : sampling.nextAtMs) - arrivedAtMs;
-    // A wait longer than the interval means that the clock was set back. Recording must not stop because of that.
+    // A wait longer than the interval means that the clock was set back, so record now instead of waiting for the old time.
     if (leftMs > 0 && leftMs <= EVERY_MS) return false;
     sampling.nextAtMs = arrivedAtMs + EVERY_MS;
     if (isFailed) sampling.nextFailedAtMs = arrivedAtMs + EVERY_MS;
@@ -134,7 +136,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   const drop = ({ channel }: Pick<SampledDelivery, "channel">, cause: string): void =>
     metrics.recordsDropped.add(channel.identity.kind, cause);
 
-  /** Removes and returns one batch from the queue, round-robin between organizations. Records that waited too long are dropped. */
+  /** Removes and returns one batch, round-robin between organizations. Drops records that waited too long. */
   function takeNext(): readonly SampledDelivery[] {
     const taken: SampledDelivery[] = [];
     let bytes = 0;
@@ -148,7 +150,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     return taken;
   }
 
-  /** Returns whether a record has not waited too long. Counts a late record as dropped. */
+  /** Returns whether a record is recent enough to be written. Counts an outdated record as dropped. */
   function isInTime(sample: SampledDelivery): boolean {
     const isLate = performance.now() - sample.sampledAtMs > MAX_WAIT_MS;
     if (isLate) drop(sample, "late");
@@ -164,7 +166,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
         made.set(sample, await createRecord(sample));
         await setImmediate();
       }
-      // Building many records takes time, so their age is checked again.
+      // Building many records takes time, so check their age again.
       taken = taken.filter(isInTime);
       const written = await records.write(taken.flatMap((sample) => made.get(sample) ?? []));
       for (const sample of taken.slice(written)) drop(sample, "noRoom");
@@ -218,7 +220,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     };
   }
 
-  /** Explains the delivery with the definitions that processed it. Returns no items if it cannot be explained at the moment. */
+  /** Explains a delivery with the definitions that processed it. Returns no items if this is currently impossible. */
   async function explainItems(
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -255,7 +257,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       const isPublished = result.kind === "accepted" && result.outcome.quarantined === 0;
       if (!shouldSample(channel, delivery.arrivedAtMs, !isPublished)) return;
       const { body } = delivery;
-      // Copies the body. The record outlives the request, so it must not use memory of the request's body budget.
+      // Copy the body: the record outlives the request, whose body counts against the request's memory budget.
       const copy = body.length <= MAX_BODY_BYTES ? Buffer.from(body) : NO_BYTES;
       const recordedResult = toRecordedResult(result);
       if (result.kind === "tooManyItems" && request !== undefined) {

@@ -24,7 +24,7 @@ export interface DrainPausedDeps {
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
 }
 
-/** A delivery that was buffered during a pause, with the id of its quarantine record. */
+/** A delivery that was buffered during a pause. `id` is the id of its quarantine record. */
 export interface BufferedDelivery {
   readonly id: string;
   readonly delivery: QuarantinedItem["delivery"];
@@ -40,8 +40,8 @@ interface CleanDelivery {
 }
 
 /**
- * Creates functions that publish buffered deliveries as if they had just arrived. Items that fail are quarantined, because their sender can
- * no longer be notified.
+ * Publishes deliveries that were buffered during a pause as if they had just arrived. Failed items are quarantined, because it is too late
+ * to report them to the sender.
  */
 export function createDrainPaused(deps: DrainPausedDeps) {
   const { normalize, publish, quarantine, redrive, observe } = deps;
@@ -49,7 +49,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   /**
    * Publishes one buffered delivery.
    *
-   * @throws UnavailableError when the result is not certain. Calling it again is safe.
+   * @throws UnavailableError if the result is uncertain; repeating the call is safe
    */
   async function one(
     channel: CompiledChannel,
@@ -63,7 +63,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     const outcome = isAccepted
       ? result.outcome
       : await quarantineAsInvalid(channel, buffered, result, signal);
-    // The failed items now have their own quarantine records, so the record of the whole delivery is deleted.
+    // Failed items now have their own quarantine records, so delete the record of the whole delivery.
     await quarantine.delete(channel.identity.organizationId, buffered.id);
     return outcome;
   }
@@ -95,8 +95,8 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       { signal },
     );
     if (receipts.some(({ status }) => status === "conflict")) {
-      // No quarantine record was deleted, so each delivery is published separately. That is safe, because events that are already on their
-      // topics count as duplicates.
+      // A conflict cancels the deletion of all quarantine records in the batch, so publish each delivery separately. Events that are
+      // already on their topics count as duplicates.
       for (const { buffered } of batch) await one(channel, buffered, { signal });
       return;
     }
@@ -107,10 +107,10 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   return {
     one,
     /**
-     * Publishes buffered deliveries in order. Consecutive deliveries without failures share one write. Otherwise a busy channel would
-     * receive deliveries faster than it publishes the buffered ones.
+     * Publishes buffered deliveries in order. Consecutive deliveries without failures share one write, so that a busy channel publishes its
+     * buffer faster than new deliveries arrive.
      *
-     * @throws UnavailableError when a result is not certain. The deliveries concerned stay buffered.
+     * @throws UnavailableError if a result is uncertain; the deliveries in question stay buffered
      */
     async all(
       channel: CompiledChannel,
@@ -141,7 +141,7 @@ const toSelection = ({ id }: BufferedDelivery): Selection => ({
   asNewId: false,
 });
 
-/** Returns the delivery in the form that can share a write. Returns `undefined` if it has failures or might be a replay. */
+/** Returns the delivery in a form that can share a write, or `undefined` if it has failures or might be a replay. */
 function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): CleanDelivery | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
   if (buffered.delivery.boundTo !== undefined) return undefined;
@@ -149,7 +149,7 @@ function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): Cl
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
-/** Returns whether the batch with this delivery still fits into one script call, which is atomic. */
+/** Returns whether this delivery still fits into the batch, which is published by one atomic script call. */
 function fits(batch: readonly CleanDelivery[], next: CleanDelivery): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
   const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;

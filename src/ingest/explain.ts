@@ -26,20 +26,18 @@ interface Draft {
 }
 
 /**
- * Creates a function that shows which events a delivery would become, in the order of its items. The function publishes, stores and counts
- * nothing. It throws an `UnavailableError` if a schema or the remembered event ids cannot be read at the moment.
+ * Creates a function that previews the events of a delivery, in the order of its items, without publishing, storing or counting anything.
+ * The function throws `UnavailableError` if a schema or the known event ids cannot be read.
  */
 export function createExplain(deps: {
   readonly explainEach: Explainer;
-  /**
-   * Returns which event ids are already known. `undefined` if only steps and failures are needed. The explanation then contains no events.
-   */
+  /** Returns which event ids are already known. If `undefined`, the preview contains only steps and failures, no events. */
   readonly findKnownIds: FindKnownIds | undefined;
 }) {
   /**
-   * Explains a delivery.
+   * Previews a delivery.
    *
-   * @param only limits the explanation to one item, processed as in a redrive
+   * @param only previews a single item, processed as in a redrive
    */
   return async (
     channel: CompiledChannel,
@@ -100,8 +98,8 @@ function toExplainedEvent(
 }
 
 /**
- * Returns the definition that came closest to matching. Prefers a type similar to the value of `typePath`, then the definition whose path
- * is the first to find a value.
+ * Returns the definition that came closest to matching. Prefers the definition with a type similar to a value of `typePath`, then the first
+ * one whose path finds a value.
  */
 function findClosest(definitions: readonly ExplainedDefinition[]): string | null {
   if (definitions.some(({ matches }) => matches)) return null;

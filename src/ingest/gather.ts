@@ -11,7 +11,7 @@ export interface GatherDeps extends WriterDeps {
   readonly put: Writer["put"];
 }
 
-/** A delivery whose items all became events. */
+/** A delivery whose items all became events without failures. */
 interface CleanDelivery {
   readonly delivery: VerifiedDelivery;
   readonly received: number;
@@ -19,8 +19,8 @@ interface CleanDelivery {
 }
 
 /**
- * Creates a function that groups frames of a source that arrived together. Consecutive frames that fit into one script call share one write
- * and one cursor position. A frame is written separately if it has a failure or needs asynchronous validation.
+ * Creates a function that groups stream frames that arrived together. Consecutive frames share a write and a cursor position if they fit
+ * into one script call. A frame with a failure or with asynchronous validation is written separately.
  */
 export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
   const { normalize, publish, quarantine, observe, recorder, put } = deps;
@@ -49,7 +49,8 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
       const normalized = normalize(channel.rules, delivery);
       if (!isClean(normalized)) {
         close();
-        // `write` handles this rejection later. If an earlier write fails, it never does, so the rejection must not count as unhandled.
+        // `write` handles this rejection, but is never called if an earlier write fails. Attach a handler so that Node does not report it
+        // as unhandled.
         if (normalized instanceof Promise) normalized.catch(() => {});
         writes.push({
           count: 1,
@@ -98,8 +99,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
     const results: IngestResult[] = [];
     for (const one of settled) {
       const { delivery, received, conflicts } = one;
-      // Only the last quarantine write moves the cursor. If the gateway stops before that, the frames are read again and no conflict is
-      // lost.
+      // Only the last quarantine write moves the cursor. If the gateway stops earlier, the frames are read again and no conflict is lost.
       const ids =
         conflicts.length === 0
           ? []
@@ -125,7 +125,7 @@ const isClean = (
   !(normalized instanceof Promise) && normalized.kind === "normalized" && normalized.failures.length === 0;
 
 /**
- * Returns the number of items, or `undefined` if it is not known yet. A delivery with too many items counts as one, because it is
+ * Returns the number of items, or `undefined` while validation is pending. A delivery with too many items counts as one, because it is
  * quarantined as a whole.
  */
 function countItems(normalized: Normalized | Promise<Normalized>): number | undefined {

@@ -13,8 +13,8 @@ import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { WriteOptions, Writer } from "./write.ts";
 
 /**
- * Minimum interval between stored samples of unverified deliveries, per channel. It is short enough for debugging, but long enough that
- * samples do not fill the quarantine.
+ * Minimum time between stored samples of a channel's unverified deliveries, in milliseconds. More samples would fill the quarantine without
+ * helping to debug.
  */
 const UNVERIFIED_EVERY_MS = 10_000;
 const MAX_SAMPLED_CHANNELS = 10_000;
@@ -24,14 +24,13 @@ export interface IngestDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly bufferWhilePaused: BufferWhilePaused;
   readonly answerHandshake: AnswerHandshake;
-  /** Called with each result, to update metrics. */
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled" | "rejected" | "answeredHandshake">;
 }
 
 /**
- * Creates the function that processes every request to a push channel. It replies to handshakes and verifies all other requests. A verified
- * delivery is buffered if the channel is paused, and written otherwise.
+ * Creates the function that processes every request to a push channel. It answers handshakes and verifies all other requests. Verified
+ * deliveries are buffered while the channel is paused, and written otherwise.
  */
 export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   const { write, quarantine, bufferWhilePaused, answerHandshake, observe, recorder } = deps;
@@ -44,7 +43,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
   ): IngestResult {
     const result = { kind: "unverified", message: rejectedRequest.message } as const;
     const before = sampledAtMs.get(channel.identity.number);
-    // The time difference is taken without its sign, so that sampling does not stop after the clock was set back.
+    // `abs` lets sampling continue after the clock was set back.
     if (before === undefined || Math.abs(request.arrivedAtMs - before) >= UNVERIFIED_EVERY_MS) {
       sampledAtMs.set(channel.identity.number, request.arrivedAtMs);
       keepSample(channel, rejectedRequest);
@@ -69,7 +68,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     return result;
   }
 
-  /** Stores a sample of an unverified delivery in the background. The sender receives 401 whether or not that succeeds. */
+  /** Stores a sample of an unverified delivery in the background. The sender receives 401 even if storing fails. */
   function keepSample({ identity }: CompiledChannel, { message, redacted }: RejectedRequest): void {
     const failure = createDeliveryFailure("signature_invalid", message);
     const write = { delivery: redacted(), items: [{ failure, keep: "newest" }] } as const;
@@ -89,7 +88,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
     return buffered;
   }
 
-  // This function avoids a chain of async functions, which would cost as much as verification. Most deliveries only wait for their write.
+  // A plain function, because a chain of async functions would cost as much as verification. Most deliveries await only their write.
   return (channel, request, { signal, admit, onItems }) => {
     const { sender } = channel;
 
@@ -98,7 +97,7 @@ export function createIngest(deps: IngestDeps): Ingest<CompiledChannel> {
       const delivery = verified.value;
       const handshake = sender.findHandshake(request, delivery);
       if (handshake !== undefined) return answer(channel, request, handshake, signal);
-      // Methods other than POST are only allowed for handshakes.
+      // Other methods than POST are only allowed in handshakes.
       if (request.method !== "POST") {
         const rejectedRequest = sender.reject(request, "the request matches no handshake of the channel");
         return reject(channel, request, rejectedRequest);

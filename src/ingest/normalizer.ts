@@ -12,7 +12,8 @@ import {
 } from "../normalize/normalize.ts";
 
 /**
- * Normalizes a delivery, on this thread or on a worker thread.
+ * Normalizes a delivery on this thread or on a worker thread.
+ *
  * @throws UnavailableError
  */
 export type Normalizer = (
@@ -25,16 +26,16 @@ export type Normalizer = (
 /** Explains each item of a delivery, on this thread or on a worker thread. */
 export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Selection) => Promise<Explained>;
 
-/** Minimum size of a delivery that is sent to a worker thread. Sending a smaller one takes about as long as normalizing it here. */
+/** Minimum body size for the worker thread, in bytes. Sending a smaller delivery takes about as long as normalizing it here. */
 const MIN_SENT_BYTES = 2 * 1024;
 /**
- * CPU time in milliseconds from which a delivery counts as costly. This is hundreds of times the usual. The value is not lower because any
- * delivery may include a garbage collection of 1 to 3 ms.
+ * CPU time from which a delivery counts as costly, in milliseconds. It is hundreds of times the usual, but must exceed a garbage collection
+ * (1 to 3 ms), which can hit any delivery.
  */
 const COSTLY_MS = 5;
 /**
- * CPU time in milliseconds per second that one organization's costly deliveries may use on this thread. CPU time is measured because,
- * unlike elapsed time, it does not grow on a busy machine.
+ * CPU time per second that an organization's costly deliveries may use on this thread, in milliseconds. Above it they move to the worker
+ * thread. CPU time is measured because elapsed time grows on a busy machine.
  */
 const COSTLY_MS_PER_SECOND = 100;
 
@@ -46,23 +47,17 @@ const CLOCKS = {
   },
 };
 
-/** Tracks how much CPU time of this thread each organization uses. */
+/** Tracks the CPU time that each organization uses on this thread. */
 export interface ThreadShares {
-  /** Returns true if the organization's costly deliveries have used up their share of CPU time. */
+  /** Returns whether the organization's costly deliveries have used up their share of CPU time. */
   readonly isUsedUp: (organizationId: string) => boolean;
-  /**
-   * Runs `work` on this thread and charges its CPU time to the organization. Only the time until `work` returns is charged, not the time
-   * after its first `await`.
-   */
+  /** Runs `work` on this thread and charges its CPU time to the organization. Time after the first `await` in `work` is not charged. */
   readonly run: <T>(organizationId: string, work: () => T) => T;
 }
 
-/**
- * Creates a tracker of CPU time. Both clocks return milliseconds: `nowMs` is monotonic, and `cpuMs` is the CPU time of this thread.
- * @param clocks in milliseconds: a monotonic clock, and the CPU time of this thread
- */
+/** @param clocks in milliseconds: a monotonic clock, and the CPU time of this thread */
 export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
-  /** Rate buckets in which one token is one millisecond of CPU time. */
+  /** One token is one millisecond of CPU time. */
   const buckets = createRateBuckets<string>();
 
   function spend(organizationId: string, tookMs: number): void {
@@ -84,8 +79,8 @@ export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
 }
 
 /**
- * Creates a function that normalizes small deliveries on this thread. It sends deliveries that would block this thread to a worker thread.
- * Those are large deliveries, and all but the smallest ones of an organization that has used up its share.
+ * Creates a function that normalizes deliveries on this thread, except those that would block it: large deliveries, and all but the
+ * smallest deliveries of an organization that has used up its share. Those run on a worker thread.
  */
 export const createNormalizer =
   (deps: NormalizeDeps, inWorker: Normalizer, shares: ThreadShares): Normalizer =>
@@ -98,8 +93,8 @@ export const createNormalizer =
   };
 
 /**
- * Creates a function that explains deliveries. It chooses the thread in the same way as `createNormalizer`, because explaining costs at
- * least as much. The delivery recorder calls it automatically.
+ * Creates a function that explains deliveries, with the same choice of thread as `createNormalizer`. Explaining costs at least as much, and
+ * the delivery recorder does it automatically.
  */
 export const createExplainer =
   (deps: NormalizeDeps, inWorker: Explainer, shares: ThreadShares): Explainer =>

@@ -10,7 +10,7 @@ import type {
 
 const NO_FAILURES: readonly ItemFailure[] = [];
 
-/** Returns a failure of the delivery as a whole. */
+/** Creates a failure that concerns the delivery as a whole. */
 export const createDeliveryFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
   item: null,
   reason,
@@ -19,8 +19,8 @@ export const createDeliveryFailure = (reason: QuarantineReason, detail: string):
 });
 
 /**
- * Returns a failure for a delivery with too many items. Used if the delivery was fetched or accepted earlier, so that no sender can be
- * asked to split it.
+ * Creates the failure of a delivery with too many items. It is used when no sender can be asked to split the delivery, because it was
+ * fetched or already accepted.
  */
 export const tooManyItemsFailure = (limit: number): ItemFailure =>
   createDeliveryFailure("invalid_body", `the delivery contains more than ${limit} items`);
@@ -34,8 +34,8 @@ const CONFLICTS = {
 } as const;
 
 /**
- * Converts conflicting and replayed events to item failures. Events of the same item and reason become one failure that lists all their
- * types.
+ * Converts conflicting and replayed events to item failures. Events of one item with the same reason become one failure that lists all
+ * their types.
  */
 export function findConflicts(
   events: readonly OutgoingEvent[],

@@ -17,10 +17,11 @@ const CHECK_EVERY_MS = 20;
 export type BufferWhilePaused = ReturnType<typeof createPauseBuffer>;
 
 /**
- * Creates a function that keeps the order of deliveries across a pause. A delivery that arrives after the pause waits until all buffered
- * deliveries are published (`Pauses.end`).
- * The pause may end while a delivery is being buffered. Therefore the state of the pause is read again after each write. If the pause is
- * over by then, the delivery is published at once.
+ * Creates a function that preserves the order of deliveries across a pause: deliveries that arrive after the pause wait until all buffered
+ * ones are published (`Pauses.end`).
+ *
+ * A pause may end while a delivery is being buffered. So its state is read again after each write, and if the pause is over, the delivery
+ * is published at once.
  */
 export function createPauseBuffer(deps: {
   readonly quarantine: Pick<QuarantineStore, "put">;
@@ -29,7 +30,7 @@ export function createPauseBuffer(deps: {
   readonly newDeliveryId: NewId;
 }) {
   const { quarantine, pauses, drainPaused, newDeliveryId } = deps;
-  /** Channels whose pause is known to be over. Each change of a channel creates a new object, so entries never become outdated. */
+  /** Channels whose pause is known to be over. Each change of a channel creates a new object, so entries never become stale. */
   const over = new WeakSet<CompiledChannel>();
   const closing = new Map<number, Promise<PauseState>>();
 
@@ -38,7 +39,7 @@ export function createPauseBuffer(deps: {
     const ref = { channel: identity, pause };
     const now = await pauses.state(ref);
     if (now !== "closing") return now;
-    // All waiting deliveries of a channel share one check.
+    // All waiting deliveries of a channel share one polling loop.
     const looking = closing.get(identity.number) ?? waitForEnd(ref);
     closing.set(identity.number, looking);
     return looking.finally(() => closing.delete(identity.number));
@@ -55,10 +56,10 @@ export function createPauseBuffer(deps: {
   }
 
   /**
-   * Buffers a delivery of a paused channel, or of a channel whose buffered deliveries are not all published. Returns `undefined` if the
-   * delivery can be processed now.
+   * Buffers a delivery while its channel is paused or still publishes buffered deliveries. Returns `undefined` if the delivery can be
+   * processed now.
    *
-   * @throws UnavailableError when the quarantine is full or the result of the write is not certain
+   * @throws UnavailableError if the quarantine is full or the result of the write is uncertain
    */
   return async (
     channel: CompiledChannel,
@@ -71,8 +72,8 @@ export function createPauseBuffer(deps: {
       over.add(channel);
       return undefined;
     }
-    // Gives the delivery an id of its own, so that two identical deliveries without ids are both published. A delivery that is bound to its
-    // signed bytes needs no id, because those bytes identify it.
+    // A delivery without an id gets one, so that two identical deliveries are both published. If it is bound to its signed bytes, those
+    // bytes identify it.
     const delivery =
       verified.boundTo === undefined
         ? { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() }

@@ -5,45 +5,45 @@ import { withTimeout } from "../lib/wait.ts";
 import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
 
 /**
- * Maximum memory for all compiled channels of a worker. The least recently used channels are evicted and compiled again on their next
- * request.
+ * Maximum memory of all compiled channels in this process, in bytes. At the bound, the least recently used channels are evicted and
+ * compiled again on their next request.
  */
 const MAX_BYTES = 128 * 1024 * 1024;
-/** Memory of a channel with its cache entry but without its shared parts, in bytes, as measured. */
+/** Measured memory of a cached channel without its shared parts, in bytes. */
 const CHANNEL_BYTES = 1_000;
 const ABSENT_BYTES = 250;
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
 export interface RulesCacheDeps {
-  /** Returns whether this cluster issued the channel id, without a lookup. */
+  /** Returns whether this cluster issued the channel id. Checks only its signature, without a database query. */
   readonly isChannelId: (channelId: string) => boolean;
   /**
-   * Loads and compiles the channel with this id. `leftMs` is the remaining lifetime of the id. It is `undefined` if the id does not expire.
+   * Loads and compiles the channel with this id. `leftMs` is the remaining lifetime of the id, or `undefined` if it does not expire.
    *
-   * @throws UnavailableError when it cannot be loaded at the moment
+   * @throws UnavailableError if the channel cannot be loaded right now
    */
   readonly load: (
     channelId: string,
   ) => Promise<{ readonly channel: CompiledChannel; readonly leftMs: number | undefined } | undefined>;
-  /** Returns the milliseconds since the change feed was last read. */
+  /** Returns the time since the change feed was last read, in milliseconds. */
   readonly feedStalenessMs: () => number;
   /**
-   * How long a sender waits for a lookup, in milliseconds. The lookup itself continues, so that later requests can use its result. Default:
-   * 4,000.
+   * Maximum time that a sender waits for a lookup, in milliseconds. The lookup itself continues, so that later requests can use its result.
+   * Defaults to 4,000.
    */
   readonly lookUpTimeoutMs?: number | undefined;
-  /** Maximum memory of the cache. Default: 128 MiB. */
+  /** Maximum memory of the cache in bytes. Defaults to 128 MiB. */
   readonly maxBytes?: number;
 }
 
 export type RulesCache = ReturnType<typeof createRulesCache>;
 
-/** Cached for a valid channel id that has no channel, for example because the channel was deleted. */
+/** Cached for a valid channel id without a channel, for example of a deleted channel. */
 const ABSENT = Symbol("absent");
 
 /**
- * Creates a cache of compiled channels by channel id, within a memory limit. Shared parts are counted once. Concurrent requests for a
- * missing channel share one lookup. A channel that was read before a change is not cached after that change.
+ * Caches compiled channels by channel id, up to a memory limit. Parts shared between channels are counted once, and concurrent requests
+ * share one lookup. A lookup that started before a change of any channel is not cached.
  */
 export function createRulesCache(deps: RulesCacheDeps) {
   const {
@@ -55,7 +55,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
   } = deps;
   /** Channel ids by internal channel id. Almost every channel has exactly one. */
   const addresses = new Map<number, string | readonly string[]>();
-  /** For each shared part, the number of channels that use it. */
+  /** Number of cached channels that use each shared part. */
   const uses = new Map<SharedPart, number>();
   let sharedBytes = 0;
   const channels = new LRUCache<string, CompiledChannel | typeof ABSENT>({
@@ -100,9 +100,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     sharedBytes -= shared.bytes;
   }
 
-  /**
-   * Evicts the least recently used channels until the rest fits into the memory limit. The last one stays, because it was just requested.
-   */
+  /** Evicts the least recently used channels until the cache fits into its limit. Always keeps the newest one, which was just requested. */
   function makeRoom(): void {
     while (channels.calculatedSize + sharedBytes > maxBytes && channels.size > 1) channels.pop();
   }
@@ -111,7 +109,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     const before = generation;
     const { channel, leftMs } = (await load(channelId)) ?? {};
     if (before !== generation) return channel;
-    // Copies the id, because it may be a slice of a longer string, which would then stay in memory.
+    // Copy the id: it may be a slice of a longer string, which would stay in memory.
     const key = Buffer.from(channelId, "latin1").toString("latin1");
     channels.set(key, channel ?? ABSENT, leftMs === undefined ? {} : { ttl: Math.ceil(leftMs) });
     if (channel !== undefined) {
@@ -130,10 +128,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     return started;
   }
 
-  /**
-   * Marks all lookups in progress as outdated. A lookup that starts after a change must not receive a result that was read before the
-   * change.
-   */
+  /** Invalidates all lookups in flight. A lookup that starts after a change must not receive a result from before the change. */
   function startGeneration(): void {
     generation++;
     loading.clear();
@@ -141,9 +136,9 @@ export function createRulesCache(deps: RulesCacheDeps) {
 
   return {
     /**
-     * Returns the active channel with this channel id, synchronously if it is cached.
+     * Returns the channel with this channel id, synchronously if it is cached, or `undefined` if there is none.
      *
-     * @throws UnavailableError when it cannot be looked up at the moment
+     * @throws UnavailableError if it cannot be looked up right now
      */
     find(channelId: string): CompiledChannel | undefined | Promise<CompiledChannel | undefined> {
       const cached = channels.get(channelId);
@@ -154,7 +149,6 @@ export function createRulesCache(deps: RulesCacheDeps) {
       const late = `looking up the channel took more than ${lookUpTimeoutMs} ms`;
       return withTimeout(lookUpTimeoutMs, loading.get(channelId) ?? startLoading(channelId), late);
     },
-    /** Removes the channel with this internal channel id from the cache. */
     drop(channelNumber: number): void {
       startGeneration();
       for (const channelId of addressesOf(channelNumber)) channels.delete(channelId);

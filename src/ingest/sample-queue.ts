@@ -1,23 +1,22 @@
-/** A queued sample of a channel. */
 export interface QueuedSample {
   readonly channel: { readonly identity: { readonly number: number; readonly organizationId: string } };
-  /** Size of the sample's body, in bytes. */
+  /** Size of the sample's body in bytes. */
   readonly bytes: number;
 }
 
 interface OrganizationQueue<T> {
-  /** The organization's samples by internal channel id. */
+  /** By internal channel id. */
   readonly samples: Map<number, T>;
   bytes: number;
 }
 
 /**
- * A bounded queue with at most one sample per channel. Organizations are served round-robin. When the queue is full, the organization with
- * the most queued samples or bytes loses its newest sample. So one organization cannot displace or delay another.
+ * A bounded queue with at most one sample per channel, served round-robin between organizations. If it is full, the organization with the
+ * most queued samples or bytes loses its newest sample, so that no organization can displace or delay another.
  */
 export class SampleQueue<T extends QueuedSample> {
   readonly #max: { readonly samples: number; readonly bytes: number };
-  /** Queues by organization, in round-robin order. */
+  /** Queues by organization id, in round-robin order. */
   readonly #queues = new Map<string, OrganizationQueue<T>>();
   #samples = 0;
   #bytes = 0;
@@ -30,17 +29,14 @@ export class SampleQueue<T extends QueuedSample> {
     return this.#queues.get(organizationId)?.samples.get(number);
   }
 
-  /**
-   * Appends a sample to its organization's queue, or replaces the sample of the same channel. Returns the evicted samples, which may
-   * include the new one.
-   */
+  /** Appends a sample, or replaces the queued sample of the same channel. Returns the evicted samples, which may include the new one. */
   put(sample: T): readonly T[] {
     const { number, organizationId } = sample.channel.identity;
     const queue = this.#queues.get(organizationId) ?? { samples: new Map(), bytes: 0 };
     this.#queues.set(organizationId, queue);
     const before = queue.samples.get(number);
     if (before) this.#take(organizationId, queue, before);
-    // The queue is added again, because removing the organization's last sample has deleted it.
+    // Removing the organization's last sample has deleted its queue, so add the queue again.
     this.#queues.set(organizationId, queue);
     queue.samples.set(number, sample);
     queue.bytes += sample.bytes;
@@ -51,7 +47,7 @@ export class SampleQueue<T extends QueuedSample> {
     return evicted;
   }
 
-  /** Returns the next sample, or `undefined` if the queue is empty. */
+  /** Returns the next sample without removing it, or `undefined` if the queue is empty. */
   peek(): T | undefined {
     const [queue] = this.#queues.values();
     return queue?.samples.values().next().value;

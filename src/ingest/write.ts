@@ -17,23 +17,22 @@ export interface WriterDeps {
   readonly normalize: Normalizer;
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put">;
-  /** Called with each result, to update metrics. */
   readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
   readonly recorder: Pick<DeliveryRecorder, "settled">;
-  /** How long a sender waits while its delivery is validated, in milliseconds. Default: 4,000. */
+  /** Maximum time that a sender waits for validation, in milliseconds. Defaults to 4,000. */
   readonly maxCheckMs?: number | undefined;
 }
 
 /**
- * Default time in milliseconds after which the sender of a delivery in validation receives 503. Many senders give up after five seconds.
- * When they retry, the schemas are already compiled.
+ * Default time after which a sender whose delivery is still being validated receives 503, in milliseconds. Many senders give up after five
+ * seconds, and their retry finds the schemas compiled.
  */
 const MAX_CHECK_MS = 4_000;
 
 /** One quarantined item to process again. `id` is the id of its quarantine record. */
 export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
-  /** Whether the item was buffered during a pause. Such an item is processed like a new delivery and may be a replay. */
+  /** Whether the item was buffered during a pause. It is then processed like a new delivery and may be a replay. */
   readonly wasPaused?: boolean;
 }
 
@@ -42,8 +41,8 @@ export type Redrive = Writer["redrive"];
 export type PublishTest = Writer["publishTest"];
 
 /**
- * Creates the functions that write verified deliveries to the bus. Each first normalizes the delivery, then publishes its events and
- * quarantines the items that failed in the same write. Conflicts are quarantined after that.
+ * Creates the functions that write verified deliveries to the bus. After normalization, one write publishes the events and quarantines the
+ * failed items. Events whose ids conflict are quarantined in a second write.
  */
 export function createWriter(deps: WriterDeps) {
   const { normalize, publish, quarantine, observe, recorder, maxCheckMs = MAX_CHECK_MS } = deps;
@@ -53,7 +52,7 @@ export function createWriter(deps: WriterDeps) {
     delivery: VerifiedDelivery,
     options: WriteOptions,
   ): IngestResult | Promise<IngestResult> {
-    // Only a push delivery has a sender that waits, so validation of other deliveries may take as long as it needs.
+    // Only pushed deliveries have a waiting sender. Validation of all others has no time limit.
     const isPushed = options.redrive === undefined && options.position === undefined;
     const normalized = normalize(channel.rules, delivery, options.redrive, isPushed ? maxCheckMs : undefined);
     return normalized instanceof Promise
@@ -101,7 +100,7 @@ export function createWriter(deps: WriterDeps) {
       const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
       const items = toQuarantineItems(channel, conflicts);
-      // Only this last write moves the cursor. If the gateway stops before it, the delivery is read again and no conflict is lost.
+      // Only this last write moves the cursor. If the gateway stops earlier, the delivery is read again and no conflict is lost.
       const last = { ...options, ...(position && { position }) };
       return quarantine.put(identity, { delivery, items }, last).then((ids) => {
         quarantined.push(...toQuarantineReceipts(conflicts, ids));
@@ -111,13 +110,8 @@ export function createWriter(deps: WriterDeps) {
   }
 
   return {
-    /**
-     * Writes a verified delivery.
-     *
-     * @throws UnavailableError
-     */
+    /** @throws UnavailableError */
     write,
-    /** Writes a delivery that is already normalized. */
     put,
     ingestFetched: (async (
       channel: CompiledChannel,
@@ -125,7 +119,7 @@ export function createWriter(deps: WriterDeps) {
       options: WriteOptions,
     ): Promise<IngestResult> => write(channel, delivery, options)) satisfies IngestFetched<CompiledChannel>,
     /**
-     * Publishes a test delivery. Its events are marked as tests. They are not deduplicated and their ids are not remembered. Failures are
+     * Publishes a delivery as a test. Its events are marked as tests, and their ids are neither deduplicated nor remembered. Failures are
      * returned instead of quarantined.
      *
      * @throws UnavailableError
@@ -144,7 +138,7 @@ export function createWriter(deps: WriterDeps) {
       const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
       return { received, events: createOutcome(received, events, receipts, []).events, failures };
     },
-    /** Moves the cursor of a source without publishing a delivery. Throws the same errors as `IngestFetched`. */
+    /** Moves a source's cursor without publishing. Throws the same errors as `IngestFetched`. */
     async movePosition(
       channel: CompiledChannel,
       { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
@@ -153,8 +147,8 @@ export function createWriter(deps: WriterDeps) {
       await publish(batch, { signal });
     },
     /**
-     * Processes a quarantined item with the current definitions. The write that publishes its events also deletes its quarantine record. An
-     * item that fails again stays in quarantine.
+     * Processes a quarantined item again with the current definitions. Success deletes its quarantine record in the same write; otherwise
+     * the item stays in quarantine.
      *
      * @throws UnavailableError like `Ingest`
      */
@@ -166,7 +160,6 @@ export function createWriter(deps: WriterDeps) {
   };
 }
 
-/** The result of a test delivery. */
 export interface Tested {
   readonly received: number;
   readonly events: readonly EventReceipt[];
@@ -174,13 +167,13 @@ export interface Tested {
 }
 
 function toTestEvent({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
-  // The delivery is itself a test event whose sender set the extension for tests. The sender's value is not replaced.
+  // The sender itself marked this event as a test, so its value of the test extension is preserved.
   if (isTestEvent(fields)) return { ...event, identity: "", fields, bytes };
   const marked = [...fields, TEST_EXTENSION, "true"];
   return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
 
-/** Returns how to detect a replay. A redrive is a decision of the operator, so it never counts as a replay. */
+/** Returns the mark that detects replays of signed bytes. A redrive is the operator's decision and never counts as a replay. */
 function toReplayMark(
   { config, rules }: CompiledChannel,
   { boundTo }: VerifiedDelivery,
@@ -196,12 +189,12 @@ export interface WriteOptions {
   readonly signal: AbortSignal;
   readonly redrive?: RedriveRequest;
   readonly position?: SourcePosition;
-  /** The request as received. Missing if the delivery was fetched. */
+  /** The request as received. `undefined` for a fetched delivery. */
   readonly request?: RawRequest;
   readonly onItems?: ((channel: CompiledChannel, items: number) => void) | undefined;
 }
 
-/** Returns where a failed item goes according to the channel's settings. */
+/** Returns whether the channel rejects a failed item or keeps it in quarantine. */
 function getDisposition(
   { config }: CompiledChannel,
   { reason }: ItemFailure,
@@ -225,7 +218,7 @@ export function toQuarantineItems(
 ): readonly QuarantineItem[] {
   return failures.map((failure) => {
     const disposition = getDisposition(channel, failure);
-    // Conflicts, and items that fail again in a redrive, are always kept, because they can no longer be rejected.
+    // Conflicts and failures of a redrive are kept even if the channel rejects invalid items, because the sender already has its response.
     return { failure, keep: disposition === "newest" ? "newest" : "all" };
   });
 }

@@ -194,8 +194,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   }
 
   /**
-   * Handles a request whose client disconnected before sending all of it. The handler still decides about the response, so that it can
-   * count the request.
+   * Handles a request whose client disconnected before sending all of it. The handler decides about the response, as for every complete
+   * request.
    */
   function answerIncomplete(request: PartialRequest): void {
     const { head } = request;
