@@ -184,7 +184,6 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
   openApi,
 ];
 
-/** The parts of a gateway that appear in its OpenAPI document. */
 export type DescribedFacts = Pick<ApiDeps, "channelKinds" | "presets" | "sipProviders" | "hooksUrl">;
 
 /** Creates the OpenAPI document without a running gateway, for code and documentation generators. */

@@ -41,7 +41,7 @@ export async function getChannel(
 export const getVisibleName = (keyring: Keyring, caller: Caller, row: ChannelRow): string =>
   canSeeAddresses(caller) ? openAddress(keyring, row) : row.uid;
 
-/** Returns the internal ids of the app's channels. `one.number` restricts the result to that channel; it is empty if the app lacks it. */
+/** Returns the internal ids of the app's channels. With `one.number`, returns only that id, or no id if the app has no such channel. */
 export async function findChannelNumbers(
   db: Queryable,
   scope: AppScope,

@@ -15,7 +15,6 @@ export const COUNTED_CHANNELS: CountedRows = {
   omitsSystem: true,
 };
 
-/** The app and organization in which a request's objects are looked up. */
 export interface AppScope {
   readonly organizationId: string;
   readonly appId: string;

@@ -103,7 +103,6 @@ const conversationFields = {
   /** The room's space at the time the conversation was created. */
   spaceId: readOnly(text),
   title: titleInput,
-  /** Whether the conversation has a valid live token. */
   isLive: orElse(readOnly(z.boolean()), () => false),
   /** SHA-256 of the live token. */
   liveTokenHash: hidden(z.custom<Buffer>().nullable()),

@@ -10,7 +10,7 @@ export const ROOMS = { table: "rooms", prefix: "room", words: "room" } as const;
 export const lockRoom = (trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> =>
   getRow(trx, caller, ROOMS, id, "share");
 
-/** Same as `lockRoom`, but rejects a room that accepts no messages. @throws ApiError 404, 409 */
+/** Locks the room like `lockRoom`. @throws ApiError 404; 409 if the room accepts no messages */
 export async function lockOpenRoom(trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> {
   const room = await lockRoom(trx, caller, id);
   if (!room.allowMessages) throw conflict("The room accepts no messages, because allowMessages is false.");

@@ -10,7 +10,7 @@ const localId = z.string().min(1).max(255);
 const title = z.string().max(1_024).nullable().default(null);
 const prose = z.string().max(16_384).nullable().default(null);
 
-/** False for unknown names, so that validation still rejects them. */
+/** Returns false for unknown block names, so that validation rejects them. */
 const isEmptyBlock = ([name, block]: [string, unknown]): boolean =>
   Object.hasOwn(BLOCKS, name) && (block === null || isDeepStrictEqual(block, {}));
 

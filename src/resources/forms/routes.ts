@@ -32,7 +32,6 @@ const fields = {
   updatedById: byId,
   versionParentId: once(idInput("The form that this is a version of. `null` if it is not a version.")),
   content: json(formContent.default({ items: [], sections: [] }), formContent),
-  /** Incremented on each write. */
   version: orElse(hidden(z.int()), () => 1),
 };
 

@@ -29,7 +29,7 @@ export async function needsApproval(
   return store !== undefined;
 }
 
-/** Returns a copy of the artifact's current blueprint, to be stored as approved. `null` if the artifact has no blueprint. */
+/** `null` if the artifact has no blueprint. */
 export async function blueprintNow(
   db: Queryable,
   { blueprintId, organizationId }: Pick<Row<"artifacts">, "blueprintId" | "organizationId">,

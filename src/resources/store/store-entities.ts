@@ -32,7 +32,6 @@ export const pricingPlan = shape({
 });
 export type PricingPlan = EntityOf<typeof pricingPlan>;
 
-/** Loads the plans of all given artifacts in one query, in order of creation. */
 export async function plansOf(
   db: Queryable,
   artifactIds: readonly string[],

@@ -8,7 +8,6 @@ import { ApiError } from "../../../http/problem.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { verifiesSenders } from "../../../verify/sender.ts";
 
-/** A channel to be created or updated from a blueprint. */
 export interface PlannedChannel {
   readonly content: NewChannel;
   /** The app's existing channel with the same uid. `undefined` if the channel is new. */

@@ -14,7 +14,6 @@ interface InstallSourceDeps {
   readonly clock: Clock;
 }
 
-/** A blueprint to install or upgrade to. */
 export interface InstallSource {
   readonly blueprint: BlueprintRow;
   /** The store artifact that offers the blueprint. `null` if the app was installed directly from the blueprint. */
@@ -79,7 +78,11 @@ export async function findUpgradeSource(
   return offered && toInstallSource(deps, caller, offered);
 }
 
-/** Searches the artifact's organization, because an artifact can only offer its own organization's blueprints. @throws ApiError 404, 409 */
+/**
+ * Searches the artifact's organization, because an artifact can only offer its own organization's blueprints.
+ *
+ * @throws ApiError 404 if the blueprint was deleted; 409 if the store has not approved any version
+ */
 async function toInstallSource(
   { db }: InstallSourceDeps,
   caller: Caller,

@@ -10,11 +10,7 @@ import { requireRow, SPACES } from "../../kit/references.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";
 
-/**
- * Creates the app and its channels in one transaction.
- *
- * @throws ApiError 404 if the organization has no such space, or the blueprint was deleted; 409 if a row limit is reached
- */
+/** @throws ApiError 404 if the organization has no such space, or the blueprint was deleted; 409 if a row limit is reached */
 export async function installApp(
   db: Queryable,
   caller: Caller,

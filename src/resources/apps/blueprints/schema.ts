@@ -34,7 +34,6 @@ const fields = {
   description: textUpTo(4_096),
   organizationId,
   channels: json(channels, blueprintChannels),
-  /** Increases with each write. */
   version: orElse(hidden(z.int()), () => 1),
 };
 

@@ -59,7 +59,6 @@ function isGiven(patch: Settings, path: readonly string[]): boolean {
   return typeof value === "string";
 }
 
-/** Effect of changed settings on a connection's tokens and state. */
 export interface GrantChange {
   /** Whether the stored tokens no longer fit the settings and must be deleted. */
   readonly discardsTokens: boolean;
@@ -80,7 +79,7 @@ export function computeGrantChange(
   const ungranted = settings.grant === "authorizationCode" ? "needsReauth" : "ok";
   if (!before) return { discardsTokens: false, state: ungranted };
   const settingsBefore = oauth2.settings.parse(before.settings);
-  // Callers cannot repeat a token, as they must repeat secrets. A new origin therefore requires a new authorization.
+  // Unlike secrets, tokens cannot be sent again by the caller. A new origin therefore requires a new authorization.
   const widens = after.allowedOrigins.some((origin) => !before.allowedOrigins.includes(origin));
   if (widens || !isDeepStrictEqual(grantOf(settings), grantOf(settingsBefore))) {
     return { discardsTokens: true, state: ungranted };

@@ -73,7 +73,6 @@ const fields = {
   config: readOnly(
     json(z.record(z.string(), z.unknown()).meta({ description: "Settings without the secret ones." })),
   ),
-  /** Each in the format of `URL.origin`. */
   allowedOrigins: readOnly(z.array(z.string())),
   state: readOnly(
     z.enum(CONNECTION_STATES).meta({

@@ -22,7 +22,7 @@ const byName = mapInput.meta({
 
 const fields = {
   collectionId: readOnly(id("col")),
-  /** By field name in the API, by field id in the table. Null values are not stored. */
+  /** Keyed by field name in the API, and by field id in the table. Null values are not stored. */
   values: json(byName, z.record(z.string(), z.unknown())),
 };
 

@@ -83,7 +83,6 @@ export const conversations = standardResource({
         db.transaction().execute(async (trx) => {
           await lockOpenRoom(trx, caller, body.roomId);
           const liveToken = createLiveToken();
-          // Only the token's hash is stored.
           const live = { isLive: true, liveTokenHash: hashOfToken(liveToken) };
           const row = await insert(trx, caller, {}, { ...body, ...live });
           if (message !== null) {

@@ -41,7 +41,7 @@ export const tasks = standardResource({
     },
   },
   async lockFirst(trx, caller, patch) {
-    // Must run before this task's row is locked. A concurrent move of another task below this one locks the row too.
+    // Must run before this task's row is locked. Otherwise a concurrent move of another task below this one could cause a deadlock.
     if ("parentId" in patch) await holdMoves(trx, caller);
   },
   async prepare({ trx, id, before, values }) {

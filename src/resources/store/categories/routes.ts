@@ -19,7 +19,6 @@ const fields = {
       example: "store_01jc9x2k4v8m3n5p7q9r1s0",
     }),
   ),
-  /** The organization of the store. */
   organizationId,
   name: nameInput.meta({ description: "Unique within the store.", example: "Integrations" }),
   description: textUpTo(4_096),

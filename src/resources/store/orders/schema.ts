@@ -79,7 +79,6 @@ export const order = shape({
   meta: { id: "Order", description: "A purchase of an artifact." },
 });
 
-/** A payment that the store reports. */
 export const paymentInput = z.strictObject({
   transactionId: z
     .string()

@@ -42,7 +42,6 @@ export const phoneNumber = shape({
 
 const phoneNumberId = z.string().meta({ example: "pn_01jc9x2k4v8m3n5p7q9r1s0" });
 
-/** The carrier must be one of `sipProviders`. */
 export const registerInputOf = (sipProviders: readonly string[]) =>
   z.strictObject({
     countryCode,

@@ -23,7 +23,7 @@ const HOST_NAME = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<
 
 const fields = {
   name: nameInput.meta({ example: "Head office" }),
-  /** Not an enum, because existing trunks keep a carrier that is no longer configured. */
+  /** Any string in responses, because existing trunks keep a carrier that is no longer configured. */
   sipProvider: z.string().meta({
     description: "The carrier. One of the carriers in the gateway's settings.",
     example: "sip_provider_1",
