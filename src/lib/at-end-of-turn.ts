@@ -1,16 +1,14 @@
 export interface AtEndOfTurn<T> {
   (one: T): void;
-  /** Returns true if no item is queued for the end of this event loop turn. */
   isEmpty(): boolean;
 }
 
 /**
- * Returns a queue that collects the items of one event loop turn. It processes them after Node has read all sockets.
+ * Returns a queue that collects the items of an event loop turn, and processes them after Node has read all sockets.
  *
- * Batching saves a sixth of the CPU time. Alternating between reading and processing for each request would evict the code of
- * both from the CPU caches.
+ * This saves a sixth of the CPU time. Alternating between reading and processing would evict the code of both from the CPU caches.
  *
- * @param work processes one item. It must not throw, because the remaining items would be lost
+ * @param work processes one item. If it throws, the remaining items of the turn are lost, so it must not throw
  */
 export function atEndOfTurn<T>(work: (one: T) => void): AtEndOfTurn<T> {
   let gathered: T[] = [];

@@ -1,9 +1,8 @@
-/** Parameters of exponential backoff. */
 export interface Backoff {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly factor: number;
-  /** Share of each wait that is random, from 0 to 1. Randomness keeps clients that failed together from retrying together. */
+  /** Share of each wait that is random, from 0 to 1. Without it, clients that failed together would also retry together. */
   readonly jitter: number;
 }
 

@@ -1,17 +1,15 @@
 export interface BatchOptions {
   /** Maximum number of keys per call of `load`. */
   readonly maxKeys: number;
-  /** Maximum number of concurrent calls of `load`. Keys that arrive in the meantime are collected for the next call. */
+  /** Maximum number of concurrent calls of `load`. Keys that arrive while all calls are in flight wait for the next call. */
   readonly maxCalls: number;
 }
 
 /**
- * Combines lookups of single keys into batch calls of `load`. A batch contains the keys of one event loop turn. It also
- * contains the keys that arrived while `maxCalls` calls were in flight.
+ * Combines lookups of single keys into calls of `load`. A call contains the keys of one event loop turn, and the keys that waited
+ * because `maxCalls` calls were in flight. A lookup never uses the result of a call that started before the lookup.
  *
- * A lookup never uses the result of a call that started before the lookup.
- *
- * @param load returns the values of the keys that have one
+ * @param load returns a map without the keys that have no value
  */
 export function batched<K, V>(
   load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,

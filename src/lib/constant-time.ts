@@ -1,9 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/**
- * Returns whether a text equals one of the known secrets. Compares digests and always checks every secret, so that timing does
- * not reveal which secret matches or how much of it.
- */
+/** Compares digests, and always with every secret. Timing therefore reveals neither which secret matches nor how much of it. */
 export function isSecretIn(text: string, known: readonly string[]): boolean {
   const digest = computeDigest(text);
   let found = false;
@@ -11,7 +8,7 @@ export function isSecretIn(text: string, known: readonly string[]): boolean {
   return found;
 }
 
-/** Compares two buffers in constant time. Timing reveals only whether their lengths are equal. */
+/** Timing reveals only whether the lengths are equal. */
 export const areBytesEqual = (a: Buffer, b: Buffer): boolean =>
   a.length === b.length && timingSafeEqual(a, b);
 

@@ -1,7 +1,5 @@
 /**
- * Thrown when a dependency is temporarily unavailable: Redis, PostgreSQL, or an exhausted budget. The caller can always retry
- * the operation.
- *
+ * Thrown when Redis or PostgreSQL is temporarily unavailable, or a budget is exhausted. The caller can always retry the operation.
  * The HTTP layer responds with 503 and `Retry-After`. The message is for logs and is never sent to a client.
  */
 export class UnavailableError extends Error {
@@ -17,13 +15,10 @@ export class UnavailableError extends Error {
   }
 }
 
-/**
- * Thrown when a caller has exhausted its own quota, while other callers can continue. The HTTP layer responds with 429 and
- * `Retry-After`.
- */
+/** Thrown when a caller has used up its own quota. Other callers are not affected. The HTTP layer responds with 429 and `Retry-After`. */
 export class QuotaError extends UnavailableError {}
 
-/** An error in an input. `path` names the field (such as `config.dedupe.windowSeconds`), and `message` explains the error. */
+/** An error in an input. `path` names the field, such as `config.dedupe.windowSeconds`. */
 export interface Finding {
   readonly path: string;
   readonly message: string;

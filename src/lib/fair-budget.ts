@@ -1,20 +1,19 @@
-/** A budget that several holders share, such as bytes of memory. A holder that reaches its limit does not affect the others. */
+/** A budget that several holders share, for example bytes of memory. Holders that reach their limit do not affect others. */
 export interface FairBudget<K> {
-  /** Reserves `amount` for a holder. Returns false and reserves nothing if the holder would exceed its limit. */
+  /** Reserves `amount`. Returns false, and reserves nothing, if the holder would exceed its limit. */
   readonly take: (who: K, amount: number) => boolean;
-  /** Releases `amount` of a holder's reservation. */
   readonly giveBack: (who: K, amount: number) => void;
 }
 
 /**
- * Creates a fair budget. A holder can reserve up to half of the total, as long as the total is not exhausted. Even then, it can
- * reserve its fair share, which is the total divided by the number of holders. A new holder can always reserve one amount of
+ * Creates a fair budget. While the total is not exhausted, each holder can reserve up to half of it. After that, each holder can
+ * still reserve its fair share, which is the total divided by the number of holders. A new holder can always reserve one amount of
  * any size.
  *
  * All holders together can therefore exceed the total. The excess grows with the logarithm of their number.
  *
- * @param mostOf returns a holder's limit, or `undefined` for half of the total. A limit below the fair share replaces the fair
- *   share
+ * @param mostOf returns a holder's limit, or `undefined` for half of the total. A limit below the fair share also replaces the
+ *   fair share
  */
 export function createFairBudget<K>(
   total: number,

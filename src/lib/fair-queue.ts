@@ -1,7 +1,7 @@
-/** A queue that serves its owners round-robin. An owner with many items does not delay the items of other owners. */
+/** A queue that serves its owners round-robin, so that an owner with many items does not delay the others. */
 export class FairQueue<K, T> {
   readonly #lines = new Map<K, Line<K, T>>();
-  /** The lines of all owners in round-robin order. Entries before index `#turn` have already been served. */
+  /** Lines of all owners, in round-robin order. Entries before index `#turn` have already been served. */
   #turns: (Line<K, T> | undefined)[] = [];
   #turn = 0;
   #aside: Line<K, T>[] = [];
@@ -11,7 +11,6 @@ export class FairQueue<K, T> {
     return this.#size;
   }
 
-  /** Appends an item to the line of its owner. */
   push(who: K, item: T): void {
     let line = this.#lines.get(who);
     if (line === undefined) {
@@ -23,7 +22,7 @@ export class FairQueue<K, T> {
     this.#size++;
   }
 
-  /** Returns the next item without removing it. Returns `undefined` if the queue is empty or all lines are set aside. */
+  /** Returns the next item without removing it. Returns `undefined` if the queue is empty or all its lines are set aside. */
   peek(): T | undefined {
     const line = this.#turns[this.#turn];
     return line?.items[line.taken];
@@ -33,7 +32,7 @@ export class FairQueue<K, T> {
     const line = this.#turns[this.#turn];
     if (line === undefined) return undefined;
     const item = line.items[line.taken];
-    // Release the reference to the removed item.
+    // Release the item for garbage collection.
     line.items[line.taken++] = undefined;
     this.#size--;
     const isLast = line.taken === line.items.length;
@@ -42,7 +41,7 @@ export class FairQueue<K, T> {
       this.#turns[this.#turn++] = undefined;
       if (!isLast) this.#turns.push(line);
     }
-    // Remove the served entries now and then, so that the array of a line that never becomes empty does not grow forever.
+    // Drop served entries from time to time. Otherwise, a line that never becomes empty would grow forever.
     if (line.taken === COMPACT_AFTER) {
       line.items.splice(0, line.taken);
       line.taken = 0;
@@ -51,7 +50,7 @@ export class FairQueue<K, T> {
     return item;
   }
 
-  /** Skips the current owner's line until `bringBack` is called, so that the other owners can continue. */
+  /** Skips the line of the current owner until `bringBack` is called. */
   setAside(): void {
     const line = this.#turns[this.#turn];
     if (line === undefined) return;
@@ -60,7 +59,7 @@ export class FairQueue<K, T> {
     this.#compact();
   }
 
-  /** Returns all skipped lines to the front of the queue. */
+  /** Moves all lines that were set aside to the front of the queue. */
   bringBack(): void {
     this.#turns.splice(this.#turn, 0, ...this.#aside);
     this.#aside = [];

@@ -1,27 +1,22 @@
 import { randomBytes } from "node:crypto";
 
-/** Returns a new unique id. */
 export type NewId = () => string;
 
-/**
- * Crockford's base 32 alphabet in lower case, without `i`, `l`, `o` and `u`. Encoded texts sort in the same order as the
- * numbers.
- */
+/** Crockford's base 32 in lower case, which omits `i`, `l`, `o` and `u`. Encoded texts sort like the encoded numbers. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;
 const RANDOM_BYTES = 8;
 const POOL_BYTES = 512 * RANDOM_BYTES;
 
 /**
- * Creates an opaque id: `<prefix>_`, 10 characters of the time in ms (48 bits), and 13 characters of 64 random bits.
- *
- * Ids from different milliseconds sort by time. Ids from the same millisecond have no defined order.
+ * Creates an opaque id: `<prefix>_`, then 10 characters for the time in ms (48 bits) and 13 for 64 random bits. Ids sort by the
+ * millisecond of their creation. Within a millisecond, their order is random.
  */
 export function createId(prefix: string, nowMs: number, random?: Uint8Array): string {
   return `${prefix}_${formatTime(nowMs)}${random === undefined ? randomText() : encodeBase32(random)}`;
 }
 
-/** The most recently encoded time. It is cached because many deliveries arrive within the same millisecond. */
+/** The time that was encoded last. Many deliveries arrive within the same millisecond, so caching one is enough. */
 let last = { ms: 0, text: "0".repeat(TIME_CHARS) };
 
 function formatTime(ms: number): string {
@@ -35,8 +30,8 @@ function formatTime(ms: number): string {
 }
 
 /**
- * Pool of random bytes, each of which is used once. Requesting eight bytes at a time would take five times as long as the rest
- * of creating an id.
+ * Pool of random bytes, each of which is used only once. Requesting eight bytes at a time would take five times as long as the
+ * rest of creating an id.
  */
 const pool = { bytes: Buffer.alloc(0), used: 0 };
 
@@ -50,7 +45,7 @@ function randomText(): string {
   return encodeBase32(pool.bytes, from, pool.used);
 }
 
-/** Returns the creation time of an id from `createId`, in milliseconds since 1970. */
+/** Returns the creation time of an id in milliseconds since 1970. */
 export function timeOfId(id: string): number {
   const start = id.lastIndexOf("_") + 1;
   let ms = 0;
@@ -59,8 +54,8 @@ export function timeOfId(id: string): number {
 }
 
 /**
- * Encodes the bytes from index `from` to `to` in lower-case Crockford base 32. The most significant bit comes first. The last
- * character is padded with zero bits.
+ * Encodes bytes `from` to `to` in lower-case Crockford base 32, most significant bit first. The last character is padded with zero
+ * bits.
  */
 export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): string {
   let text = "";
@@ -78,9 +73,7 @@ export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): st
   return bits > 0 ? text + ALPHABET.charAt((held << (5 - bits)) & 31) : text;
 }
 
-/**
- * Returns whether a text has the form of an id from `createId` with this prefix. A path parameter of any other form gets 404.
- */
+/** Returns whether a text has the form of an id with this prefix. A path parameter of any other form yields 404. */
 export function isId(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9a-hjkmnp-tv-z]{23}$/.test(text.slice(prefix.length + 1));
 }

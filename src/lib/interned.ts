@@ -2,13 +2,13 @@ import { LRUCache } from "lru-cache";
 import { upToEntries } from "./up-to-entries.ts";
 
 /**
- * Creates a function that shares equal values. The first call with a key creates the value with `make`. Later calls with this
- * key return the same value while it is in use. If `make` throws, the error is rethrown and not cached.
+ * Creates a function that shares equal values. The first call with a key creates the value with `make`. Later calls return the
+ * same value as long as it is in use. An error of `make` is rethrown and not cached.
  */
 export function createInterned<V extends object>(): (key: string, make: () => V) => V {
   const known = new Map<string, WeakRef<V>>();
   const gone = new FinalizationRegistry<string>((key) => {
-    // Delete the entry only if a new value has not replaced the collected one.
+    // A new value may have replaced the collected one. Keep its entry.
     if (known.get(key)?.deref() === undefined) known.delete(key);
   });
   return (key, make) => {
@@ -21,22 +21,19 @@ export function createInterned<V extends object>(): (key: string, make: () => V)
   };
 }
 
-/** Maximum number of cached parts. Many objects have equal parts, such as settings with default values. */
+/** Maximum number of cached parts. The least recently used part is evicted first. */
 const MAX_PARTS = 1_000;
-/**
- * Maximum length of a cached part, as JSON. Longer parts are nearly always unique, and the cache would retain them after their
- * last use.
- */
+/** Maximum length of a cached part, as JSON. Longer parts are nearly always unique, so caching them would only waste memory. */
 const MAX_PART_CHARS = 1_000;
 
-/** An object whose parts may be shared with other objects. */
+/** An object that may share parts with other objects. */
 export interface SharedWhole<T> {
   readonly whole: T;
-  /** Length of the parts that are not shared, as JSON. */
+  /** Length of the parts that it does not share, as JSON. */
   readonly ownLength: number;
 }
 
-/** Creates a function that replaces the parts of an object (objects and arrays) with equal parts of earlier objects. */
+/** Creates a function that replaces the objects and arrays inside an object with equal ones of earlier objects. */
 export function createSharedParts(): <T extends object>(whole: T) => SharedWhole<T> {
   const known = new LRUCache<string, object>(upToEntries(MAX_PARTS));
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { WrongSetting } from "./check-settings.ts";
 
-/** Matches the messages that zod generates itself. All other messages come from Inlet's schemas. */
+/** Matches messages that zod generates itself. All others come from Inlet's own schemas. */
 const ZOD_MESSAGE = /^(?:Invalid |Invalid$|Too (?:big|small)|Unrecognized key)/;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -23,14 +23,13 @@ const FORMATS: Readonly<Record<string, string>> = {
   url: "a URL",
 };
 
-/** Converts the issues of a zod error to a list with one entry per invalid field. */
 export const wrongFields = ({ issues }: z.ZodError): readonly WrongSetting[] =>
   issues.flatMap((issue) => {
     if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issueMessage(issue) }];
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));
   });
 
-/** Formats a zod issue for people who do not know zod. The message states the condition that the value must meet. */
+/** Formats a zod issue for people who do not know zod. The message states the condition that the value violates. */
 export function issueMessage(issue: z.core.$ZodIssue): string {
   if (!ZOD_MESSAGE.test(issue.message)) return issue.message;
   switch (issue.code) {
@@ -72,7 +71,7 @@ function formatMessage({ format, pattern }: z.core.$ZodIssueInvalidStringFormat)
   return pattern === undefined ? "does not have the required format" : `must match ${pattern}`;
 }
 
-/** Formats the issue of a union type. If the value has none of the allowed types, the message lists these types. */
+/** If the value has none of the types in a union, the message lists these types. */
 function unionMessage(forms: readonly (readonly z.core.$ZodIssue[])[]): string {
   const types = forms.map(([first]) =>
     first?.code === "invalid_type" && first.path.length === 0 ? TYPES[first.expected] : undefined,

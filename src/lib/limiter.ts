@@ -1,15 +1,15 @@
 import { FairQueue } from "./fair-queue.ts";
 
 /**
- * Limits the total weight in use, for example slots or bytes. Callers beyond the limit wait and are served round-robin by
- * owner.
+ * Limits the total weight in use, for example a number of slots or bytes. Callers beyond the limit wait, and owners are served
+ * round-robin.
  */
 export interface Limiter {
   /**
    * Acquires weight. Dispose of the result to release it; further disposals have no effect. A weight above the limit is granted
-   * when no other weight is in use. Rejects with the reason of the signal if it aborts first.
+   * once no other weight is in use. Rejects with the reason of the signal if it aborts first.
    *
-   * Requests of the same owner (`whose`) are served in order. They do not delay the requests of other owners.
+   * Requests of the same owner (`whose`) are served in order, and do not delay those of other owners.
    */
   readonly acquire: (
     weight: number,
@@ -18,7 +18,7 @@ export interface Limiter {
 }
 
 export interface HeldWeight extends Disposable {
-  /** Reduces the acquired weight to `weight` and releases the rest. */
+  /** Reduces the held weight to `weight`, and releases the rest. */
   readonly shrinkTo: (weight: number) => void;
 }
 

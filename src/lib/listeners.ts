@@ -1,4 +1,4 @@
-/** A list of listeners. They are called in the order in which they subscribed. */
+/** A list of listeners, which are called in the order of subscription. */
 export interface Listeners<A extends readonly unknown[]> {
   readonly subscribe: (listener: (...args: A) => void) => void;
   readonly notify: (...args: A) => void;

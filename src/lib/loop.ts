@@ -3,35 +3,36 @@ import { type Sleep, sleep as sleepByClock } from "./sleep.ts";
 
 export interface LoopOptions {
   /**
-   * Runs one iteration. The next iteration begins after the promise has settled.
+   * Runs one iteration. The next one begins after the promise has settled.
    *
-   * The signal aborts when the loop is disposed of. After that, the step may return or throw. Throwing at any other time counts
-   * as a failure.
+   * The signal aborts when the loop is disposed of. The step may then return or throw. At any other time, an error counts as a
+   * failed iteration.
    */
   readonly step: (signal: AbortSignal) => Promise<unknown>;
-  /** Wait after a successful iteration, unless the loop is woken. A function is called for each wait. */
+  /** Time to wait after a successful iteration, unless the loop is woken. A function is called before each wait. */
   readonly everyMs: number | (() => number);
-  /** Whether to wait for `everyMs` before the first iteration. Defaults to false. */
+  /** Whether to wait for `everyMs` before the first iteration. Defaults to false, which starts it immediately. */
   readonly waitsFirst?: boolean;
-  /** Minimum wait between two iterations, which applies even if the loop is woken. Defaults to 0. */
+  /** Minimum time between two iterations, even if the loop is woken. Defaults to 0. */
   readonly gapMs?: number;
-  /** Backoff between a failed iteration and the next one. By default, it grows from half a second to two seconds. */
+  /** Backoff after failed iterations. By default, it grows from half a second to two seconds. */
   readonly retry?: Backoff;
-  /** Called for the first of several consecutive failed iterations. */
+  /** Called for the first of several consecutive failures. */
   readonly onFailing: (error: unknown) => void;
-  /** Called for the first successful iteration after a failed one. */
+  /** Called for the first success after a failure. */
   readonly onRecovered?: () => void;
-  /** Replaces the timer in tests. */
+  /** Replaces the timer. Used in tests. */
   readonly sleep?: Sleep;
   readonly random?: () => number;
 }
 
-/** A running loop. Disposal aborts the signal of the current step and resolves after that step has ended. */
+/** Disposal aborts the signal of the current step, and resolves after that step has ended. */
 export interface Loop extends AsyncDisposable {
   /**
-   * Starts the next iteration now. If one is running, starts the next one after it has ended and `gapMs` has passed.
+   * Starts the next iteration immediately. If an iteration is running, the next one starts after it has ended and `gapMs` has
+   * passed.
    *
-   * Has no effect while the loop waits after a failure, so that frequent calls do not cause frequent failures.
+   * Has no effect while the loop waits after a failure, so that frequent calls cannot cause frequent failures.
    */
   readonly wake: () => void;
   readonly signal: AbortSignal;
@@ -39,10 +40,7 @@ export interface Loop extends AsyncDisposable {
 
 const RETRY: Backoff = { initialMs: 500, maxMs: 2_000, factor: 2, jitter: 0.5 };
 
-/**
- * Runs a step repeatedly until disposal. The first iteration begins in a later microtask, so that the step can already use the
- * returned loop.
- */
+/** Runs a step repeatedly until disposal. The first iteration begins in a later microtask, so the step can use the returned loop. */
 export function startLoop(options: LoopOptions): Loop {
   const { step, everyMs, waitsFirst = false, gapMs = 0, retry = RETRY, onFailing, onRecovered } = options;
   const { sleep = sleepByClock, random = Math.random } = options;

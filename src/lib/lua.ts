@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** Source of a Lua script with all includes resolved. */
 export interface LuaScript {
   readonly text: string;
-  /** SHA-1 digest in hexadecimal, which identifies the script in EVALSHA. */
+  /** SHA-1 digest in hexadecimal, by which EVALSHA identifies the script. */
   readonly sha: string;
 }
 
@@ -12,19 +11,19 @@ interface CommandSender {
   call(command: string, args: readonly (string | number)[]): Promise<unknown>;
 }
 
-/** Runs a script. In Redis Cluster, all keys must be in the same slot. */
+/** In Redis Cluster, all keys must be in the same slot. */
 export type RunLua = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
 /**
- * Reads a Lua file. Replaces each line `-- @include <path>` with the content of that file; the path is relative to the
- * including file.
+ * Reads a Lua file. Replaces each line `-- @include <path>` with the content of the file at that path, relative to the including
+ * file.
  */
 export function loadScript(file: URL): LuaScript {
   const text = readLua(file);
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
-/** Reads a Lua file and returns a function that runs it in Redis. Uses EVALSHA while Redis has cached the script. */
+/** Returns a function that runs a Lua file in Redis. It uses EVALSHA while Redis has the script in its cache. */
 export function luaScript(redis: CommandSender, file: URL): RunLua {
   const { text, sha } = loadScript(file);
   return async (keys, args) => {

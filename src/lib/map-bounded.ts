@@ -1,6 +1,6 @@
 /**
- * Maps items asynchronously with limited concurrency. Returns the results in the order of the items. After the first failure,
- * it rejects and starts no further items.
+ * Maps items asynchronously, with limited concurrency. The results have the order of the items. Rejects at the first failure, and
+ * starts no further items after it.
  */
 export async function mapBounded<T, R>(
   items: readonly T[],

@@ -1,6 +1,6 @@
 /**
- * Returns the candidate with the smallest edit distance to a text. Returns `undefined` if that distance exceeds a third of the
- * candidate's length.
+ * Returns the candidate with the smallest edit distance to a text. Returns `undefined` if that distance is more than a third of
+ * the candidate's length.
  */
 export function findNearest(text: string, candidates: readonly string[]): string | undefined {
   let best: { readonly candidate: string; readonly distance: number } | undefined;
@@ -13,7 +13,7 @@ export function findNearest(text: string, candidates: readonly string[]): string
   return best?.candidate;
 }
 
-/** Computes the Levenshtein distance of two texts, row by row. */
+/** Computes the Levenshtein distance row by row. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {

@@ -1,7 +1,4 @@
-/**
- * Yields all rows of a query, page by page (keyset pagination). Each page starts after the key of the last row on the previous
- * page.
- */
+/** Yields the pages of a query, using keyset pagination. Each page starts after the key of the last row on the previous page. */
 export async function* inPages<N extends string, K, T extends Readonly<Record<N, K>>>(
   key: N,
   first: K,

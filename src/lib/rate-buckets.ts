@@ -1,15 +1,15 @@
-/** Token buckets by key, within one process. They use bounded memory and are cheap enough to check for every delivery. */
+/** Token buckets by key, within one process. Their memory is limited, and a check is cheap enough for every delivery. */
 export interface RateBuckets<K> {
   /**
-   * Takes one token from the bucket of a key. A bucket holds the tokens of one second at `ratePerSecond`.
+   * Takes one token from the bucket of a key. A bucket can hold the tokens of one second at `ratePerSecond`.
    *
-   * Returns 0 if a token was available. Otherwise, returns the milliseconds until one is available. `nowMs` must be monotonic.
+   * Returns 0 if a token was available, otherwise the time in ms until one is available. `nowMs` must be monotonic.
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
   /**
-   * Takes tokens even if the bucket has too few. Until the missing tokens are refilled, `take` returns the remaining wait.
+   * Takes tokens even if the bucket has too few. Until the missing tokens are refilled, `take` returns the remaining time.
    *
-   * @param mostDebtMs maximum time for refilling the missing tokens; unlimited by default
+   * @param mostDebtMs maximum time in ms for refilling the missing tokens; unlimited by default
    */
   readonly overdraw: (
     key: K,
@@ -18,7 +18,7 @@ export interface RateBuckets<K> {
     nowMs: number,
     mostDebtMs?: number,
   ) => void;
-  /** Returns what `take` would return, without taking a token. */
+  /** Returns the result that `take` would have, without taking a token. */
   readonly look: (key: K, ratePerSecond: number, nowMs: number) => number;
 }
 
@@ -28,11 +28,11 @@ const ROUNDING_MS = 1e-6;
 const MAX_KEYS = 32_768;
 
 /**
- * Creates token buckets. They use the generic cell rate algorithm (ITU-T I.371), which stores only the time when a bucket will
- * be full again.
+ * Creates token buckets with the generic cell rate algorithm (ITU-T I.371). For each bucket, it stores only the time at which the
+ * bucket will be full again.
  *
- * Two generations of entries bound the memory. When the young generation has `maxKeys` entries, it becomes the old one and
- * replaces the previous old one. Entries that were not used since then are dropped, as if their buckets were full.
+ * Two generations of entries limit the memory. When the young generation has `maxKeys` entries, it replaces the old one. Entries
+ * that were not used since the previous replacement are dropped, as if their buckets were full.
  */
 export function createRateBuckets<K>(maxKeys: number = MAX_KEYS): RateBuckets<K> {
   let young = new Map<K, number>();

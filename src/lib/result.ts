@@ -1,5 +1,5 @@
 /**
- * The outcome of an operation that can fail in expected ways. Unexpected failures, such as a bug or unavailable Redis, are
+ * The result of an operation that can fail in expected ways. Unexpected failures, such as a bug or an unavailable Redis, are
  * thrown instead.
  */
 export type Result<T, E> =
@@ -11,8 +11,9 @@ export const ok = <T>(value: T): { readonly ok: true; readonly value: T } => ({ 
 export const err = <E>(error: E): { readonly ok: false; readonly error: E } => ({ ok: false, error });
 
 /**
- * Returns the value of a result that cannot be an error, because its input was validated earlier. @throws Error with `name` if
- * it is one
+ * Returns the value of a result that cannot be an error, because its input was validated before.
+ *
+ * @throws Error with `name` if it is an error nevertheless
  */
 export function unwrap<T>(result: Result<T, string>, name: string): T {
   if (!result.ok) throw new Error(`${name} ${result.error}`);

@@ -10,8 +10,8 @@ export const sleep: Sleep = (ms, signal) =>
   delay(Math.min(ms, MAX_TIMER_MS), undefined, { signal }).catch(() => {});
 
 /**
- * Resolves with true if `work` resolves within `ms`, and with false otherwise. Rejects if `work` rejects first. Does not cancel
- * the work.
+ * Resolves with true if `work` ends within `ms`, otherwise with false. Rejects if `work` rejects within `ms`. Does not cancel the
+ * work.
  */
 export async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   const over = new AbortController();

@@ -1,11 +1,11 @@
 import calculateSlot from "cluster-key-slot";
 
-/** Maximum number of streams per read. Per event, Redis needs 49 µs with one stream per read and 403 µs with 1,000 streams. */
+/** Maximum number of streams per read. Per event, Redis takes 49 µs with one stream per read, and 403 µs with 1,000 streams. */
 const MAX_STREAMS = 64;
 
 /**
- * Splits topics into chunks of at most 64, so that one XREADGROUP can read a chunk. In Redis Cluster, all topics of a chunk are
- * in the same slot.
+ * Splits topics into chunks of at most `MAX_STREAMS`. One XREADGROUP can read a chunk: in Redis Cluster, all its topics are in the
+ * same slot.
  */
 export function chunkTopics(topics: readonly string[], isCluster: boolean): readonly (readonly string[])[] {
   const bySlot = new Map<number, string[]>();

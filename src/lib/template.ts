@@ -6,16 +6,15 @@ export interface Placeholder {
   readonly filters: readonly string[];
 }
 
-/** A compiled template. Renders the text with the values of a context. */
 export type Template<C> = (context: C) => string;
 
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g;
 
 /**
- * Compiles a text with placeholders `{{name}}` or `{{name | filter}}`. All other text is literal, including single braces, so a
- * template can be JSON. Inserted values are never evaluated, even if they contain `{{`.
+ * Compiles a text with placeholders `{{name}}` or `{{name | filter}}`. All other text is literal, including single braces, so that
+ * a template can be JSON. Inserted values are never evaluated, even if they contain `{{`.
  *
- * @param bind called once per placeholder. Returns a function that reads the placeholder's value, or an error message
+ * @param bind called once per placeholder. Returns a function that reads the value of the placeholder, or an error message
  */
 export function compileTemplate<C>(
   text: string,

@@ -2,17 +2,16 @@ import { readdir, readFile } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
 
 /**
- * Nice value that is added for lower-priority threads. A value of 10 was too high: with two busy programs on one core, short
- * jobs exceeded a sender's timeout of 4 s.
+ * Amount that is added to the nice value of a thread. With 10, two busy programs on the same core delayed short jobs beyond a
+ * sender's timeout of 4 s.
  */
 const NICE_INCREMENT = 5;
 const MAX_NICE = 19;
 
 /**
- * Lowers the priority of the calling worker thread below that of the process's other threads, so that it never delays the main
- * thread.
+ * Gives the calling worker thread a lower priority than the other threads of the process, so that it never delays the main thread.
  *
- * Does nothing except on Linux. Only Linux has a priority per thread (setpriority(2), "C library/kernel differences"). On other
+ * Has no effect except on Linux, where each thread has a priority (setpriority(2), "C library/kernel differences"). On other
  * systems, the call would change the priority of the whole process.
  */
 export function goBehindOtherThreads(): void {
@@ -20,22 +19,21 @@ export function goBehindOtherThreads(): void {
   try {
     setPriority(0, Math.min(MAX_NICE, getPriority(0) + NICE_INCREMENT));
   } catch {
-    // Ignore the error, because only the scheduling order depends on the priority.
+    // Ignore the error. Only scheduling depends on the priority.
   }
 }
 
-/** Name of the threads in libuv's thread pool. */
 const POOL_THREAD = "libuv-worker";
 
-/** Lowers the priority of libuv's pool threads, which decompress bodies, read files and resolve host names. */
+/** Lowers the priority of libuv's thread pool, which decompresses bodies, reads files and resolves host names. */
 export async function putPoolBehindOtherThreads(): Promise<void> {
   if (process.platform !== "linux") return;
-  // `readdir` itself runs on a pool thread. All pool threads therefore exist when it completes.
+  // `readdir` runs on the thread pool, so all pool threads exist once it has completed.
   const ids = await readdir("/proc/self/task").catch(() => []);
   await Promise.all(ids.map((id) => lowerPriority(id).catch(() => {})));
 }
 
-/** Lowers the priority of one thread if it belongs to the pool. Rejects if the thread has ended. */
+/** Has no effect on threads outside the pool. Rejects if the thread has ended. */
 async function lowerPriority(id: string): Promise<void> {
   const name = await readFile(`/proc/self/task/${id}/comm`, "utf8");
   if (name.trimEnd() === POOL_THREAD)

@@ -1,30 +1,24 @@
 import { Worker } from "node:worker_threads";
 import { UnavailableError } from "./errors.ts";
 
-/** Result of a job that was stopped because it exceeded its CPU time or memory limit. */
+/** Result of a job that exceeded its CPU time or memory limit. The job was stopped. */
 export interface Exceeded {
   readonly kind: "exceeded";
 }
 
-/** The caller that requests a job. */
 export interface JobOptions {
-  /**
-   * Name of the lane in which the job waits. Lanes are served round-robin, so a lane with many jobs does not delay other lanes.
-   */
+  /** Lanes are served round-robin, so a lane with many jobs does not delay the others. */
   readonly lane: string;
-  /**
-   * Aborts when the caller no longer needs the result. If the job has not started, it is then removed and its request released.
-   */
+  /** Aborts when the caller no longer needs the result. A job that has not started is then removed, and its request released. */
   readonly signal?: AbortSignal;
-  /** Whether to accept the job even if its lane is full. The caller must then limit the number of such jobs itself. */
+  /** Accepts the job even if its lane is full. The caller must then limit the number of such jobs itself. */
   readonly mayExceedQueue?: boolean;
 }
 
-/** A worker thread that runs one job at a time. */
 export interface WorkerQueue<Q, A> extends AsyncDisposable {
   /**
-   * Runs a job on the worker. A job that exceeds its limits resolves with `exceeded`. The worker is then terminated, and a new
-   * worker runs the remaining jobs.
+   * Runs a job. Resolves with `exceeded` if the job exceeds its limits. The worker is then terminated, and a new one runs the
+   * remaining jobs.
    *
    * @throws UnavailableError if the lane is full, the signal aborts before the job starts, the worker fails, or the queue is
    *   closed
@@ -33,15 +27,15 @@ export interface WorkerQueue<Q, A> extends AsyncDisposable {
 }
 
 export interface WorkerQueueOptions<Q> {
-  /** URL of the worker's module. The worker posts `{ kind: "ready" }` after loading, then one answer per message. */
+  /** Module that the worker runs. It posts `{ kind: "ready" }` once it is loaded, and then one answer per message. */
   readonly program: URL;
   readonly name: string;
-  /** CPU time limit per job. Unlike elapsed time, CPU time does not depend on the load of the machine. */
+  /** CPU time limit per job, in ms. Unlike elapsed time, CPU time does not depend on the load of the machine. */
   readonly maxCpuMs: number;
   readonly maxQueuedPerLane: number;
-  /** Heap size that live objects may always use. A worker that exceeds it by 512 MiB is terminated. */
+  /** Heap size that a worker can always use. It is terminated if it exceeds this by 512 MiB. */
   readonly maxHeapMiB: number;
-  /** Returns the message to post for a request, and the memory to transfer with it. By default, the whole request is copied. */
+  /** Returns the message for a request, and the memory to transfer with it. By default, the whole request is copied. */
   readonly toSend?: (request: Q) => readonly [request: Q, moved: readonly ArrayBuffer[]];
 }
 
@@ -49,40 +43,39 @@ interface Job<Q, A> {
   readonly request: Q;
   readonly resolve: (answer: A | Exceeded) => void;
   readonly reject: (error: Error) => void;
-  /** Removes the listener for the caller's abort, because the job starts now. */
+  /** Removes the abort listener. Called when the job starts. */
   readonly begin: () => void;
 }
 
-/**
- * Maximum time for a worker to load. Loading takes a third of a second, but much longer on a machine that is busy starting up.
- */
+/** Maximum time for a worker to load, in ms. Loading usually takes a third of a second, but much longer during a busy startup. */
 const START_TIMEOUT_MS = 30_000;
 const CHECKS_PER_LIMIT = 10;
 const MAX_CHECK_INTERVAL_MS = 50;
 /**
- * Maximum time without a usage report from a worker thread. Threads report between JavaScript tasks, so a silent thread hangs
- * in native code.
+ * Maximum time without a usage report from a worker thread, in ms. Threads report between JavaScript tasks, so a silent thread
+ * hangs in native code.
  */
 const MAX_SILENT_MS = 60_000;
 
 /**
- * Difference between a worker's own heap limit and the limit that V8 enforces. The queue terminates a worker halfway between
- * the two.
+ * Difference between the heap limit of a worker and the limit that V8 enforces, in MiB. The queue terminates a worker halfway
+ * between the two limits.
  *
- * A thread must not reach V8's limit. It then has 16 MiB left to terminate, and a larger allocation crashes the whole process.
+ * A thread must never reach V8's limit. It would then have 16 MiB left to terminate, and a larger allocation would crash the whole
+ * process.
  *
- * A worker within its own limit does not reach the halfway point. V8 grows a heap by at most half of the remaining space before
- * it collects garbage.
+ * A worker within its own limit does not reach the halfway point, because V8 collects garbage before a heap has grown by half of
+ * the remaining space.
  */
 const HEAP_LEEWAY_MIB = 1_024;
 /**
- * Maximum size of the young generation. Up to a third of it moves to the old generation at once. V8's default of 192 MiB would
- * use much of the leeway.
+ * Maximum size of the young generation, in MiB. Up to a third of it can move to the old generation at once. V8's default of 192
+ * MiB would use much of `HEAP_LEEWAY_MIB`.
  */
 const MAX_YOUNG_MIB = 48;
 const MIB = 1024 * 1024;
 
-/** Creates a job queue. Its worker thread starts with the first job, and keeps the process alive only while it has a job. */
+/** Creates a job queue. Its worker thread starts with the first job, and keeps the process alive only while a job is running. */
 export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions<Q>,
 ): WorkerQueue<Q, A> {
@@ -94,7 +87,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  /** Removes and returns the next job of the least recently served lane. Moves that lane to the end. */
+  /** Removes and returns the next job of the least recently served lane, and moves that lane to the end. */
   function take(): Job<Q, A> | undefined {
     for (const [lane, jobs] of lanes) {
       lanes.delete(lane);
@@ -121,7 +114,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       worker.postMessage(request, moved);
       watch(worker, job);
     } catch (error) {
-      // Keep the worker, because a request that cannot be cloned is the caller's mistake.
+      // Keep the worker: it is the caller's mistake if a request cannot be cloned.
       settle((each) => each.reject(error instanceof Error ? error : new Error(String(error))));
     }
   }
@@ -180,15 +173,14 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       if (usedMs > maxCpuMs || isFull) lose(which, (each) => each.resolve({ kind: "exceeded" }));
       else arm();
     };
-    // Starts the timer for the next check. Most jobs end before the first check. If the thread has exited, the check
-    // rejects, and the "exit" event settles the job.
+    // Most jobs end before the first check. If the thread has exited, the check rejects, and the "exit" event settles the job.
     const arm = (): void => {
       timer = setTimeout(() => void check().catch(() => {}), checkMs);
     };
     arm();
   }
 
-  /** Removes a job from its lane and rejects it. The lane keeps its position in the order. */
+  /** Removes a job from its lane and rejects it. The lane keeps its place in the round-robin order. */
   function drop(lane: string, jobs: Set<Job<Q, A>>, job: Job<Q, A>): void {
     jobs.delete(job);
     if (jobs.size === 0 && lanes.get(lane) === jobs) lanes.delete(lane);
@@ -199,7 +191,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   const createCanceledError = (): UnavailableError =>
     createLostError(`${name}: the caller has canceled the job`);
 
-  /** Terminates a worker and settles its current job. If the worker never became ready, settles the next waiting job instead. */
+  /** Terminates a worker and settles its job. If the worker was never ready, settles the next waiting job instead. */
   function lose(which: Worker, answer: (job: Job<Q, A>) => void): void {
     if (which !== worker) return;
     worker = undefined;

@@ -3,37 +3,35 @@ import { LRUCache } from "lru-cache";
 import { upToEntries } from "../up-to-entries.ts";
 import { type Address, createNetworkCheck } from "./networks.ts";
 
-/** The address that a request comes from. */
 export interface ClientAddress {
-  /**
-   * Address of the client, or `unknown` if there is no valid address. An IPv4 address that was mapped into IPv6 is in dotted
-   * form.
-   */
+  /** Client address, or `unknown` if no valid address is known. IPv4 addresses mapped to IPv6 are converted to dotted form. */
   readonly address: string;
-  /** Network that counts as one sender: the IPv4 address, or the /64 network of an IPv6 address. One host can use a whole /64. */
+  /**
+   * Network that rate limits treat as one sender: an IPv4 address, or the /64 network of an IPv6 address. A single host can use a
+   * whole /64.
+   */
   readonly network: string;
 }
 
-/** Finds the client's address. @param forwardedFor all `X-Forwarded-For` headers of the request, joined by commas */
+/** @param forwardedFor all `X-Forwarded-For` headers of the request, joined by commas */
 export type ClientAddressOf = (
   peer: string | undefined,
   forwardedFor: string | readonly string[] | undefined,
 ) => ClientAddress;
 
 const MAX_KNOWN = 8_192;
-/** Maximum length of a cached `X-Forwarded-For` value. Longer values are parsed each time. */
+/** Longest `X-Forwarded-For` value that is cached, in characters. Longer values are parsed each time. */
 const MAX_KNOWN_CHARS = 256;
 const MAX_HOPS = 32;
 const UNKNOWN: ClientAddress = { address: "unknown", network: "unknown" };
 
 /**
- * Creates a function that finds the client's address behind proxies in the networks `trusted` (CIDR notation).
+ * Creates a function that finds the address of a client behind the proxies in `trusted` (networks in CIDR notation).
  *
- * Each proxy appends the address of its peer to `X-Forwarded-For`. The function reads the header from the right and skips
- * trusted addresses. The first untrusted address is the client. Entries further left are unverified claims of the client.
+ * Each proxy appends the address of its peer to `X-Forwarded-For`. The function reads the header from the right and skips trusted
+ * addresses. The first untrusted address is the client. Entries to the left of it are unverified claims of the client.
  *
- * An invalid entry ends the search, and the proxy that forwarded the entry counts as the client. Other forwarding headers are
- * ignored.
+ * An invalid entry ends the search. The proxy that forwarded it then counts as the client. Other forwarding headers are ignored.
  *
  * @param onUntrusted called once, with the first untrusted peer that sends `X-Forwarded-For`
  */
@@ -78,7 +76,7 @@ export function createClientAddressOf(
   };
 }
 
-/** Parses `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`, optionally followed by a port, as some proxies send it. */
+/** Parses `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`. A port may follow, because some proxies append one. */
 export function parseAddress(text: string): Address | undefined {
   const bare = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(text)?.[1] ?? text;
   if (!(ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare))) return undefined;

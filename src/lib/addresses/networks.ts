@@ -3,9 +3,7 @@ import ipaddr from "ipaddr.js";
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/**
- * Normalizes a network (`10.0.0.0/8`, `fd00::/8`) or a single address to CIDR notation. Returns `undefined` for any other text.
- */
+/** Converts a network (`10.0.0.0/8`, `fd00::/8`) or a single address to CIDR notation. Returns `undefined` for any other text. */
 export function parseNetwork(text: string): string | undefined {
   const [address = "", prefix, ...rest] = text.split("/");
   const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
@@ -17,7 +15,7 @@ export function parseNetwork(text: string): string | undefined {
 
 export const NO_NETWORK = "must be a network such as 10.0.0.0/8 or fd00::/8";
 
-/** Creates a function that returns whether an address is in one of the networks (CIDR notation). */
+/** @param networks in CIDR notation */
 export function createNetworkCheck(networks: readonly string[]): (address: Address) => boolean {
   const parsed = networks.map((network) => ipaddr.parseCIDR(network));
   return (address) =>

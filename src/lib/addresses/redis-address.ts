@@ -1,4 +1,4 @@
-/** Address of a Redis server, in the form of ioredis options. */
+/** Address and login of a Redis server, in the form of ioredis options. */
 export interface RedisAddress {
   readonly host?: string;
   readonly port?: number;
@@ -25,12 +25,12 @@ export function parseRedisAddresses(list: string): readonly [RedisAddress, ...Re
   return [first, ...rest];
 }
 
-/** Formats host and port, or the socket path, for use in messages and as a map key. */
+/** Returns host and port, or the socket path. Used in messages and as a map key. */
 export const addressName = (address: RedisAddress): string =>
   address.path ?? `${address.host}:${address.port}`;
 
 function parseAddress(text: string): RedisAddress {
-  // Add a dummy host to socket URLs for parsing, because a URL without a host cannot contain credentials.
+  // Insert a dummy host into socket URLs before parsing, because a URL without a host cannot contain credentials.
   const url = URL.parse(text.replace(/^(unix:\/\/[^/]*@)\//, "$1socket/"));
   if (url === null) throw new Error("a Redis address is not a URL");
   const credentials = {

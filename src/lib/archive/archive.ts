@@ -1,26 +1,25 @@
-/** One part of an archive. It is stored as a gzip file inside the tar file. */
+/** One part of an archive, stored as a gzip file inside the tar file. */
 export interface ArchivePart {
   readonly name: string;
-  /** Size of the compressed part. */
+  /** Size of the gzip file. */
   readonly bytes: number;
-  /** Digest of the compressed part, in hexadecimal. */
+  /** Digest of the gzip file, in hexadecimal. */
   readonly sha256: string;
 }
 
-/** The archive's table of contents: all parts, and additional data from the writer. */
+/** Table of contents of an archive: its parts, and any data that the writer has added. */
 export interface Manifest {
   readonly parts: readonly ArchivePart[];
   readonly [about: string]: unknown;
 }
 
-/** Thrown when an archive is incomplete or was modified. The message names the part, but not the archive file. */
+/** Thrown when an archive is incomplete or was modified. The message does not contain the file name of the archive. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }
 
-/** Name of the table of contents, which follows all parts. An archive without it was truncated. */
+/** Name of the table of contents. It follows all parts, so an archive without it was truncated. */
 export const MANIFEST = "manifest.json";
-/** Name of the last entry, which contains the digest of the manifest in the format of `sha256sum --check`. */
+/** Name of the last entry: the digest of the manifest, in the format of `sha256sum --check`. */
 export const MANIFEST_DIGEST = "manifest.json.sha256";
-/** File name extension of a part in the tar file. */
 export const PART_ENDING = ".gz";

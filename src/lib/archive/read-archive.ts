@@ -14,20 +14,19 @@ import {
   PART_ENDING,
 } from "./archive.ts";
 
-/** A part of the archive that is being read. Read its content to the end before requesting the next part. */
+/** A part of the archive being read. Consume its content completely before requesting the next part. */
 export interface ReadPart {
   readonly name: string;
-  /** The uncompressed content of the part. */
   readonly content: Readable;
 }
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
-  /** Called with the total number of bytes read from the file so far. */
+  /** Called with the number of bytes of the archive that have been read so far. */
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** Maximum size of the manifest and its digest, which are read into memory. */
+/** Maximum size of the manifest and of its digest. Both are read into memory. */
 const MAX_SMALL_BYTES = 16 * 1024 * 1024;
 
 const manifestSchema = z.looseObject({
@@ -35,7 +34,7 @@ const manifestSchema = z.looseObject({
 });
 
 /**
- * Reads a whole archive and verifies that every part is present and unmodified. Returns the table of contents.
+ * Reads a whole archive, and verifies that every part is present and unmodified.
  *
  * @throws ArchiveError that names the missing or modified part
  * @throws a system error if the file cannot be read
@@ -60,7 +59,7 @@ export async function checkArchive(file: string, options: ReadOptions): Promise<
   return manifest;
 }
 
-/** Yields the selected parts of an archive in order. Does not verify them, so call `checkArchive` first. */
+/** Yields the selected parts of an archive in order, without verifying them. Call `checkArchive` first. */
 export async function* readArchive(
   file: string,
   { isWanted, ...options }: ReadOptions & { readonly isWanted: (name: string) => boolean },
@@ -141,7 +140,7 @@ async function* readChunks(name: string, stream: Readable): AsyncGenerator<Buffe
   }
 }
 
-/** Parses and validates the manifest. Validation is necessary, because the digest does not prove who wrote the manifest. */
+/** Validates the manifest. Its digest shows that it is complete, but not that Inlet wrote it. */
 function parseManifest(text: string): Manifest {
   try {
     return manifestSchema.parse(JSON.parse(text));

@@ -3,11 +3,11 @@ import { QuotaError } from "../errors.ts";
 import { upToEntries } from "../up-to-entries.ts";
 
 /**
- * CPU time quota for compiling schemas, per organization (`lane`). The quota of a minute can be used at once and becomes
- * available again continuously.
+ * CPU time quota for compiling schemas, per lane (an organization). A lane can use the quota of a minute at once. The used quota
+ * is refilled continuously.
  */
 export interface CompileQuota {
-  /** Checks that an organization has quota left. @throws QuotaError if it has none */
+  /** @throws QuotaError if the lane has no quota left */
   readonly require: (lane: string) => void;
   readonly spend: (lane: string, cpuMs: number) => void;
 }
@@ -16,8 +16,8 @@ const MINUTE_MS = 60_000;
 const MAX_LANES = 10_000;
 
 /**
- * Creates the quota. A compilation may start as long as any quota is left. Its CPU time is charged afterwards, so the quota can
- * become negative.
+ * Creates a quota. A compilation may start while any quota is left. Its CPU time is charged afterwards, so the quota can become
+ * negative.
  *
  * @param options.msPerMinuteOf returns the quota of a lane in ms of CPU time per minute; `undefined` for no limit
  * @param options.nowMs monotonic clock
@@ -27,7 +27,7 @@ export function createCompileQuota(options: {
   readonly nowMs?: () => number;
 }): CompileQuota {
   const { msPerMinuteOf, nowMs = () => performance.now() } = options;
-  /** CPU time charged to each lane, minus the quota that has become available again by `atMs`. */
+  /** CPU time that each lane has used, minus the quota that was refilled until `atMs`. */
   const spent = new LRUCache<string, { readonly cpuMs: number; readonly atMs: number }>(
     upToEntries(MAX_LANES),
   );

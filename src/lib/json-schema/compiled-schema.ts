@@ -2,24 +2,24 @@ import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
 import type { JobOptions } from "../worker-queue.ts";
 
-/** A JSON Schema document, which is an object or a boolean. Do not modify it after passing it to the compiler. */
+/** A JSON Schema document. The compiler identifies it by reference, so do not modify it after passing it to the compiler. */
 export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
 
-/** The first violation of a schema by a value. */
+/** The first place at which a value violates a schema. */
 export interface SchemaViolation {
-  /** JSON Pointer (RFC 6901) to the invalid part of the value. The empty string points to the value itself. */
+  /** JSON Pointer (RFC 6901) to the invalid part of the value. The empty string means the whole value. */
   readonly path: string;
-  /** Requirement that the value violates there, such as `must be integer`. At most a few hundred characters. Never contains the value. */
+  /** The violated requirement, such as `must be integer`. Has at most a few hundred characters. Never contains the value. */
   readonly message: string;
 }
 
 export interface CompiledSchema {
-  /** Generated code with which another thread can validate values. `undefined` for boolean schemas, which need no code. */
+  /** Generated code with which another thread can validate values. `undefined` for boolean schemas, which need none. */
   readonly generated?: { readonly digest: string; readonly code: string };
   /**
-   * Validates a value. Returns `undefined` if the value is valid.
+   * Validates a value. Returns `undefined` if it is valid.
    *
-   * Returns a promise if the schema or value is too expensive for the calling thread. A worker thread then validates the value
+   * Returns a promise if the schema or the value is too expensive for the calling thread. A worker thread then validates the value
    * and serves lanes round-robin. A value that exceeds the worker's CPU time or memory limit counts as a violation. The promise
    * rejects with UnavailableError if the worker fails, is closed or is overloaded.
    */
@@ -29,30 +29,25 @@ export interface CompiledSchema {
   ): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
 }
 
-/** Compiles JSON Schema documents to validators in worker threads, without blocking the calling thread. */
+/** Compiles JSON Schema documents in worker threads, without blocking the calling thread. */
 export interface SchemaCompiler extends AsyncDisposable {
   /**
-   * Compiles a schema, or returns it from the cache or the code store.
-   *
-   * Compilations are scheduled round-robin by lane. If several lanes need the same schema, each lane queues a compilation, and
-   * all of them use the first result. The path of a finding is a JSON Pointer into the schema.
+   * Compiles a schema, or returns it from the cache or the code store. Compilations are scheduled round-robin by lane. If several
+   * lanes need the same schema, each lane queues a compilation, and all of them use the first result. The path of a finding is a
+   * JSON Pointer into the schema.
    *
    * @throws UnavailableError if the compiler is closed or its worker fails
    * @throws the reason of the signal if the signal aborts
    */
   compile(schema: JsonSchema, options: CompileOptions): Promise<Result<CompiledSchema, readonly Finding[]>>;
 
-  /**
-   * Returns the reasons why a schema must not be stored. It must compile, and stay within the size and cost limits. Throws like
-   * `compile`.
-   */
+  /** Returns the reasons why a schema must not be stored: it does not compile, or exceeds a size or cost limit. Throws like `compile`. */
   check(schema: JsonSchema, options: CompileOptions): Promise<readonly Finding[]>;
 
   /**
-   * Returns the validator of a schema object that was compiled before. Returns `undefined` if it was never compiled or was
-   * evicted from the cache; call `compile` then.
-   *
-   * Identifies the object by reference instead of hashing it, so that it is fast enough for every delivery.
+   * Returns the validator of a schema that was compiled before. Returns `undefined` if it was never compiled or was evicted from
+   * the cache; call `compile` then. Looks the object up by reference and does not hash it, so that it is fast enough for every
+   * delivery.
    */
   peek(schema: JsonSchema): CompiledSchema | undefined;
 }

@@ -12,8 +12,8 @@ import type { GeneratedCode } from "./generate/generate.ts";
 import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
 
 /**
- * Persistent store for generated code. The gateway executes the code that `find` returns, so only code stored with `keep` may
- * be returned.
+ * Persistent store for generated code. The gateway executes the code that `find` returns, so `find` must return only what `keep`
+ * has stored.
  */
 export interface CodeStore {
   readonly find: (digest: string) => Promise<GeneratedCode | undefined>;
@@ -25,15 +25,14 @@ export interface SchemaCompilerOptions {
   /** Maximum total length of the cached generated code, in characters. */
   readonly maxCodeLength?: number;
   readonly maxCompileCpuMs?: number;
-  /** CPU time limit for validating one value in a worker thread. */
+  /** CPU time limit for validating one value in a worker thread, in ms. */
   readonly maxCheckCpuMs?: number;
-  /** CPU time quota for compilations, per lane. There is no quota by default. */
+  /** CPU time quota for compilations, per lane. Without it, compilations are not limited. */
   readonly quota?: CompileQuota;
-  /** Called for each schema that was not cached in memory, after it is loaded from the store, compiled or rejected. */
+  /** Called for each schema that was not cached in memory. `stored` means that its code came from the code store. */
   readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
 }
 
-/** A cached schema. `size` is `undefined` for boolean schemas. */
 interface Cached extends CompiledSchema {
   readonly size?: { readonly textLength: number; readonly codeLength: number; readonly cost: number };
 }
@@ -41,11 +40,11 @@ interface Cached extends CompiledSchema {
 type Compiled = Result<Cached, readonly Finding[]>;
 type Work = WorkerQueue<SchemaRequest, SchemaAnswer>;
 
-/** Compilations of one schema that are in flight. Each requesting lane has its own. */
+/** Compilations of the same schema that are in flight, one per lane that needs it. */
 interface PendingCompilation {
   readonly byLane: Map<string, Promise<Compiled>>;
   readonly first: PromiseWithResolvers<Compiled>;
-  /** Aborts when one of the compilations is done, to cancel the others. */
+  /** Aborts when the first of the compilations is done, which cancels the others. */
   readonly done: AbortController;
 }
 
@@ -53,53 +52,50 @@ const MAX_QUEUED_PER_LANE = 1_000;
 const MAX_HEAP_MIB = 768;
 const DEFAULT_MAX_CODE_LENGTH = 128 * 1024 * 1024;
 /**
- * Maximum length of a short schema. A separate worker compiles longer schemas, so that short ones, which take milliseconds, do
- * not wait for them.
+ * Maximum length of a short schema, in characters. A separate worker compiles longer ones. Short schemas take only milliseconds,
+ * and do not wait for long ones.
  */
 const MAX_SMALL_LENGTH = 8 * 1024;
 /**
- * CPU time limit for compiling a short schema, which usually takes 35 ms. A schema that exceeds this limit is compiled again by
- * the worker for long schemas.
+ * CPU time limit in ms for compiling a short schema, which usually takes 35 ms. The worker for long schemas compiles a schema
+ * again that exceeds it.
  */
 const MAX_SMALL_CPU_MS = 500;
-/** Maximum text length of a schema to store. For comparison, a schema for all GitHub events has 340,000 characters. */
+/** Maximum length of a schema that may be stored, in characters. For comparison, a schema for all GitHub events has 340,000. */
 const MAX_STORED_LENGTH = 512 * 1024;
 /**
- * Maximum length of the generated code of a schema to store. For comparison, a schema for all GitHub events generates 4 million
- * characters.
+ * Maximum length of the generated code of a schema that may be stored, in characters. For comparison, a schema for all GitHub
+ * events generates 4 million.
  */
 const MAX_STORED_CODE_LENGTH = 8 * 1024 * 1024;
 /**
- * Maximum cost of a schema to store: the number of subschemas that are applied to each place in a value. This many take 150 ms
- * per place. Recursive schemas have infinite cost and are exempt.
+ * Maximum cost of a schema that may be stored: the number of subschemas that apply to one place in a value. Validating a place
+ * takes 150 ms at this cost. Recursive schemas have infinite cost and are exempt.
  */
 const MAX_STORED_COST = 1_000_000;
 /**
- * Maximum length of code to evaluate on the calling thread. Code for GitHub's largest event (400 kB) takes 7 ms, code for all
- * of its events (4 MB) 77 ms.
+ * Maximum length of code to evaluate on the calling thread, in characters. The code for GitHub's largest event (400 kB) takes 7
+ * ms. The code for all of its events (4 MB) takes 77 ms.
  */
 const MAX_CODE_LENGTH_HERE = 512 * 1024;
 /**
- * Maximum cost of a schema to evaluate on the calling thread: subschemas applied per place in a value. GitHub's costliest event
- * has a cost of 20,865. A cost of 100,000 takes about 15 ms.
+ * Maximum cost of a schema to evaluate on the calling thread: the number of subschemas that apply to one place in a value. A cost
+ * of 100,000 takes about 15 ms. The highest cost of a GitHub event is 20,865.
  */
 const MAX_COST_HERE = 25_000;
-/**
- * Maximum total size of the patterns to build on the calling thread, in instructions. Building 5,000 instructions takes about
- * 20 ms.
- */
+/** Maximum total size of the patterns to build on the calling thread, in instructions. This many take about 20 ms. */
 const MAX_PATTERN_SIZE_HERE = 5_000;
 /**
- * Budget for matching patterns on the calling thread, per value, in characters × instructions. It takes at most 50 ms and is
- * enough for most values.
+ * Budget for matching the patterns of one value on the calling thread, in characters × instructions. It is enough for most values,
+ * and takes at most 50 ms.
  */
 const PATTERN_BUDGET_HERE = 1_000_000;
 
 const TOO_LONG: Finding = { path: "", message: `has more than ${MAX_STORED_LENGTH} characters` };
 
 /**
- * Reported as a violation instead of a retryable error. A retry of the same value would fail again and block its source
- * forever.
+ * This is a violation and not an error, because callers retry errors. A retry of the same value would fail again and block its
+ * source forever.
  */
 const TOO_COSTLY: SchemaViolation = {
   path: "",
@@ -107,10 +103,9 @@ const TOO_COSTLY: SchemaViolation = {
 };
 
 /**
- * Creates the compiler with three worker threads, which start on first use. The first compiles short schemas, the second
- * compiles long schemas. The third validates values that are too expensive for the calling thread.
- *
- * Separate workers ensure that values never wait for compilations, and short schemas never wait for long ones.
+ * Creates the compiler with three worker threads, which start on first use. One compiles short schemas and one compiles long
+ * schemas. The third validates values that are too expensive for the calling thread. Values therefore never wait for compilations,
+ * and short schemas never wait for long ones.
  */
 export function startSchemaCompiler(options: SchemaCompilerOptions = {}): SchemaCompiler {
   const { codeStore, maxCompileCpuMs = 10_000, maxCheckCpuMs = 3_000 } = options;
@@ -136,17 +131,14 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     if (text === undefined) return err([{ path: "", message: "is nested too deeply to compile" }]);
     if (text.length > maxLength) return err([TOO_LONG]);
     const digest = createHash("sha256").update(text).digest("base64url");
-    // Boolean schemas need no digest, because `peek` returns their validators directly.
+    // Boolean schemas need no digest, because `peek` handles them separately.
     if (typeof schema === "object") digests.set(schema, digest);
     const known = cache.get(digest);
     if (known) return ok(known);
     return compileOnce(text, digest, lane);
   }
 
-  /**
-   * Compiles a schema in the lane of each caller, so that no caller waits for the jobs of another lane. All callers use the
-   * first result.
-   */
+  /** Compiles a schema in the lane of each caller, so that no caller waits for jobs of other lanes. All callers use the first result. */
   function compileOnce(text: string, digest: string, lane: string): Promise<Compiled> {
     const work = inFlight.get(digest) ?? {
       byLane: new Map(),
@@ -228,8 +220,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   }
 
   return {
-    // An abort only stops waiting. The compilation continues, because other callers may wait for it and later callers use
-    // the cache.
+    // An abort ends only the wait. The compilation continues, because other callers may wait for it, and its result is cached.
     compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, lane)),
     async check(schema, { signal, lane }) {
       const compiled = await unlessAborted(signal, compile(schema, lane, MAX_STORED_LENGTH));
@@ -251,7 +242,7 @@ const createQueue = (name: string, maxCpuMs: number): Work =>
     maxHeapMiB: MAX_HEAP_MIB,
   });
 
-/** Returns a validator for the calling thread. Values that exceed the pattern budget are validated in the worker instead. */
+/** The validator runs on the calling thread. A value that exceeds the pattern budget is validated by the worker instead. */
 function checkHere(code: string, inWorker: CompiledSchema["validate"]): CompiledSchema["validate"] {
   const check = evaluateCode(code, { patternBudget: PATTERN_BUDGET_HERE });
   return (value, caller) => {
@@ -267,7 +258,7 @@ function checkHere(code: string, inWorker: CompiledSchema["validate"]): Compiled
 function checkInWorker(digest: string, code: string, worker: Work): CompiledSchema["validate"] {
   return async (value, caller) => {
     const first = await worker.run({ kind: "check", digest, value }, caller);
-    // Send the code only if the worker does not have it, because code is large.
+    // Send the code only if the worker does not have it, because it is large.
     const answer =
       first.kind === "missing" ? await worker.run({ kind: "check", digest, code, value }, caller) : first;
     switch (answer.kind) {
@@ -285,7 +276,7 @@ const isCheap = ({ code, cost, patternSize }: GeneratedCode): boolean =>
   code.length <= MAX_CODE_LENGTH_HERE && cost <= MAX_COST_HERE && patternSize <= MAX_PATTERN_SIZE_HERE;
 
 /**
- * Returns the limits that a schema exceeds. Recursive schemas are allowed despite their infinite cost, because each validation
+ * Returns the limits that a schema exceeds. Recursive schemas are allowed despite their infinite cost, because every validation
  * has its own limits.
  */
 function findExcess({ size }: Cached): readonly Finding[] {
@@ -309,8 +300,8 @@ function toCanonicalText(schema: JsonSchema): string | undefined {
 }
 
 /**
- * Returns a function that runs at most one piece of work per event loop turn, in call order. Many pieces together therefore do
- * not block the event loop.
+ * Returns a function that runs at most one piece of work per event loop turn, in call order. Many pieces together then do not
+ * block the event loop.
  */
 function createTurns(): <T>(work: () => T) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();

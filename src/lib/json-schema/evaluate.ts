@@ -7,7 +7,7 @@ import { FORMATS } from "./generate/formats.ts";
 import { isMultipleOf } from "./generate/multiple-of.ts";
 import { firstViolation } from "./violation.ts";
 
-/** Thrown by a check if matching the patterns would exceed the budget. The caller can then validate the value in a worker. */
+/** Thrown when matching the patterns would exceed the budget. The caller can then validate the value in a worker. */
 export class PatternBudgetError extends Error {
   override readonly name = "PatternBudgetError";
 }
@@ -17,20 +17,20 @@ const NOTHING: CompiledSchema = {
   validate: () => ({ path: "", message: "is not allowed by the schema false" }),
 };
 
-/** Returns the validator of a boolean schema. */
 export const validatorOf = (schema: boolean): CompiledSchema => (schema ? ANYTHING : NOTHING);
 
-/** Modules of Ajv that generated code may load. */
+/** Modules of Ajv that generated code may require. */
 const AJV_RUNTIME = new Set(["ajv/dist/runtime/equal", "ajv/dist/runtime/ucs2length"]);
 
-/** Validates one value synchronously. Returns the first violation, or `undefined` if the value is valid. */
+/** Returns the first violation, or `undefined` if the value is valid. */
 export type Check = (value: unknown) => SchemaViolation | undefined;
 
 /**
- * Evaluates code from `generateCode` and returns the validator. The code can load only Ajv's runtime, the formats, the linear
- * patterns and `isMultipleOf`.
+ * Evaluates generated code and returns its validator. The code can require only Ajv's runtime, the formats, the linear patterns
+ * and `isMultipleOf`.
  *
- * @param options.patternBudget limit for all patterns of one check, in characters × instructions. One unit takes at most 50 ns
+ * @param options.patternBudget limit for matching all patterns of one value, in characters × instructions. One unit takes at most
+ *   50 ns
  */
 export function evaluateCode(code: string, options: { readonly patternBudget: number }): Check {
   let budget = 0;
@@ -61,12 +61,12 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
     try {
       return validate(value) ? undefined : firstViolation(validate.errors);
     } catch (error) {
-      // A RangeError is a stack overflow: the value is nested too deeply, or a text is too long for one of the formats.
+      // A RangeError means a stack overflow: the value is nested too deeply, or one of its texts is too long for a format.
       if (error instanceof RangeError)
         return { path: "", message: "is nested too deeply or too long to validate" };
       throw error;
     } finally {
-      // Release the errors, because they reference parts of the schema and the value.
+      // Release the errors, which refer to parts of the schema and the value.
       validate.errors = null;
     }
   };

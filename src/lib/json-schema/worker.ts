@@ -1,7 +1,4 @@
-/**
- * Main module of the worker thread. It generates code from schemas, and validates values that are too expensive for the main
- * thread.
- */
+/** Main module of the worker threads. They generate code from schemas, and validate values that are too expensive for the main thread. */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
@@ -14,7 +11,7 @@ import { type GeneratedCode, generateCode } from "./generate/generate.ts";
 
 export type SchemaRequest =
   | { readonly kind: "compile"; readonly text: string }
-  /** Validates a value. If `code` is `undefined` and the worker has not cached the code, the answer is `missing`. */
+  /** Validates a value. Without `code`, the worker answers `missing` if it has not cached the code. */
   | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
 
 export type SchemaAnswer =
@@ -27,7 +24,7 @@ export type SchemaAnswer =
   | { readonly kind: "checked"; readonly violation: SchemaViolation | undefined }
   | { readonly kind: "missing" };
 
-/** Maximum total length of cached code, in characters. Fifty schemas of 75 kB need about 80 MB of code. */
+/** Maximum total length of cached code, in characters. The code of fifty schemas of 75 kB takes about 80 MB. */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
 function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
@@ -44,7 +41,7 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
     let check = checks.get(digest);
     if (!check) {
       if (code === undefined) return { kind: "missing" };
-      // Patterns need no budget here, because the queue limits the CPU time by terminating this thread.
+      // No budget is needed, because the queue terminates this thread when its CPU time limit is reached.
       check = evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
       checks.set(digest, check, { size: code.length });
     }

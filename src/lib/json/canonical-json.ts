@@ -1,6 +1,6 @@
 /**
- * Formats a value as JSON with members sorted by name (by UTF-16 code units, as in RFC 8785). Documents that differ only in the
- * order of members yield the same text. The order can change when a database stores a document.
+ * Formats a value as JSON with sorted members (by UTF-16 code units, as in RFC 8785). Documents that differ only in the order of
+ * members get the same text. Databases may change that order.
  *
  * @throws RangeError if the value is nested too deeply
  */

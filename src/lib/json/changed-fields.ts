@@ -2,14 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Maximum depth of a reported field. For example, `config.dedupe` has depth 2. */
+/** Maximum number of names in a reported path. For example, `config.dedupe` has two. */
 const MAX_DEPTH = 2;
 
 /**
- * Returns the paths of the fields in which two objects differ, such as `title` and `config.dedupe`. Compares arrays as a whole.
- * Ignores the order of members, and treats `undefined` as missing.
- *
- * The result never contains the values of the fields.
+ * Returns the paths of the fields in which two objects differ, such as `title` and `config.dedupe`. Arrays are compared as a
+ * whole. The order of members is ignored, and `undefined` counts as missing. The result never contains field values.
  */
 export function changedFields(before: Fields, after: Fields): readonly string[] {
   return changed(before, after, 1);

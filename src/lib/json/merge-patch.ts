@@ -1,8 +1,8 @@
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Applies a JSON Merge Patch (RFC 7396, section 2) and returns the result. Objects are merged, `null` removes a member, and any
- * other value replaces the old one. Does not modify the arguments.
+ * Applies a JSON Merge Patch (RFC 7396, section 2): objects are merged, `null` removes a member, and any other value replaces the
+ * old one. Does not modify its arguments.
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
@@ -11,7 +11,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     if (value === null) merged.delete(name);
     else merged.set(name, mergePatch(merged.get(name), value));
   }
-  // Use Object.fromEntries, because it treats a member named `__proto__` like any other.
+  // Object.fromEntries treats a member named `__proto__` like any other.
   return Object.fromEntries(merged);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The characters that `\s` matches in ECMAScript: WhiteSpace and LineTerminator (ECMA-262 sections 12.2, 12.3). In RE2, `\s`
- * matches only ASCII characters and not `\v`.
+ * The characters that `\s` matches in ECMAScript: WhiteSpace and LineTerminator (ECMA-262, sections 12.2 and 12.3). In RE2, `\s`
+ * matches only ASCII characters, and not `\v`.
  */
 const SPACE =
   "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
@@ -11,7 +11,7 @@ const ANY = "[\\x{0}-\\x{10ffff}]";
 const NOTHING = "[^\\x{0}-\\x{10ffff}]";
 const NOT_LINE_END = "[^\\n\\r\\x{2028}\\x{2029}]";
 const BACKSPACE = 8;
-/** Short names of Unicode general categories, by their long names in the Unicode Character Database. */
+/** Short names of Unicode general categories, by long name (Unicode Character Database). */
 const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Letter", "L"],
   ["Lowercase_Letter", "Ll"],
@@ -25,23 +25,24 @@ const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Other", "C"],
 ]);
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12, "0": 0 };
-/** Characters that may be escaped with the flag `u` (ECMA-262). Inlet also accepts other escaped punctuation. */
+/** Characters that can be escaped under the flag `u` (ECMA-262). Inlet also accepts escapes of other punctuation. */
 const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 
 /**
- * Translates an ECMAScript pattern (ECMA-262 section 22.2.1, flag `u`) to RE2 syntax. Drops group numbers and names, because
- * testing for a match does not need them.
+ * Translates an ECMAScript pattern (ECMA-262, section 22.2.1, flag `u`) to RE2 syntax. The result has no group numbers and names,
+ * because it only tests whether a text matches.
  *
  * @throws SyntaxError if the pattern is malformed or cannot be matched in linear time
  */
 export function translateEcmaPattern(source: string, options: { readonly dotAll: boolean }): string {
   const pattern = unescapePunctuation(source);
-  // Let V8 validate the pattern, because authors know its error messages. V8 compiles a pattern only at the first match.
+  // Let V8 validate the pattern, because authors know its error messages. This is cheap: V8 compiles a pattern only at the first
+  // match.
   new RegExp(pattern, "u");
   return new Translation(pattern, options.dotAll).run();
 }
 
-/** Removes unnecessary escapes such as `\-`. They are common in practice, but the flag `u` makes them errors. */
+/** Removes unnecessary escapes such as `\-`. They are common, but errors under the flag `u`. */
 function unescapePunctuation(source: string): string {
   let inClass = false;
   return source.replace(/\\[\s\S]|[[\]]/g, (text) => {
@@ -55,7 +56,7 @@ function unescapePunctuation(source: string): string {
   });
 }
 
-/** Translates a valid pattern in one pass. Changes only the parts whose syntax differs in RE2. */
+/** Translates a valid pattern in one pass. Changes only what RE2 writes differently. */
 class Translation {
   readonly #pattern: string;
   readonly #dotAll: boolean;
@@ -71,7 +72,7 @@ class Translation {
     return text === "" ? "(?:)" : text;
   }
 
-  /** Translates the alternatives up to the closing parenthesis of the group, or up to the end of the pattern. */
+  /** Translates alternatives up to the closing parenthesis of the group, or to the end of the pattern. */
   #alternatives(): string {
     let out = "";
     while (this.#at < this.#pattern.length && this.#peek() !== ")") {
@@ -91,7 +92,7 @@ class Translation {
     if (char === "[") return this.#characterClass();
     if (char === "\\") return this.#escape();
     if (char === ".") return this.#dotAll ? ANY : NOT_LINE_END;
-    // Without the flag `m`, `^` and `$` match only at the start and end of the text.
+    // Without the flag `m`, ECMAScript's `^` and `$` match only at the start and end of the text, as RE2's `\A` and `\z` do.
     if (char === "^") return "\\A";
     if (char === "$") return "\\z";
     return literal(char);
@@ -121,7 +122,7 @@ class Translation {
       /^(?:[*+?]|\{(\d+)(,(\d*))?\})\??/.exec(this.#pattern.slice(this.#at, this.#at + 60)) ?? [];
     if (text === undefined) return atom;
     this.#at += text.length;
-    // Drop the lazy modifier, because it does not affect whether a text matches.
+    // Drop the lazy modifier. It affects which part of a text matches, but not whether the text matches.
     if (min === undefined) return atom + text.charAt(0);
     const least = Number(min);
     const most = comma === undefined ? least : max === "" ? Number.POSITIVE_INFINITY : Number(max);
@@ -142,8 +143,8 @@ class Translation {
   }
 
   /**
-   * Translates an escape for a set of characters, such as `\d`, `\s` or `\p{…}`, to the content of a character class. Returns
-   * `undefined` for other escapes.
+   * Translates an escape for a set of characters (`\d`, `\s`, `\p{…}`) to the content of a character class. Returns `undefined`
+   * for other escapes.
    */
   #escapedSet(): string | undefined {
     const char = this.#peek();
@@ -155,10 +156,7 @@ class Translation {
     return `\\${char}`;
   }
 
-  /**
-   * Translates the name of a Unicode property. RE2 writes scripts without the prefix `Script=`, and general categories with
-   * their short names.
-   */
+  /** Translates the name of a Unicode property. RE2 omits the prefix `Script=`, and uses the short names of general categories. */
   #propertyName(): string {
     const end = this.#pattern.indexOf("}", this.#at);
     const name = this.#pattern.slice(this.#at + 1, end);
@@ -214,7 +212,6 @@ class Translation {
     return this.#pattern.charAt(this.#at);
   }
 
-  /** Consumes and returns the next code point. */
   #next(): string {
     const char = String.fromCodePoint(this.#pattern.codePointAt(this.#at) ?? 0);
     this.#at += char.length;
@@ -229,7 +226,7 @@ const member = (codePoint: number): string => `\\x{${codePoint.toString(16)}}`;
 /** Maximum count that RE2 accepts in `{n,m}`. */
 const MAX_COUNT = 1000;
 
-/** Formats `atom{least,most}` in RE2 syntax. Counts above the maximum become a sequence of repetitions. */
+/** Formats `atom{least,most}` in RE2 syntax. A count above RE2's maximum becomes a sequence of repetitions. */
 function repeat(atom: string, least: number, most: number): string {
   if (most <= MAX_COUNT) return `${atom}{${least},${most}}`;
   if (most === Number.POSITIVE_INFINITY) {

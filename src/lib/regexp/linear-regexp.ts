@@ -1,30 +1,30 @@
 import { RE2JS } from "re2js";
 import { translateEcmaPattern } from "./ecma-to-re2.ts";
 
-/** A compiled pattern. Testing a text takes time linear in the length of the text. */
+/** A compiled pattern that matches in time linear in the length of the text. */
 export interface LinearRegExp {
   test(text: string): boolean;
-  /** Returns the pattern with its flags. Ajv uses this text as a cache key. */
+  /** Ajv caches patterns under this text, so it contains the pattern and its flags. */
   toString(): string;
-  /** Number of instructions in the pattern's automaton. Each instruction takes up to about 50 ns per character of text. */
+  /** Number of instructions in the automaton of the pattern. Each takes up to about 50 ns per character of text. */
   readonly size: number;
 }
 
-/** Thrown when a pattern is invalid or cannot be matched in linear time. The message is for the pattern's author. */
+/** Thrown when a pattern is invalid, or cannot be matched in linear time. The message is for the author of the pattern. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
 }
 
-/** Maximum number of instructions in an automaton. Building one of this size takes about 50 ms. */
+/** Maximum number of instructions in an automaton. Building an automaton of this size takes about 50 ms. */
 const MAX_SIZE = 20_000;
 const MAX_SOURCE_LENGTH = 20_000;
 const SHOWN_LENGTH = 100;
 
 /**
- * Compiles an ECMAScript pattern with re2js. It never backtracks, so matching time is linear in the lengths of pattern and
- * text.
+ * Compiles an ECMAScript pattern with re2js, which never backtracks. Matching time is therefore linear in the lengths of pattern
+ * and text.
  *
- * Patterns have the syntax of the flag `u` (ECMA-262 section 22.2.1), but any punctuation character may be escaped. The
+ * Patterns have the syntax of the flag `u` (ECMA-262, section 22.2.1), except that any punctuation character may be escaped. The
  * supported flags are `u`, `i` and `s`.
  *
  * @throws PatternError for look-around, back-references, syntax errors and patterns that are too large

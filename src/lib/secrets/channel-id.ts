@@ -11,28 +11,23 @@ const ID_CHARS = PREFIX.length + RANDOM_CHARS + MAC_CHARS;
 
 const CHANNEL_IDS = /\bch_[a-z0-9]{36}\b/g;
 
-/** Returns false if a text cannot contain a channel id. This check is fast, and rarely returns true for a text without one. */
+/** Fast check that is false only if a text contains no channel id. It is rarely true for other texts. */
 export const mayHoldChannelId = (text: string): boolean => text.length >= ID_CHARS && text.includes(PREFIX);
 
-/** Replaces every channel id in a text by `ch_***`, because a channel id is a credential. */
+/** A channel id is a credential, so every occurrence is replaced by `ch_***`. */
 export const withoutChannelIds = (text: string): string =>
   mayHoldChannelId(text) ? text.replace(CHANNEL_IDS, `${PREFIX}***`) : text;
 
 /**
- * Creates a channel id, which is the address of the channel and a credential. It consists of `ch_`, 26 characters of 128 random
- * bits, and 10 characters of a MAC.
- *
- * The MAC is the first 48 bits of the HMAC-SHA256 over the preceding text.
+ * Creates a channel id, which is the address of the channel and a credential. It consists of `ch_`, 26 characters for 128 random
+ * bits, and 10 characters of a MAC. The MAC is the first 48 bits of the HMAC-SHA256 of all text before it.
  */
 export function createChannelId(key: Buffer, random: Buffer = randomBytes(RANDOM_BYTES)): string {
   const head = PREFIX + encodeBase32(random);
   return head + computeMac(compileHmac("sha256", key), head);
 }
 
-/**
- * Creates a function that returns whether a channel id was created with this key. It detects invented ids without a database
- * lookup.
- */
+/** Creates a function that checks the MAC of a channel id. It rejects invented ids without a database lookup. */
 export function createChannelIdCheck(key: Buffer): (id: string) => boolean {
   const hmac = compileHmac("sha256", key);
   return (id) => isAuthentic(hmac, id);
@@ -43,8 +38,8 @@ function isAuthentic(hmac: Hmac, id: string): boolean {
   const head = id.slice(0, -MAC_CHARS);
   const given = Buffer.from(id.slice(-MAC_CHARS));
   const expected = Buffer.from(computeMac(hmac, head));
-  // Compare the lengths first. They differ if the given id contains characters outside ASCII, and `timingSafeEqual` would
-  // throw.
+  // Check the lengths before `timingSafeEqual`, which throws if they differ. They differ if the id contains characters outside
+  // ASCII.
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 

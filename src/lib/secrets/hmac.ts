@@ -2,19 +2,19 @@ import { createHmac, hash } from "node:crypto";
 
 /** Block size of each hash function, in bytes. */
 const BLOCK_BYTES = { md5: 64, sha1: 64, sha256: 64, sha384: 128, sha512: 128 } as const;
-/** Maximum size of a message that is copied behind the key, so that one call can hash both. */
+/** Maximum size in bytes of a message that is copied behind the key, so that one call hashes both. */
 const MAX_COPIED_BYTES = 8 * 1024;
-/** Buffer for the key and the message. All calls can share it because hashing is synchronous. */
+/** Buffer for key and message. All calls share it, because hashing is synchronous. */
 const scratch = Buffer.alloc(128 + MAX_COPIED_BYTES);
 
 export type HmacHash = keyof typeof BLOCK_BYTES;
 
-/** Computes the HMAC of a message, which is given in consecutive pieces. */
+/** Computes the HMAC of a message that consists of consecutive pieces. */
 export type Hmac = (pieces: readonly (string | Buffer)[]) => Buffer;
 
 /**
- * Prepares a key so that computing the HMAC (RFC 2104) of many messages is fast. `createHmac` creates a context for each
- * message, which takes 3 to 11 µs. Hashing a short message twice takes 1 µs.
+ * Prepares a key for computing the HMAC (RFC 2104) of many messages. `createHmac` would create a context for each message, which
+ * takes 3 to 11 µs. Hashing a short message twice takes 1 µs.
  */
 export function compileHmac(algorithm: HmacHash, key: string | Buffer): Hmac {
   const block = BLOCK_BYTES[algorithm];
@@ -33,7 +33,7 @@ export function compileHmac(algorithm: HmacHash, key: string | Buffer): Hmac {
   };
   return (pieces) => {
     let size = 0;
-    // Estimate the size: a UTF-16 unit needs at most three bytes in UTF-8.
+    // Estimate the size in bytes: a UTF-16 code unit becomes at most three bytes in UTF-8.
     for (const piece of pieces) size += typeof piece === "string" ? piece.length * 3 : piece.length;
     if (size <= MAX_COPIED_BYTES) {
       return Buffer.from(hashBehind(outer, [hashBehind(inner, pieces)], "binary"), "binary");

@@ -7,8 +7,8 @@ const KEY_FILE = "master.key";
 const NEXT_FILE = "master.key.next";
 
 /**
- * Loads the master key (32 bytes) from `<dataDir>/master.key`. Creates the file with a random key in base64 and mode 0600 if it
- * is missing. The caller must hold the lock of the data directory.
+ * Loads the master key (32 bytes) from `<dataDir>/master.key`. If the file is missing, creates it with mode 0600 and a random key
+ * in base64. The caller must hold the lock of the data directory.
  *
  * @throws Error if the file is not a valid key. The file is not replaced, because a new key would make all encrypted secrets
  *   unreadable
@@ -21,34 +21,32 @@ export async function loadOrCreateMasterKey(
   if (existing) return { key: existing, isNew: false };
   const key = randomBytes(KEY_BYTES);
   const partial = await writeSynced(file, key);
-  // Use a link instead of a rename, because a link never replaces a key that was created in the meantime.
+  // Use a link, because a rename would replace a key that was created in the meantime.
   await link(partial, file);
   await rm(partial);
   await syncDirectory(dataDir);
   return { key, isNew: true };
 }
 
-/**
- * Loads the master key of a data directory. Returns `undefined` if there is none. @throws Error if the file is not a valid key
- */
+/** Returns `undefined` if the data directory has no master key. @throws Error if the file is not a valid key */
 export const findMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, KEY_FILE));
 
-/** Stores a master key in a data directory that has none. The key is on disk when the promise resolves. */
+/** Stores a master key in a data directory that has none. Resolves once the key is on disk. */
 export async function putMasterKey(dataDir: string, key: Buffer): Promise<void> {
   const file = join(dataDir, KEY_FILE);
   await rename(await writeSynced(file, key), file);
   await syncDirectory(dataDir);
 }
 
-/** Removes the master key of a data directory, for a key that was created but is not needed. */
+/** Removes a master key that was created but is not needed. */
 export async function dropMasterKey(dataDir: string): Promise<void> {
   await rm(join(dataDir, KEY_FILE), { force: true });
   await syncDirectory(dataDir);
 }
 
 /**
- * Prepares a rotation of the master key. Stores the next key on disk before any secret is encrypted with it. The file remains
+ * Prepares a rotation of the master key. Stores the next key on disk before any secret is encrypted under it. The file remains
  * until `adoptNextMasterKey` completes the rotation or `dropNextMasterKey` cancels it.
  *
  * @param key a random key by default. If a next key is already stored, that key is used instead
@@ -65,11 +63,11 @@ export async function prepareNextMasterKey(
   return key;
 }
 
-/** Loads the next master key if a rotation is in progress. Returns `undefined` if there is none. */
+/** Returns `undefined` if no rotation is in progress. */
 export const findNextMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, NEXT_FILE));
 
-/** Completes a rotation by replacing the current master key with the next one, atomically. */
+/** Completes a rotation by atomically replacing the current master key with the next one. */
 export async function adoptNextMasterKey(dataDir: string): Promise<void> {
   await rename(join(dataDir, NEXT_FILE), join(dataDir, KEY_FILE));
   await syncDirectory(dataDir);
@@ -99,7 +97,7 @@ async function readKey(file: string): Promise<Buffer | undefined> {
   );
 }
 
-/** Writes the key to `<file>.new` and syncs it to disk. Returns the path of that file. */
+/** Writes the key to `<file>.new` and syncs it to disk. Returns the path `<file>.new`. */
 async function writeSynced(file: string, key: Buffer): Promise<string> {
   const partial = `${file}.new`;
   await rm(partial, { force: true });

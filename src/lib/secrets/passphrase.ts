@@ -2,36 +2,33 @@ import { randomBytes, scrypt } from "node:crypto";
 import { promisify } from "node:util";
 import { createSealingKey, OtherKeyError, openSecret, type SealingKey, sealSecret } from "./secret.ts";
 
-/** A text encrypted with a key that is derived from a passphrase. The encrypted text is safe to store anywhere. */
+/** A text that was encrypted under a key derived from a passphrase. It is safe to store anywhere. */
 export interface PassphraseSealed {
   readonly kdf: "scrypt";
   /** The scrypt parameters (RFC 7914): cost `n`, block size `r` and parallelization `p`. */
   readonly n: number;
   readonly r: number;
   readonly p: number;
-  /** Salt in base64url. */
   readonly salt: string;
-  /** The encrypted text, as `sealSecret` formats it. */
+  /** The text in the format of `sealSecret`. */
   readonly text: string;
 }
 
-/** Thrown when a text was encrypted with a different passphrase. */
+/** Thrown when a text was encrypted under a different passphrase. */
 export class WrongPassphraseError extends Error {
   override readonly name = "WrongPassphraseError";
 }
 
-/** Parameters of scrypt for new texts. Each guess of the passphrase needs 128 MiB and half a second. */
+/** Parameters of scrypt for new texts. Each guess of a passphrase takes 128 MiB and half a second. */
 const COST = { n: 2 ** 17, r: 8, p: 1 } as const;
-/**
- * Memory limit for decrypting a text. It is necessary because an attacker may have changed the scrypt parameters of the text.
- */
+/** Memory limit for decrypting a text. An attacker who modifies the scrypt parameters of a text could otherwise exhaust the memory. */
 const MAX_MEMORY_BYTES = 2 ** 30;
-/** Maximum scrypt parallelization for decrypting a text. Together with the memory limit, it bounds the time to a minute. */
+/** Maximum scrypt parallelization for decrypting a text. Together with the memory limit, it keeps decryption below a minute. */
 const MAX_PARALLELIZATION = 16;
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 
-/** Encrypts a text with a passphrase. @param context name of the place where the text is stored, as in `sealSecret` */
+/** @param context name of the place where the text is stored, as in `sealSecret` */
 export async function sealUnderPassphrase(
   passphrase: string,
   text: string,
@@ -42,7 +39,10 @@ export async function sealUnderPassphrase(
   return { ...about, text: sealSecret(await deriveKey(passphrase, about), text, context) };
 }
 
-/** Decrypts a text. @throws WrongPassphraseError; Error if the text was modified or exceeds the limits of memory or time */
+/**
+ * @throws WrongPassphraseError if the passphrase is wrong
+ * @throws Error if the text was modified, or exceeds the limits of memory or parallelization
+ */
 export async function openUnderPassphrase(
   passphrase: string,
   sealed: PassphraseSealed,
@@ -67,7 +67,7 @@ async function deriveKey(
     );
   const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
   const options = { N: n, r, p, maxmem: MAX_MEMORY_BYTES };
-  // Normalize the passphrase, because keyboards may produce different Unicode encodings of the same characters.
+  // Normalize the passphrase, because keyboards may encode the same characters differently in Unicode.
   return createSealingKey(
     await derive(passphrase.normalize("NFC"), Buffer.from(salt, "base64url"), KEY_BYTES, options),
   );

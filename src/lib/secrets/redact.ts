@@ -1,15 +1,14 @@
 import { isUtf8 } from "node:buffer";
 
-/** Replaces secrets in a text. */
 export type Redact = (text: string) => string;
 
 export const HIDDEN = "***";
-/** Minimum length of a secret to redact. Shorter secrets would match unrelated text by coincidence. */
+/** Minimum length of a secret to redact, in characters. Shorter secrets would match unrelated text by coincidence. */
 const MIN_SECRET_LENGTH = 8;
-/** Matches numbers. Secrets that are numbers are not redacted, because the replacement would make JSON invalid. */
+/** Matches numbers. They are not redacted, because the replacement would make JSON invalid. */
 const NUMBER = /^[-+.\deE]*$/;
 
-/** Creates a function that replaces secrets in a text. It also finds their URL-encoded and JSON-escaped forms. */
+/** Creates a function that replaces secrets in a text, including their URL-encoded and JSON-escaped forms. */
 export function createRedact(secrets: readonly string[]): Redact {
   const hidden = secrets.filter((value) => value.length >= MIN_SECRET_LENGTH && !NUMBER.test(value));
   const spellings = new Set(
@@ -19,12 +18,12 @@ export function createRedact(secrets: readonly string[]): Redact {
     }),
   );
   if (spellings.size === 0) return (text) => text;
-  // Replace the longest secret first. Otherwise, a secret that begins with another secret would be replaced only in part.
+  // Replace long secrets first. Otherwise, a secret that begins with another one would be replaced only in part.
   const inOrder = [...spellings].sort((a, b) => b.length - a.length);
   return (text) => inOrder.reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
 }
 
-/** Redacts a message body. Returns the same buffer if the body contains no secret. */
+/** Returns the same buffer if the body contains no secret. */
 export function redactBytes(body: Buffer, redact: Redact): Buffer {
   const encoding = isUtf8(body) ? "utf8" : "latin1";
   const text = body.toString(encoding);
@@ -34,7 +33,7 @@ export function redactBytes(body: Buffer, redact: Redact): Buffer {
 
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
 
-/** Redacts all strings inside a value, except member names. */
+/** Redacts all strings in a value, but not the names of members. */
 export function redactTexts<T>(value: T, redact: Redact): T {
   const walk = (one: unknown): unknown => {
     if (typeof one === "string") return redact(one);

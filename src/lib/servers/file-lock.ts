@@ -3,16 +3,15 @@ import { DatabaseSync } from "node:sqlite";
 const SQLITE_BUSY = 5;
 
 /**
- * Locks a file and creates it if it is missing. Returns `undefined` if another process holds the lock. The lock lasts until
- * disposal or until the process ends, even by a crash.
+ * Locks a file, and creates it if it is missing. Returns `undefined` if another process holds the lock. The lock ends at disposal,
+ * or when the process ends for any reason.
  *
- * Node has no flock(2), so this uses SQLite, which locks its file in the kernel (fcntl(2)). The kernel releases such a lock
- * with the process.
+ * Node has no flock(2), so this uses SQLite, which locks its file in the kernel (fcntl(2)). The kernel releases such a lock with
+ * the process. No other code may open the file. In POSIX, closing any descriptor of a file releases all locks of the process on
+ * that file.
  *
- * No other code may open the file. In POSIX, closing any descriptor of a file releases all locks of the process on that file.
- *
- * @param contentionMs time to retry. Processes that start at the same moment block each other briefly, and one succeeds only by
- *   retrying
+ * @param contentionMs time to retry. Processes that start at the same moment block each other briefly, and without retries none
+ *   may succeed
  * @throws a system error if the file cannot be created or written
  */
 export function acquireFileLock(file: string, contentionMs: number): Disposable | undefined {

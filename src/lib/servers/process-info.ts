@@ -5,17 +5,15 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /**
- * Returns a value that distinguishes a process from a later process with the same id. Returns `undefined` if the process does
- * not exist or is a zombie.
- *
- * The value is the start time in clock ticks since boot (proc_pid_stat(5), field 22). On systems without /proc, it is the
- * constant "alive".
+ * Returns a value that distinguishes a process from later processes with the same id: its start time in clock ticks since boot
+ * (proc_pid_stat(5), field 22). On systems without /proc, the value is always "alive". Returns `undefined` if the process does not
+ * exist or is a zombie.
  */
 export async function processIncarnation(pid: number): Promise<string | undefined> {
   if (process.platform !== "linux") return isPidTaken(pid) ? "alive" : undefined;
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1");
-    // The command name stands in parentheses, and can itself contain spaces and parentheses.
+    // Search for the last parenthesis, because the command name in parentheses can contain spaces and parentheses itself.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
   } catch {
@@ -23,10 +21,7 @@ export async function processIncarnation(pid: number): Promise<string | undefine
   }
 }
 
-/**
- * Returns whether a process has this working directory. This distinguishes an embedded server from an unrelated process that
- * was given the same id later.
- */
+/** Returns whether a process has this working directory. If not, the id of an embedded server now belongs to an unrelated process. */
 export async function worksIn(pid: number, realDirectory: string): Promise<boolean> {
   try {
     if (process.platform === "linux") return (await readlink(`/proc/${pid}/cwd`)) === realDirectory;
@@ -37,7 +32,7 @@ export async function worksIn(pid: number, realDirectory: string): Promise<boole
   }
 }
 
-/** Returns the ids of all processes with this working directory. Returns `undefined` on systems without /proc. */
+/** Returns the ids of all processes with this working directory, or `undefined` on systems without /proc. */
 export async function findProcessesIn(realDirectory: string): Promise<readonly number[] | undefined> {
   if (process.platform !== "linux") return undefined;
   const pids = (await readdir("/proc")).map(Number).filter((pid) => pid > 0);
@@ -45,9 +40,9 @@ export async function findProcessesIn(realDirectory: string): Promise<readonly n
   return pids.filter((_, index) => found[index]);
 }
 
-/** Returns whether any process has this id, including zombies and processes of other users. */
+/** Returns whether any process has this id. Zombies and processes of other users count. */
 export function isPidTaken(pid: number): boolean {
-  // Ids of 0 and below refer to process groups.
+  // An id of 0 or below would refer to a process group.
   if (pid <= 0) return false;
   try {
     process.kill(pid, 0);

@@ -3,9 +3,7 @@ import { closeSync, openSync, renameSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { processIncarnation } from "./process-info.ts";
 
-/**
- * A running server process. `exited` never rejects. When the process has ended, it resolves with the reason as a readable text.
- */
+/** A running server process. When it has ended, `exited` resolves with a readable reason. It never rejects. */
 export interface ServerProcess {
   readonly pid: number | undefined;
   readonly adopted: boolean;
@@ -22,10 +20,7 @@ export interface ServerCommand {
   readonly gid?: number;
 }
 
-/**
- * Environment variables of a server process. The operator's variables are excluded, because they could affect the server and
- * may contain secrets.
- */
+/** Environment of a server process. It excludes the operator's variables, which could affect the server and may contain secrets. */
 export const serverEnvironment = (): Readonly<Record<string, string>> => ({
   PATH: process.env.PATH ?? "/usr/bin:/bin",
   LC_ALL: "C",
@@ -35,10 +30,9 @@ export const serverEnvironment = (): Readonly<Record<string, string>> => ({
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 /**
- * Spawns a server as the leader of its own session and process group. Neither Ctrl-C in the terminal nor the end of this
- * process then stops the server before its clients have finished.
- *
- * The server's output goes to a file, because a pipe would break when this process ends.
+ * Spawns a server as the leader of its own session and process group. The server can then outlive Ctrl-C in the terminal, and the
+ * end of this process, until its clients have finished. Its output goes to a file, because a pipe would break when this process
+ * ends.
  */
 export function spawnServer(command: ServerCommand, logFile: string): ServerProcess {
   const log = openLog(logFile);
@@ -62,8 +56,8 @@ export function spawnServer(command: ServerCommand, logFile: string): ServerProc
 }
 
 /**
- * Takes over a running server that is not a child of this process. Its end is detected by polling, because it emits no exit
- * event.
+ * Takes over a running server that is not a child of this process. Such a process emits no exit event, so its end is detected by
+ * polling.
  */
 export function adoptServer(pid: number, pollMs: number): ServerProcess {
   return serverProcess(pid, true, pollUntilGone(pid, pollMs));
@@ -99,14 +93,14 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Ignore ESRCH, which means that the process has just ended. `exited` resolves shortly.
+    // Ignore ESRCH: the process has just ended, and `exited` will resolve shortly.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
 
 /**
- * Opens the log file for appending. A log above the size limit is first moved to `<file>.1` and replaces the previous one. A
- * server that fails for weeks can therefore not fill the disk.
+ * Opens the log file for appending. If it has reached the size limit, first moves it to `<file>.1`, replacing the file there. A
+ * server that fails for weeks therefore cannot fill the disk.
  */
 function openLog(logFile: string): number {
   const bytes = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;

@@ -3,23 +3,23 @@ import { chownSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Maximum length of a socket path. `sun_path` has 108 bytes on Linux and 104 on macOS, including the final zero (unix(7),
+ * Maximum length of a socket path in bytes. `sun_path` has 108 bytes on Linux and 104 on macOS, including the final zero (unix(7),
  * unix(4)).
  */
 const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
 
-/** The user that runs a server, if it is not the user of this process. That user cannot access the data directory. */
+/** User that runs the server, if it is not the user of this process. This user cannot access the data directory. */
 type Owner = { readonly uid: number; readonly gid: number };
 
 /**
- * Creates a private folder (mode 0700) for a server's socket and returns its path. The path is `<dataDir>/run`. If it is too
- * long or the server runs as another user, the path is `/tmp/inlet-<uid>-<hash of the data directory>`.
+ * Creates a private folder (mode 0700) for the socket of a server, and returns its path.
  *
- * The path is the same at every start, so that a server that is still running is found. `TMPDIR` and `XDG_RUNTIME_DIR` are not
- * used, because they differ between a service and a login.
+ * The path is `<dataDir>/run`. If that is too long, or if another user runs the server, it is `/tmp/inlet-<uid>-<hash of the data
+ * directory>`. The path is the same at every start, so that a server that is still running is found. `TMPDIR` and
+ * `XDG_RUNTIME_DIR` are not used, because they may differ between a service and a login.
  *
- * @param dataDir absolute path with symbolic links resolved
- * @param socketName name of the socket file, which counts toward the length limit of the path
+ * @param dataDir absolute path without symbolic links
+ * @param socketName name of the socket file, which counts toward the maximum length
  * @throws Error if another user has created the folder
  */
 export function makeSocketDir(dataDir: string, socketName: string, owner?: Owner): string {
@@ -32,12 +32,12 @@ export function makeSocketDir(dataDir: string, socketName: string, owner?: Owner
   return privateDir(join("/tmp", `inlet-${uid}-${hash}`), uid, owner);
 }
 
-/** Removes the socket folder of a server that has stopped, unless the folder contains the socket of another server. */
+/** Removes the socket folder of a stopped server, unless it contains the socket of another server. */
 export function removeSocketDir(dir: string): void {
   try {
     rmdirSync(dir);
   } catch {
-    // Ignore the error: another server uses the folder, or the folder is already removed.
+    // Ignore the error: the folder still contains another socket, or no longer exists.
   }
 }
 

@@ -5,7 +5,6 @@ import { endsWithin, type Sleep, sleep } from "../sleep.ts";
 import { untilAborted } from "../wait.ts";
 import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
 
-/** State of a supervised server. `/readyz` succeeds only while all servers are `ready`. */
 export type ServerStatus =
   | { readonly state: "starting" }
   | { readonly state: "ready"; readonly pid: number; readonly adopted: boolean }
@@ -13,7 +12,7 @@ export type ServerStatus =
   | { readonly state: "stopping" }
   | { readonly state: "stopped" };
 
-/** A supervised server. Disposal stops it gracefully. A second disposal waits for the first one. */
+/** A second disposal waits for the first one. */
 export interface SupervisedServer extends AsyncDisposable {
   readonly status: ServerStatus;
 }
@@ -22,33 +21,27 @@ export interface ServerSpec {
   readonly name: string;
   readonly command: ServerCommand;
   readonly logFile: string;
-  /**
-   * Returns the process id of a server that already runs on the same data and whose parent process has died. Called before each
-   * spawn.
-   */
+  /** Finds a server whose parent process has died, but which still runs on the same data. Called before each spawn. */
   findOrphan(): Promise<number | undefined>;
-  /**
-   * Queries the state of the server. `busy` means that it is alive but not yet serving, for example while it loads data. Never
-   * throws.
-   */
+  /** Checks the server. `busy` means that it is alive but not serving yet, for example because it loads data. Never throws. */
   probe(pid: number): Promise<"ready" | "busy" | "silent">;
   /**
-   * Signals that stop the server. They are sent one after another, `stopGraceMs` apart. Finally, the whole process group gets
-   * SIGKILL.
+   * Signals that stop the server, sent one after another at intervals of `stopGraceMs`. After the last one, the whole process
+   * group gets SIGKILL.
    */
   readonly stopSignals: readonly NodeJS.Signals[];
   readonly stopGraceMs: number;
-  /** Maximum time for which a starting server may be `silent` before it is restarted. The state `busy` has no time limit. */
+  /** Maximum time in ms for which a starting server may be `silent`. It is then restarted. `busy` has no time limit. */
   readonly maxSilenceMs: number;
 }
 
 export interface SuperviseOptions {
   readonly log: Log;
-  /** Cancels the start. Once the server runs, only disposal stops it. */
+  /** Aborts the start. To stop a running server, dispose of it. */
   readonly signal: AbortSignal;
   readonly timing?: Partial<typeof TIMING>;
   readonly random?: () => number;
-  /** Replaces the timer before a restart. Used in tests. */
+  /** Replaces the timer for waits between restarts. Used in tests. */
   readonly wait?: Sleep;
 }
 
@@ -57,21 +50,17 @@ const TIMING = {
   adoptedPollMs: 200,
   minBackoffMs: 100,
   maxBackoffMs: 5_000,
-  /**
-   * Running time after which a failure counts as the first one again, so that the next restart waits only the shortest backoff.
-   */
+  /** A failure after this running time (in ms) counts as the first one again, so the next restart waits only for the shortest backoff. */
   settledMs: 10_000,
 };
 
-/** Number of consecutive failures after which the first start is given up, because further attempts are unlikely to succeed. */
+/** Number of consecutive failures after which the first start is given up. Further attempts would hardly succeed. */
 const FIRST_START_ATTEMPTS = 3;
 const LOG_TAIL_LINES = 12;
 
 /**
- * Starts a server, or takes over one that is already running. Restarts it whenever it ends, with bounded exponential backoff
- * and jitter.
- *
- * Resolves when the server is ready for the first time. Rejects after three failures or when the signal aborts.
+ * Starts a server, or takes over one that is already running. Restarts it whenever it ends, with exponential backoff and jitter.
+ * Resolves when the server is ready for the first time. Rejects after `FIRST_START_ATTEMPTS` failures, or when the signal aborts.
  */
 export async function superviseServer(
   spec: ServerSpec,

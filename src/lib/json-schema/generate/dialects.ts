@@ -8,16 +8,15 @@ import { messageOf } from "../violation.ts";
 import { FORMATS } from "./formats.ts";
 import { OWN_KEYWORDS } from "./keywords.ts";
 
-/** A supported draft of JSON Schema. */
 export type Dialect = "draft-07" | "2020-12";
 
-/** URI of each dialect's meta-schema. Ajv registers the meta-schemas under these URIs. */
+/** URIs of the meta-schemas. Ajv knows the meta-schemas by these URIs. */
 const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
   "draft-07": "http://json-schema.org/draft-07/schema",
   "2020-12": "https://json-schema.org/draft/2020-12/schema",
 };
 
-/** Returns the dialect that `$schema` names, or 2020-12 if the schema has no `$schema`. */
+/** Returns the dialect that `$schema` names, or 2020-12 if there is no `$schema`. */
 export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
   const named = typeof schema === "object" ? schema.$schema : undefined;
   if (named === undefined) return ok("2020-12");
@@ -29,7 +28,7 @@ export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
   return err({ path: "/$schema", message: `must be ${known}; the default is the latter` });
 }
 
-/** Creates an Ajv instance for a dialect, with all formats and without logging. It treats unknown keywords as annotations. */
+/** Creates an Ajv instance that supports all formats, does not log, and treats unknown keywords as annotations. */
 export function createAjv(
   dialect: Dialect,
   options: Options,
@@ -44,12 +43,12 @@ export function createAjv(
     formats: FORMATS,
     code: { ...options.code, regExp: asGenerated(compilePattern), formats: _`require("formats").FORMATS` },
   });
-  // Remove the prototypes. Ajv looks up names from the schema in these objects, and must not find inherited names such as
+  // Remove the prototypes, because Ajv looks up names from the schema in these objects. It must not find inherited names such as
   // "constructor".
   Object.setPrototypeOf(ajv.formats, null);
   Object.setPrototypeOf(ajv.RULES.all, null);
   Object.setPrototypeOf(ajv.RULES.keywords, null);
-  // Treat `id` as an annotation, like any unknown keyword. Ajv would throw, because draft 4 used `id` instead of `$id`.
+  // Treat `id` as an annotation. By default, Ajv throws on `id`, because draft 4 used it as `$id`.
   ajv.removeKeyword("id");
   for (const definition of OWN_KEYWORDS[dialect]) {
     ajv.removeKeyword(String(definition.keyword));
@@ -58,9 +57,7 @@ export function createAjv(
   return ajv;
 }
 
-/**
- * Sets the JavaScript expression that generated code uses to create patterns. `evaluate.ts` supplies its `require` function.
- */
+/** Sets the JavaScript expression by which generated code creates patterns. `evaluate.ts` provides its `require` function. */
 const asGenerated = (compilePattern: (source: string, flags: string) => LinearRegExp) =>
   Object.assign((source: string, flags: string) => compilePattern(source, flags), {
     code: 'require("linear-regexp").compileLinearRegExp',
@@ -68,10 +65,10 @@ const asGenerated = (compilePattern: (source: string, flags: string) => LinearRe
 
 const MAX_FINDINGS = 10;
 
-/** Validates a schema against the meta-schema of its dialect. The paths of findings are JSON Pointers into the schema. */
+/** Validates a schema against the meta-schema of its dialect. The path of a finding is a JSON Pointer into the schema. */
 export type CheckSchema = (dialect: Dialect, schema: JsonSchema) => readonly Finding[];
 
-/** Creates a function that validates schemas. It compiles each meta-schema on first use and caches it. */
+/** Each meta-schema is compiled on first use and then cached. */
 export function createSchemaCheck(): CheckSchema {
   const compiled = new Map<Dialect, ValidateFunction>();
   return (dialect, schema) => {
@@ -87,10 +84,7 @@ function compileMetaSchema(dialect: Dialect): ValidateFunction {
   return validate;
 }
 
-/**
- * Converts Ajv errors to findings. Keeps only the first error per path, because `anyOf` and `allOf` report the same error
- * again.
- */
+/** Converts Ajv's errors to findings. Keeps only the first error per path, because `anyOf` and `allOf` report it again. */
 function findings(errors: readonly ErrorObject[]): readonly Finding[] {
   const byPath = new Map<string, Finding>();
   for (const error of errors) {

@@ -9,23 +9,23 @@ import { rewriteForAjv } from "./rewrite-for-ajv.ts";
 import { schemaCost } from "./schema-cost.ts";
 import { escapeStep } from "./subschemas.ts";
 
-/** Source code of a CommonJS module that exports the validator, with the costs of evaluating it. */
+/** Source code of a CommonJS module that exports a validator, with the cost of evaluating it. */
 export interface GeneratedCode {
   readonly code: string;
-  /** Maximum number of subschemas that are applied to each place in a value, as computed by `schemaCost`. */
+  /** Maximum number of subschemas that apply to one place in a value (see `schemaCost`). */
   readonly cost: number;
-  /** Total size of all patterns, in instructions. Evaluating the code builds all of them. */
+  /** Total size of all patterns, in instructions. All patterns are built when the code is evaluated. */
   readonly patternSize: number;
 }
 
-/** Maximum length of generated code, in characters. Longer code would evict all other schemas from the cache. */
+/** Maximum length of generated code, in characters. Longer code would evict all other schemas from the compiler's cache. */
 const MAX_CODE_LENGTH = 16 * 1024 * 1024;
-/** Names that every object inherits. If a schema contains one of them, Ajv must be told to check only own properties. */
+/** Names that every object inherits. If a schema contains one of them, Ajv has to check own properties only. */
 const INHERITED = Object.getOwnPropertyNames(Object.prototype);
 
 /**
- * Generates validator code from the canonical text of a schema. Call it only in a worker, because it can take seconds and much
- * memory.
+ * Generates validator code from the canonical text of a schema. Call it only in a worker thread, because it can take seconds and
+ * much memory.
  */
 export function generateCode(text: string, check: CheckSchema): Result<GeneratedCode, readonly Finding[]> {
   const schema: SchemaNode | boolean = JSON.parse(text);
@@ -39,8 +39,7 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
     validateSchema: false,
     inlineRefs: false,
     ownProperties: INHERITED.some((name) => text.includes(JSON.stringify(name))),
-    // Disable optimization. It makes the code a tenth shorter but not faster, and takes more than half of the generation
-    // time.
+    // Disable optimization, which takes more than half of the generation time. It makes the code a tenth shorter, but not faster.
     code: { source: true, esm: false, lines: false, optimize: false },
   };
   try {
@@ -55,7 +54,7 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
       patterns.set(source, pattern.size);
       return pattern;
     });
-    // Make the key `__proto__` computed. A plain `"__proto__":` in an object literal would set the prototype.
+    // Make the key `__proto__` computed. In an object literal, a plain `"__proto__":` would set the prototype.
     const code = standalone
       .default(ajv, ajv.compile(schema))
       .replaceAll(/(?<!\\)"__proto__":/g, '["__proto__"]:');
@@ -75,7 +74,7 @@ function toFinding(error: unknown, findPatternPlace: () => string): Finding {
   return { path: "", message: `cannot be compiled: ${reason}` };
 }
 
-/** Returns the JSON Pointer to the first occurrence of a pattern in the schema. */
+/** Returns a JSON Pointer to the first use of a pattern in the schema. */
 function findPattern(source: string, references: References | undefined): string {
   for (const [node, { pointer }] of references?.places ?? []) {
     if (node.pattern === source) return `${pointer}/pattern`;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 /**
- * Returns an id of the code generator, computed from its sources. Stored code has this id, because another version may generate
+ * Returns a hash of the generator's sources. It is stored with generated code, because other versions of the sources may generate
  * different code.
  */
 export function generatorId(): string {

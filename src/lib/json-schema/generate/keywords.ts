@@ -1,18 +1,15 @@
-/** Replacements for keywords that Ajv does not implement as JSON Schema specifies. */
+/** Replacements for keywords that Ajv implements differently from JSON Schema. */
 import { _, type CodeKeywordDefinition, type KeywordCxt, Name, str } from "ajv";
 import { not } from "ajv/dist/compile/codegen/index.js";
 import { isMultipleOf } from "./multiple-of.ts";
 
-/** Expression with which generated code calls `isMultipleOf`. `evaluate.ts` supplies the `require` function. */
+/** Expression by which generated code calls `isMultipleOf`. `evaluate.ts` provides the `require` function. */
 const CALLED_IN_CODE = _`require("multiple-of").isMultipleOf`;
-/** Ajv's codes for the type of a data property. `INDEX` means the index of an item, `NAME` the name of a member. */
+/** Ajv's numbers for the type of a data property: the index of an array item, or the name of an object member. */
 const INDEX = 0;
 const NAME = 1;
 
-/**
- * `multipleOf` with decimal arithmetic. Ajv divides binary numbers and rejects 36 of the 100 amounts from 19.00 to 19.99 as
- * multiples of 0.01.
- */
+/** `multipleOf` with decimal arithmetic. Ajv's binary division rejects 36 of the 100 amounts from 19.00 to 19.99 as multiples of 0.01. */
 const multipleOf: CodeKeywordDefinition = {
   keyword: "multipleOf",
   type: "number",
@@ -27,9 +24,7 @@ const multipleOf: CodeKeywordDefinition = {
   },
 };
 
-/**
- * `if` with a fix: a matching `if` marks properties and items as evaluated, even without `then` and `else`. In Ajv it does not.
- */
+/** `if` that marks items and properties as evaluated even without `then` and `else`. In Ajv, they stay unevaluated. */
 const conditional: CodeKeywordDefinition = {
   keyword: "if",
   schemaType: ["object", "boolean"],
@@ -62,7 +57,7 @@ const conditional: CodeKeywordDefinition = {
   },
 };
 
-/** `unevaluatedItems` with a fix: the number of evaluated items may be known only at run time, or be `true` for all items. */
+/** `unevaluatedItems` that handles a number of evaluated items that is known only at run time, or is `true` (all items). */
 const unevaluatedItems: CodeKeywordDefinition = {
   keyword: "unevaluatedItems",
   type: "array",
@@ -91,7 +86,7 @@ const unevaluatedItems: CodeKeywordDefinition = {
   },
 };
 
-/** `unevaluatedProperties` with a fix: it supports names that every object inherits, such as "constructor". */
+/** `unevaluatedProperties` that handles names which every object inherits, such as "constructor". */
 const unevaluatedProperties: CodeKeywordDefinition = {
   keyword: "unevaluatedProperties",
   type: "object",
@@ -129,15 +124,15 @@ const unevaluatedProperties: CodeKeywordDefinition = {
 };
 
 /**
- * Generates code that applies the schema of `unevaluatedItems` or `unevaluatedProperties` to an item or member that no other
- * keyword has evaluated.
+ * Generates code that validates one item or member that no other keyword has evaluated. The schema is that of `unevaluatedItems`
+ * or `unevaluatedProperties`.
  */
 function applyToRest(cxt: KeywordCxt, dataProp: Name, dataPropType: number, valid: Name): void {
   cxt.subschema({ keyword: cxt.keyword, dataProp, dataPropType }, valid);
   cxt.gen.if(not(valid), () => cxt.gen.break());
 }
 
-/** Keywords that replace those of Ajv, by dialect. */
+/** Replacements for keywords of Ajv, by dialect. */
 export const OWN_KEYWORDS: Readonly<Record<"draft-07" | "2020-12", readonly CodeKeywordDefinition[]>> = {
   "draft-07": [multipleOf],
   "2020-12": [multipleOf, conditional, unevaluatedItems, unevaluatedProperties],

@@ -1,9 +1,9 @@
 /**
- * Returns whether a number is a multiple of another. Uses the decimal digits that JavaScript prints for both numbers. For
- * example, 19.01 is a multiple of 0.01, although their binary values are not multiples.
+ * Returns whether a number is a multiple of another, based on the decimal digits that JavaScript prints for both. For example,
+ * 19.01 is a multiple of 0.01, although their binary values are not multiples.
  *
- * A number with more digits than a double can represent, such as an integer beyond 2^53, was rounded during parsing. The
- * rounded value is used.
+ * Parsing has already rounded a number with more digits than a double can represent, such as an integer beyond 2^53. The result is
+ * for the rounded number.
  */
 export function isMultipleOf(value: number, divisor: number): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0;
@@ -17,10 +17,7 @@ export function isMultipleOf(value: number, divisor: number): boolean {
   );
 }
 
-/**
- * Converts a number to `digits × 10^exponent`. Returns `undefined` for Infinity, which is the result of parsing `1e400` as
- * JSON.
- */
+/** Returns the value as `digits × 10^exponent`. Returns `undefined` for Infinity, which JSON.parse returns for `1e400`. */
 function parseDecimal(value: number): { readonly digits: bigint; readonly exponent: number } | undefined {
   const [, whole, fraction = "", exponent = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];

@@ -1,15 +1,15 @@
 /**
- * Resolves the references in a schema by base URIs, anchors and pointers, as JSON Schema specifies. References to other
- * documents are not supported.
+ * Resolves the references in a schema by base URIs, anchors and pointers, as JSON Schema specifies. References to other documents
+ * are not supported.
  */
 import type { Finding } from "../../errors.ts";
 import type { Dialect } from "./dialects.ts";
 import { escapeStep, subschemasOf } from "./subschemas.ts";
 
-/** A schema object. It may be modified, because the compiler has parsed it from text and no other code uses it. */
+/** A schema object. It can be modified, because the compiler has parsed it from text and is its only user. */
 export type SchemaNode = Record<string, unknown>;
 
-/** Position of a schema: its JSON Pointer from the root, and the base URI that resolves its references. */
+/** Position of a schema: its JSON Pointer from the root, and the base URI for references inside it. */
 interface Place {
   readonly pointer: string;
   readonly base: string;
@@ -19,9 +19,9 @@ interface Target extends Place {
   readonly schema: unknown;
 }
 
-/** Base URI of a schema without `$id`. It makes it possible to resolve relative references. */
+/** Base URI of a schema without `$id`, needed to resolve relative references. */
 const DEFAULT_BASE = "schema://self/";
-/** Maximum length of an invalid reference in an error message. */
+/** Longest part of an invalid reference to show in an error message, in characters. */
 const SHOWN_LENGTH = 200;
 
 export const isNode = (value: unknown): value is SchemaNode =>
@@ -29,18 +29,18 @@ export const isNode = (value: unknown): value is SchemaNode =>
 
 /**
  * Collects all schemas of a document with their positions. The constructor replaces every reference by a JSON Pointer from the
- * root. It also removes the keywords that only name places (`$id`, anchors, `$dynamicRef`).
+ * root, and removes the keywords that only name places (`$id`, anchors, `$dynamicRef`).
  */
 export class References {
-  /** Positions of all schema objects. Some objects count as schemas only because a reference points to them. */
+  /** Positions of all schema objects, including objects that are schemas only because a reference points to them. */
   readonly places = new Map<SchemaNode, Place>();
   readonly findings: Finding[] = [];
-  /** The schemas that the references in each schema object point to. */
+  /** For each schema object, the schemas to which its references point. */
   readonly targets = new Map<SchemaNode, readonly unknown[]>();
   readonly #dialect: Dialect;
   readonly #resources = new Map<string, Target>();
   readonly #anchors = new Map<string, Target>();
-  /** Base URIs of the resources that declare a `$dynamicAnchor`, by the anchor's name. */
+  /** For each `$dynamicAnchor`, the base URIs of the resources that declare it. */
   readonly #dynamicAnchors = new Map<string, Set<string>>();
   readonly #waiting: SchemaNode[] = [];
 
@@ -48,7 +48,7 @@ export class References {
     this.#dialect = dialect;
     this.#resources.set(DEFAULT_BASE, { schema: root, pointer: "", base: DEFAULT_BASE });
     this.#enter(root, { pointer: "", base: DEFAULT_BASE });
-    // A reference can point to a schema inside an unknown keyword. Such a schema is added when the reference is resolved.
+    // Following a reference can add schemas to the list: a reference may point to a schema inside an unknown keyword.
     for (let node = this.#waiting.pop(); node !== undefined; node = this.#waiting.pop()) this.#follow(node);
     for (const node of this.places.keys()) removeNames(node);
   }
@@ -63,12 +63,12 @@ export class References {
     }
   }
 
-  /** Registers the `$id` and anchors of a schema. Returns the base URI that applies inside the schema. */
+  /** Registers the `$id` and the anchors of a schema. Returns the base URI for references inside the schema. */
   #registerNames(schema: SchemaNode, pointer: string, outer: string): string {
     const { $id, $ref, $anchor, $dynamicAnchor } = schema;
     const isDraft7 = this.#dialect === "draft-07";
     let base = outer;
-    // In draft 7, a `$ref` makes all other keywords next to it ineffective.
+    // In draft 7, all keywords next to a `$ref` are ignored.
     if (typeof $id === "string" && !(isDraft7 && typeof $ref === "string")) {
       const [address = "", fragment = ""] = $id.split("#");
       if (address !== "") {
@@ -121,17 +121,14 @@ export class References {
     if (targets.length > 0) this.targets.set(node, targets);
   }
 
-  /**
-   * Returns whether a reference can have different targets at run time. It cannot if only one resource declares the
-   * `$dynamicAnchor`.
-   */
+  /** Returns whether the target of a reference can change at run time. If only one resource declares the `$dynamicAnchor`, it cannot. */
   #isDynamic(reference: string, { schema }: Target): boolean {
     const name = reference.split("#")[1] ?? "";
     const isAnchored = isNode(schema) && schema.$dynamicAnchor === name;
     return isAnchored && (this.#dynamicAnchors.get(name)?.size ?? 0) > 1;
   }
 
-  /** Resolves a reference to its target. Returns an error message if there is none. */
+  /** Returns the target of a reference, or an error message if there is none. */
   #locate(reference: string, base: string): Target | string {
     const [address = "", fragment = ""] = reference.split("#");
     const resource = this.#resources.get(address === "" ? base : resolveUri(base, address));
@@ -145,7 +142,7 @@ export class References {
     return typeof found.schema === "boolean" || isNode(found.schema) ? found : "does not point to a schema";
   }
 
-  /** Resolves a JSON Pointer relative to a target. Inherited properties are ignored. */
+  /** Follows a JSON Pointer from a target. Inherited properties are ignored. */
   #walk(from: Target, fragment: string): Target | undefined {
     let at = from;
     for (const part of fragment.slice(1).split("/")) {
@@ -166,7 +163,7 @@ function removeNames(node: SchemaNode): void {
   for (const name of NAMES) if (typeof node[name] !== "object") delete node[name];
 }
 
-/** Resolves a URI reference against a base URI. Returns the reference unchanged if the base is not hierarchical (`urn:…`). */
+/** Returns the reference unchanged if the base URI is not hierarchical (`urn:…`). */
 const resolveUri = (base: string, address: string): string => URL.parse(address, base)?.href ?? address;
 
 function decode(part: string): string {

@@ -4,17 +4,15 @@ import { isNode, type References, type SchemaNode } from "./references.ts";
 import { subschemasOf } from "./subschemas.ts";
 
 /**
- * Keywords that apply subschemas to the same value. Items and properties that these subschemas evaluate also count as evaluated
- * for the parent schema.
+ * Keywords that apply subschemas to the same value. Whatever these subschemas evaluate also counts as evaluated for the parent
+ * schema.
  */
 const IN_PLACE = new Set(["allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf", "then"]);
 const PROTO = "__proto__";
 
 /**
- * Rewrites a valid schema into an equivalent one that Ajv validates correctly. Returns findings for features that are not
- * supported.
- *
- * In the result, all references are JSON Pointers from the root, and there are no `$id` or anchors.
+ * Rewrites a valid schema to an equivalent one that Ajv validates correctly. In it, all references are JSON Pointers from the
+ * root, and there are no `$id` or anchors. Returns a finding for each feature that is not supported.
  */
 export function rewriteForAjv(
   root: SchemaNode | boolean,
@@ -49,7 +47,7 @@ export function rewriteForAjv(
   return findings;
 }
 
-/** Finds a nested schema whose `$schema` names another dialect. JSON Schema allows this, but Inlet does not support it. */
+/** Finds a nested schema with another dialect than the root. JSON Schema allows this, but Inlet does not support it. */
 function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): readonly Finding[] {
   if (node.$schema === undefined) return [];
   const own = dialectOf(node);
@@ -59,8 +57,8 @@ function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): 
 }
 
 /**
- * Rewrites properties named `__proto__` to equivalent patterns, because Ajv ignores this name. Returns a keyword that contains
- * the name, if there is one.
+ * Rewrites properties named `__proto__` to equivalent patterns, because Ajv ignores that name. Returns the last keyword that
+ * contains the name, if any.
  */
 function rewriteProto(node: SchemaNode): string | undefined {
   let found: string | undefined;
@@ -78,8 +76,8 @@ function rewriteProto(node: SchemaNode): string | undefined {
 }
 
 /**
- * Finds a `contains` that applies to the same value as `unevaluatedItems`. Ajv cannot record which items match `contains` and
- * would count all items as evaluated.
+ * Finds a `contains` that applies to the same value as `unevaluatedItems`. Ajv cannot record which items match it, and would count
+ * all items as evaluated.
  */
 function findContains(from: SchemaNode, { places, targets }: References): string | undefined {
   const seen = new Set<SchemaNode>();

@@ -2,17 +2,15 @@ import type { JsonSchema } from "../compiled-schema.ts";
 import { isNode, type References, type SchemaNode } from "./references.ts";
 import { isDefinition, subschemasOf } from "./subschemas.ts";
 
-/**
- * Maximum `maxItems` for which `uniqueItems` counts as cheap. Unless all items are scalars, every pair of items is compared.
- */
+/** Maximum `maxItems` for which `uniqueItems` counts as cheap. Every pair of items is compared, unless all items are scalars. */
 const MAX_COMPARED_ITEMS = 256;
 
 /**
- * Computes the cost of a schema: the maximum number of subschemas that are applied to each place in a value. It equals the size
- * of the schema with all references expanded.
+ * Computes the cost of a schema: the maximum number of subschemas that apply to one place in a value.
  *
- * A small schema can have an exponential cost. An example is a chain of definitions that each refer twice to the next one.
- * Returns Infinity for recursive schemas, and for schemas that compare items in pairs.
+ * The cost equals the size of the schema with all references expanded. It can be exponential for a small schema, such as a chain
+ * of definitions that each refer twice to the next one. Recursive schemas, and schemas that compare items in pairs, have infinite
+ * cost.
  */
 export function schemaCost(root: JsonSchema, targets: References["targets"]): number {
   const known = new Map<SchemaNode, number>();
@@ -21,7 +19,7 @@ export function schemaCost(root: JsonSchema, targets: References["targets"]): nu
     if (!isNode(schema)) return 1;
     const before = known.get(schema);
     if (before !== undefined) return before;
-    // A recursive schema reaches itself again during the computation and then finds this value.
+    // Set this value before the computation of the cost. A recursive schema reaches itself again and then finds it.
     known.set(schema, Number.POSITIVE_INFINITY);
     let sum = schema.uniqueItems === true && comparesPairs(schema) ? Number.POSITIVE_INFINITY : 1;
     for (const target of targets.get(schema) ?? []) sum += cost(target);

@@ -1,21 +1,21 @@
-/** Keywords whose value is a subschema or an array of subschemas. `items` can be either. */
+/** Keywords whose value is a subschema or an array of subschemas. Only `items` can be either. */
 const SINGLE = new Set([
   ...["additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames"],
   ...["then", "unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"],
 ]);
-/** Keywords whose value is an object of subschemas by name. `dependencies` may also contain arrays of property names. */
+/** Keywords whose value is an object of named subschemas. `dependencies` may also contain arrays of property names. */
 const MAPS = new Set([
   ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
 ]);
 
-/** A subschema, with its JSON Pointer relative to the parent. */
+/** A subschema, with its JSON Pointer relative to the parent schema. */
 export interface Subschema {
   readonly keyword: string;
   readonly pointer: string;
   readonly schema: unknown;
 }
 
-/** Yields the direct subschemas of a schema, including those in its definitions. */
+/** Yields the direct subschemas of a schema, including its definitions. */
 export function* subschemasOf(schema: object): Generator<Subschema> {
   for (const [keyword, value] of Object.entries(schema)) {
     const isMap = MAPS.has(keyword);
@@ -30,5 +30,4 @@ export function* subschemasOf(schema: object): Generator<Subschema> {
 
 export const isDefinition = (keyword: string): boolean => keyword === "$defs" || keyword === "definitions";
 
-/** Escapes a member name for use in a JSON Pointer (RFC 6901 section 3). */
 export const escapeStep = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1");
