@@ -37,7 +37,10 @@ export const explainedItemSchema = z
           description:
             "`new`: the id is not in use. `duplicate`: it was published with the same data. `conflict`: it was published with different data.",
         }),
-        entryId: z.string().nullable().meta({ description: "Entry that already has this id." }),
+        entryId: z
+          .string()
+          .nullable()
+          .meta({ description: "Id of the entry that already has this event id." }),
         data: z
           .string()
           .nullable()
@@ -50,7 +53,7 @@ export const explainedItemSchema = z
       }),
     ),
     failures: z.array(z.object({ ...faultFields, definitions: z.array(z.string()) })).meta({
-      description: "Reasons for which the item would be quarantined or the delivery rejected.",
+      description: "Reasons why the item would be quarantined or the delivery rejected.",
     }),
     definitions: z
       .array(

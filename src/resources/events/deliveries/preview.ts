@@ -37,7 +37,7 @@ const previewSchema = z.strictObject({
 const countSchema = z.array(
   z.object({
     name: z.string(),
-    before: z.int().meta({ description: "Count when the deliveries were received." }),
+    before: z.int().meta({ description: "Original count, from when the deliveries were received." }),
     after: z.int().meta({ description: "Count with the previewed definitions." }),
   }),
 );

@@ -42,7 +42,10 @@ export const readingSchema = z
         description: "Failed calls of the handler. A successful call is not recorded.",
       }),
   })
-  .meta({ id: "Reading", description: "Progress of a subscription with an event." });
+  .meta({
+    id: "Reading",
+    description: "State of one event in one subscription, such as pending or acknowledged.",
+  });
 type Reading = Shown<z.output<typeof readingSchema>>;
 
 /** Returns how far each of the app's subscriptions has processed the first `MAX_EVENTS` events. @throws UnavailableError */

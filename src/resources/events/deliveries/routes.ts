@@ -82,7 +82,7 @@ export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
         method: "get",
         path: "/:deliveryId/readings",
         operation: "listReadings",
-        summary: "List the progress of subscriptions with a delivery's events",
+        summary: "List how far subscriptions have processed a delivery's events",
         description:
           "Returns the current state of the delivery's first 20 events in each subscription, ordered by event, then subscription.",
         permission: "deliveries.read",

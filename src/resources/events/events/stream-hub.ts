@@ -160,7 +160,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
         if (!failing)
           log.warn(
             { event: "event_streams.failing", err: error },
-            "Could not read topics for event streams. Streams wait until it works again.",
+            "Could not read topics for event streams. The streams pause until Redis can be read again.",
           );
         failing = true;
         pauseMs = AFTER_FAILURE_MS;

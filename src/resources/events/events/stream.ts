@@ -114,7 +114,7 @@ export const eventStream: Resource<EventStreamDeps> = {
           description: `Streams events as server-sent events. \`data\` is the event as \`getEvent\` returns it, and \`id\` is the reader's position. Events of one topic arrive in order.\n\nWithout \`Last-Event-ID\`, the stream starts with new events. With it, the stream continues after that position, as far back as topics retain events. Milliseconds since 1970 are also accepted, to start at that time. No retained event is skipped. Events repeat only if more than 100 topics were active within a few seconds.\n\nThe stream ends when the token becomes invalid, the gateway stops, or the reader is too slow. Reconnect to resume it. A stream can cover at most ${MAX_TOPICS} topics, and an API key can have at most ${PER_CALLER} streams per gateway.`,
           params: appParams,
           query: querySchema,
-          answer: nonJsonAnswer("text/event-stream", "The endless stream of events."),
+          answer: nonJsonAnswer("text/event-stream", "An endless stream of events."),
         },
         async ({ caller, params, query, c }) => {
           const scope = appScopeOf(caller, params);

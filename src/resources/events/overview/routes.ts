@@ -32,7 +32,7 @@ const overviewSchema = z
       ready: z.boolean().meta({ description: "Whether events can be published." }),
       durability: z.string().meta({
         description:
-          "Failures that acknowledged events survive: `none`, `process` (a crash of Redis), `fsync` (of its server) or `replica` (loss of the primary).",
+          "Failures that acknowledged events survive: `none`, `process` (a crash of Redis), `fsync` (a crash of the machine that runs Redis) or `replica` (loss of the primary).",
         example: "fsync",
       }),
       memoryUsedFraction: z

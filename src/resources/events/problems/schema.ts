@@ -71,7 +71,7 @@ export const problemCheckSchema = z
       .meta({ description: "Time of the last check. Null if never checked." }),
     failingSince: timestamp.nullable().meta({
       description:
-        "Time since which checks fail. Until they work again, listed problems may be outdated and new ones missing. Null if checks work.",
+        "Time since which the checks have been failing. Meanwhile, listed problems may be outdated and new ones missing. Null if the checks work.",
     }),
   })
   .meta({ id: "ProblemCheck", description: "When problems of a kind were last checked." });

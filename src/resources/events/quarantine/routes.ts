@@ -88,7 +88,7 @@ export const quarantine: Resource<QuarantineDeps> = {
           operation: "redriveMany",
           summary: "Redrive many quarantined items",
           description:
-            "Runs the first `limit` matching items, in order of arrival, through the channel's current definitions. Returns one result per item. If Redis becomes unavailable, this item and all later ones have the result `unavailable`.",
+            "Runs the first `limit` matching items, in order of arrival, through the channel's current definitions. Returns one result per item. If Redis becomes unavailable, the current item and all later ones have the result `unavailable`.",
           params: appParams,
           body: redriveManySchema,
           answer: z.array(redriveResultSchema),

@@ -43,7 +43,7 @@ export const previewResultSchema = z
     items: z.array(
       z.object({
         id: id("qr"),
-        reason: z.enum(QUARANTINE_REASONS).meta({ description: "Current reason of the quarantine." }),
+        reason: z.enum(QUARANTINE_REASONS).meta({ description: "Current reason for the quarantine." }),
         isReleased: z.boolean().meta({ description: "Whether a redrive would release the item." }),
         explanation: z.array(explainedItemSchema),
       }),
@@ -151,7 +151,7 @@ export const redriveResultSchema = z
     id: id("qr"),
     status: z.enum(["released", "kept", "refused", "unavailable"]).meta({
       description:
-        "`released`: the item has left quarantine. `kept`: it failed again. `refused`: it was not run, for the reason in `message`. `unavailable`: the result is unknown, and it is safe to repeat the redrive.",
+        "`released`: the item has left quarantine. `kept`: it failed again. `refused`: it was not processed, for the reason in `message`. `unavailable`: the result is unknown, and it is safe to repeat the redrive.",
     }),
     message: z.string().nullable(),
     events: z.array(

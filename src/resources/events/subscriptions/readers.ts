@@ -20,13 +20,15 @@ const CONCURRENCY = 16;
 const readerSchema = z
   .object({
     name: z.string().meta({
-      description: "Name that the reader has chosen. Gateways that call a handler are also readers.",
+      description: "Name that the reader chose for itself. Gateways that call a handler are also readers.",
     }),
-    topics: z.int().meta({ description: "Number of topics that it has read." }),
-    pending: z.int().meta({ description: "Number of entries that it has received but not acknowledged." }),
-    idleSeconds: z.number().meta({ description: "Seconds since it last requested entries." }),
+    topics: z.int().meta({ description: "Number of topics that the reader has read." }),
+    pending: z
+      .int()
+      .meta({ description: "Number of entries that the reader has received but not acknowledged." }),
+    idleSeconds: z.number().meta({ description: "Seconds since the reader last requested entries." }),
   })
-  .meta({ id: "Reader", description: "A reader of a subscription, with figures for all its topics." });
+  .meta({ id: "Reader", description: "A reader of a subscription, with totals over all its topics." });
 
 export const subscriptionReaders: Resource<ReadersDeps> = {
   path: "/apps/:appId/subscriptions/:subscriptionId/readers",

@@ -47,7 +47,9 @@ export const replaySchema = z
       .max(1_000)
       .optional()
       .describe("Entries to send, instead of a range of times."),
-    after: afterSchema.optional().describe("`next` of the previous response, to continue from there."),
+    after: afterSchema
+      .optional()
+      .describe("Position to continue from: the `next` value of the previous response."),
     dryRun: z.boolean().default(false).describe("Whether to only count the matching events."),
     limit: z
       .int()
@@ -68,7 +70,7 @@ export type ReplayInput = z.output<typeof replaySchema>;
 export const replayedSchema = z
   .object({
     matched: z.int().meta({
-      description: `Number of matching events after \`after\`. At most ${MAX_COUNTED} are counted.`,
+      description: `Number of matching events after the position \`after\`. At most ${MAX_COUNTED} are counted.`,
     }),
     replayed: z.int().meta({ description: "Number of events queued for the handler." }),
     next: z

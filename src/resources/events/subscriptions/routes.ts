@@ -199,7 +199,7 @@ export async function tryEnsureGroups(
   } catch (err) {
     log.warn(
       { event: "subscription.groups_late", err, subscription: id },
-      "Could not update the consumer groups of a subscription. The group reconciler will do it.",
+      "Could not update the consumer groups of a subscription. The group reconciler will update them later.",
     );
   }
 }

@@ -50,7 +50,7 @@ export const subscribeSchema = z.strictObject({
     .string()
     .min(1)
     .nullish()
-    .describe("Id of a connection for the covered channels that fetch."),
+    .describe("Id of a connection for those covered channels that fetch events."),
   startAt: placeSchema.describe("Start position: `now`, `earliest` or an RFC 3339 time.").default("now"),
   handler: handlerSchema.nullish(),
 });
@@ -129,7 +129,7 @@ export const subscriptionSchema = z
 export const subscribedSchema = subscriptionSchema
   .extend({
     connectedChannels: z.array(z.string()).meta({
-      description: "Uids of the covered channels that now use the connection.",
+      description: "Uids of the channels in this subscription that now use the connection.",
       example: ["main"],
     }),
   })
