@@ -1,9 +1,9 @@
 import ipaddr from "ipaddr.js";
 import { type Address, createNetworkCheck } from "../lib/addresses/networks.ts";
 
-/** Range of global unicast addresses (RFC 4291, section 2.4). Addresses outside this range do not belong to public servers. */
+/** All addresses of public servers are in this range of global unicast addresses (RFC 4291, section 2.4). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
-/** Well-known prefix of NAT64 (RFC 6052, section 2.1). The last 32 bits of such an address contain an IPv4 address. */
+/** Well-known prefix of NAT64 (RFC 6052, section 2.1). The last 32 bits of such an address are an IPv4 address. */
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 /**
  * Addresses in public ranges that reach the host of a virtual machine, so they do not count as public. This one is Azure's wire
@@ -11,14 +11,14 @@ const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
  */
 const HOST_SERVICES = [ipaddr.IPv4.parseCIDR("168.63.129.16/32")];
 
-/** Returns whether outbound calls may reach an address. The address has the format that sockets and resolvers use. */
+/** Returns whether outbound calls may reach an address. The address is in the format of sockets and resolvers. */
 export type AddressCheck = (address: string) => boolean;
 
 /**
- * Creates a check that allows public addresses, and addresses in the given networks (CIDR notation). The registries of
- * special-purpose addresses (RFC 6890) determine which addresses are public.
+ * Creates a check that allows public addresses, and addresses in the given networks (CIDR notation).
  *
- * IPv4 addresses inside IPv6 addresses (mapped or for NAT64) are checked as IPv4 addresses. Invalid addresses are rejected.
+ * The registries of special-purpose addresses (RFC 6890) decide which addresses are public. IPv6 addresses that contain an IPv4
+ * address (mapped or for NAT64) are checked as that IPv4 address. Invalid addresses are rejected.
  */
 export function createAddressCheck(allowNetworks: readonly string[]): AddressCheck {
   const isAllowed = createNetworkCheck(allowNetworks);
@@ -30,7 +30,7 @@ export function createAddressCheck(allowNetworks: readonly string[]): AddressChe
   };
 }
 
-/** Formats an IPv6 address without dots. With dots, ipaddr.js would mistake `::127.0.0.1` (in `::/96`) for a mapped address. */
+/** Formats an IPv6 address without dots. If it had dots, ipaddr.js would mistake `::127.0.0.1` (in `::/96`) for a mapped address. */
 function toHexadecimal(text: string): string {
   if (!text.includes(":") || !text.includes(".")) return text;
   return URL.parse(`http://[${text}]/`)?.hostname.slice(1, -1) ?? "";

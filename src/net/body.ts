@@ -1,18 +1,15 @@
 /**
- * The body of a response, read with backpressure. A process can have thousands of open streams. This interface needs several
- * kilobytes less memory per stream than a `ReadableStream`.
+ * The body of a response, read with backpressure. It takes several kilobytes less memory than a `ReadableStream`, and a process
+ * can have thousands of open bodies.
  */
 export interface Body {
-  /** Resolves with the next bytes, or with `undefined` at the end of the body. Only one read may be pending at a time. */
+  /** Resolves with the next bytes, or with `undefined` at the end of the body. Wait for a read to settle before the next one. */
   readonly read: () => Promise<Uint8Array | undefined>;
-  /**
-   * Discards the rest of the body. A pending read and all later reads then resolve with `undefined`. Never rejects, even after
-   * an error.
-   */
+  /** Discards the rest of the body. Pending and later reads then resolve with `undefined`. Never rejects, even after an error. */
   readonly cancel: () => Promise<void>;
 }
 
-/** Converts a body to a `ReadableStream` without buffering. Each read of the stream reads one chunk of the body. */
+/** Each read of the stream reads one chunk of the body. No chunks are buffered. */
 export const toWebStream = (body: Body): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(
     {
@@ -30,7 +27,7 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>): Body {
   const reader = stream.getReader();
   return {
     read: async () => (await reader.read()).value,
-    // Ignore the rejection, so that `cancel` does not fail. A stream with an error rejects here and also on every read.
+    // Ignore the error of a failed stream. Every later read rejects with it anyway.
     cancel: () => reader.cancel().catch(() => {}),
   };
 }

@@ -13,7 +13,7 @@ const DEFAULTS = {
   idleTimeoutMs: 30_000,
   maxRedirects: 5,
 } as const;
-/** Default time limit for a call whose response is read completely. */
+/** Default time limit in ms for a call that reads the complete response. */
 const TOTAL_TIMEOUT_MS = 60_000;
 const MAX_BYTES = 10 * 1024 * 1024;
 
@@ -21,7 +21,7 @@ const MAX_BYTES = 10 * 1024 * 1024;
 const USER_AGENT = "inlet";
 
 /**
- * Creates the client for calls to other servers. All calls share the address guard and the connections. Disposal aborts calls
+ * Creates the client for calls to other servers. All calls share the address guard and the connection pool. Disposal aborts calls
  * in flight.
  */
 export function createOutbound(options: GuardOptions): Outbound & AsyncDisposable {
@@ -49,12 +49,12 @@ export function createOutbound(options: GuardOptions): Outbound & AsyncDisposabl
   };
 }
 
-/** Statuses of responses that have no body (Fetch standard, "null body status"). */
+/** Statuses of responses without a body (Fetch standard, "null body status"). */
 const NULL_BODY: readonly number[] = [101, 204, 205, 304];
 
 /**
- * Creates a `fetch` (WHATWG) that uses the dispatcher. It differs from the standard: it throws `OutboundError`, and redirects
- * to another origin keep only harmless headers. When the signal aborts, reading the body fails with the signal's reason.
+ * Creates a `fetch` function (WHATWG). Unlike the standard, it throws `OutboundError`, and redirects to another origin keep only
+ * harmless headers. If the signal aborts, reading the body fails with the signal's reason.
  */
 function createFetch(
   dispatcher: Dispatcher,
@@ -62,7 +62,7 @@ function createFetch(
 ): typeof globalThis.fetch {
   const { totalTimeoutMs } = limits;
   return async (input, init) => {
-    // Check the URL before creating a `Request`, whose error messages would quote credentials in the URL.
+    // Check the URL before `Request` parses it, because the error messages of `Request` contain credentials from the URL.
     const url = requireCallable(input instanceof Request ? input.url : String(input));
     const request = new Request(input instanceof Request ? input : url, init);
     const caller = callerSignal(input, init) ?? request.signal;
@@ -94,9 +94,8 @@ function createFetch(
 }
 
 /**
- * Returns the signal that the caller passed. `request.signal` follows that signal only while the `Request` object exists.
- *
- * The object can be garbage-collected while the response body is still arriving. An abort would then have no effect.
+ * Returns the signal that the caller passed. `request.signal` follows it only until the `Request` object is garbage-collected.
+ * That can happen while the body of the response is still arriving, and an abort would then have no effect.
  */
 const callerSignal = (
   input: Parameters<typeof globalThis.fetch>[0],

@@ -1,11 +1,11 @@
 import { OutboundError } from "./outbound.ts";
 
-/** A signal that aborts when the caller's signal aborts or a timeout expires. After disposal, it never aborts. */
+/** A signal that aborts when the caller's signal aborts or the time is up. It never aborts after disposal. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Starts a deadline. If it is not disposed of, it releases its resources when the timeout expires. */
+/** Starts a deadline. Without disposal, its timer and listener stay until the time is up. */
 export function startDeadline(parent: AbortSignal, totalTimeoutMs: number): Deadline {
   const controller = new AbortController();
   const end = (): void => {

@@ -15,21 +15,20 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   "x-gzip": createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-  // Limit the window to 8 MiB, which is the maximum for senders (RFC 9659, section 3). The library would allow 128 MiB.
+  // Limit the window to 8 MiB, the maximum that senders may use (RFC 9659, section 3). By default, the limit is 128 MiB.
   zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
 };
 
-/** Value of `Accept-Encoding`. It lists the encodings that `decodeBody` supports. */
 export const ACCEPT_ENCODING = "gzip, br, zstd, deflate";
 
-/** Maximum number of content codings that are applied to one body. Only attackers use more. */
+/** Maximum number of content codings of one body. More than two occur only in attacks. */
 const MAX_CODINGS = 2;
 
 /**
- * Decodes a body by its `Content-Encoding` (RFC 9110, section 8.4), with backpressure. Returns the body unchanged if a coding
- * is unknown.
+ * Decodes a body as its `Content-Encoding` specifies (RFC 9110, section 8.4), with backpressure. Returns the body unchanged if a
+ * coding is unknown.
  *
- * @throws OutboundError `protocol` if there are more than two codings
+ * @throws OutboundError `protocol` if there are more than `MAX_CODINGS`
  */
 export function decodeBody(body: Body, encoding: string): Body {
   const names = encoding.toLowerCase().split(",");
@@ -52,7 +51,7 @@ export function decodeBody(body: Body, encoding: string): Body {
 const toTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Array> =>
   Duplex.toWeb(decoder) as ReadableWritablePair<Uint8Array, Uint8Array>;
 
-/** Decodes a body unless it is empty, because decoders report an empty body as truncated. */
+/** Leaves an empty body unchanged, because decoders would report it as truncated. */
 function decodeUnlessEmpty(body: Body, decode: (body: Body) => Body): Body {
   let decoded: Body | undefined;
   return {
@@ -76,9 +75,9 @@ function decodeUnlessEmpty(body: Body, decode: (body: Body) => Body): Body {
 }
 
 /**
- * Limits a body to `maxBytes`. If the body is larger, cancels the source and throws the `OutboundError` `tooLarge`.
+ * Limits the size of a body. If it exceeds `maxBytes`, cancels the source and throws `OutboundError` `tooLarge`.
  *
- * @param explain converts any other error that reading the body throws
+ * @param explain converts all other errors that reading the body throws
  */
 export function boundBody(body: Body, maxBytes: number, explain: (thrown: unknown) => unknown): Body {
   let bytes = 0;

@@ -9,12 +9,12 @@ import {
   type OutboundResponse,
 } from "./outbound.ts";
 
-/** Status and headers of a response, and its body before decoding. */
+/** Status and headers of a response, with its body before decoding. */
 export interface Exchange {
   readonly status: number;
   readonly statusText: string;
   readonly headers: OutboundResponse["headers"];
-  /** The undecoded body. Canceling it closes the connection. Reads throw an `OutboundError`, or the reason of the signal. */
+  /** Canceling the body closes the connection. Reads throw an `OutboundError`, or the reason of the signal. */
   readonly body: Body;
 }
 
@@ -22,13 +22,14 @@ export type ExchangeLimits = Required<
   Pick<OutboundLimits, "connectTimeoutMs" | "headTimeoutMs" | "idleTimeoutMs">
 >;
 
-/** Number of unread bytes in memory from which on no more data is read from the socket. */
+/** The socket is not read while this many bytes of the body are in memory. */
 const BUFFER_BYTES = 64 * 1024;
 
 /**
- * Sends one request without following redirects. Resolves when the status and headers of the response have arrived.
+ * Sends one request, and does not follow redirects. Resolves when the status and headers of the response have arrived. The signal
+ * also aborts reading the body.
  *
- * @throws OutboundError, or the reason of `signal`. The signal also aborts reading the body
+ * @throws OutboundError, or the reason of `signal`
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -44,20 +45,20 @@ export function exchange(
 }
 
 /**
- * Handles one request, and is also the body of its response. Using a single object saves memory, because there can be thousands
- * of connections.
+ * Handles one request, and serves as the body of its response. A single object for both saves memory, because there can be
+ * thousands of connections.
  */
 class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
   readonly #limits: ExchangeLimits;
   readonly #signal: AbortSignal;
-  /** Promise for the status and headers of the response. `undefined` after they have arrived. */
+  /** Promise for the status and headers. `undefined` after they have arrived. */
   #head: PromiseWithResolvers<Exchange> | undefined;
   #request: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether the exchange has ended. All later events are ignored. */
+  /** Whether the exchange has ended. Later events are ignored. */
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
-  /** Chunks of the body that were received but not yet read. */
+  /** Chunks of the body that have arrived but were not read yet. */
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #reader: PromiseWithResolvers<Uint8Array | undefined> | undefined;
@@ -70,7 +71,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     this.#startTimeout(limits.connectTimeoutMs, "connecting");
   }
 
-  /** Called by the signal, as its event listener, when it aborts. */
+  /** Event listener for the abort of the signal. */
   handleEvent(): void {
     this.#fail(this.#signal.reason);
   }
@@ -88,7 +89,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     statusText = "",
   ): void {
     if (this.#isOver || status < 200) return;
-    // Release the raw headers, which would otherwise stay in memory until the body ends.
+    // Release the raw headers. Otherwise, they would stay in memory until the end of the body.
     controller.rawHeaders = null;
     this.#awaitData();
     this.#head?.resolve({ status, statusText, headers: headers as Exchange["headers"], body: this });
@@ -106,7 +107,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     if (this.#bytes < BUFFER_BYTES) {
       this.#timer?.refresh();
     } else {
-      // Stop the idle timer. From here on, the reader causes the delay, not the server.
+      // Stop the idle timer, because the reader now causes the delay, not the server.
       clearTimeout(this.#timer);
       controller.pause();
     }
@@ -158,7 +159,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     handler.#fail(new OutboundError("timeout", `${phase} took longer than ${ms} ms`));
   }
 
-  /** Ends the exchange. Returns true on the first call and false on later calls. */
+  /** Ends the exchange. Returns false if it has already ended. */
   #end(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;

@@ -1,6 +1,6 @@
 import { OutboundError, type OutboundFailure } from "./outbound.ts";
 
-/** Failures by error code of Node.js (`errno`, TLS), undici and its parser. The first pattern that matches the code applies. */
+/** Failures by error code of Node.js (`errno`, TLS), undici and its parser. The first pattern that matches a code applies. */
 const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   [/^(ENOTFOUND|EAI_.*|ENODATA)$/, "unresolved", "the host name cannot be resolved"],
   [

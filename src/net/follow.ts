@@ -13,24 +13,19 @@ export interface FollowLimits extends ExchangeLimits {
 
 export interface FollowOptions {
   readonly limits: FollowLimits;
-  /** How to handle redirects, as in the Fetch standard. `manual` returns the redirect response; `error` throws. */
+  /** Like `redirect` in the Fetch standard: `manual` returns the redirect as the response, and `error` throws. */
   readonly redirect: "follow" | "manual" | "error";
   readonly signal: AbortSignal;
 }
 
-/** The response after all redirects, with a decoded body. */
 export interface Followed extends Exchange {
   readonly url: string;
 }
 
-/** Statuses of responses that have no body, whatever their headers say (RFC 9110, section 6.4.1). */
+/** Statuses of responses that have no body, even if their headers describe one (RFC 9110, section 6.4.1). */
 const BODYLESS_STATUSES: readonly number[] = [204, 205, 304];
 
-/**
- * Sends a request and follows its redirects.
- *
- * @throws OutboundError, or the reason of `signal`
- */
+/** @throws OutboundError, or the reason of `signal` */
 export async function follow(
   dispatcher: Dispatcher,
   request: OutboundRequest,
@@ -72,8 +67,8 @@ function decodeAndLimit({ headers, body }: Exchange, { maxBytes }: FollowLimits,
 }
 
 /**
- * Converts header names to lower case, so that each name occurs once. Removes `host`, because a value that differs from the URL
- * could select another site on the same server.
+ * Converts header names to lower case, so that each occurs only once. Removes `host`: if it differed from the URL, it could select
+ * another site on the same server.
  */
 const normalizeHeaders = (headers: OutboundRequest["headers"]): OutboundRequest["headers"] =>
   Object.fromEntries(

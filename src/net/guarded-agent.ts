@@ -5,25 +5,25 @@ import { type AddressCheck, createAddressCheck } from "./addresses.ts";
 import { OutboundError } from "./outbound.ts";
 
 export interface GuardOptions {
-  /** Networks (CIDR notation) that calls may reach although their addresses are not public. */
+  /** Networks in CIDR notation that calls may reach although they are not public. */
   readonly allowNetworks: readonly string[];
   /** Resolves host names. Defaults to the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
-/** Maximum time for a connection attempt. It applies when the call that started the attempt has already ended. */
+/** Maximum time in ms for a connection attempt, which may continue after the call that started it has ended. */
 const CONNECT_TIMEOUT_MS = 60_000;
 
 /**
- * Creates an HTTP agent that connects only to allowed addresses. The agent checks the address of each connection. The check can
- * therefore not be bypassed by another spelling of the address, a redirect, or a name that resolves differently later.
+ * Creates an HTTP agent that connects only to allowed addresses.
  *
- * If any address of a host name is not allowed, the host name is rejected.
+ * The agent checks the address of each connection. Other spellings of an address, redirects, and names that resolve differently
+ * later therefore cannot bypass the check. A host name is rejected if any of its addresses is not allowed.
  */
 export function createGuardedAgent(options: GuardOptions): Agent {
   return new Agent({
     connect: createGuardedConnector(options),
-    // Disable undici's timeouts, because `exchange.ts` enforces the limits of each call to the millisecond.
+    // Disable undici's timeouts, because `exchange.ts` enforces the limits of each call with more precision.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -31,14 +31,14 @@ export function createGuardedAgent(options: GuardOptions): Agent {
 
 function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardOptions) {
   const isAllowed = createAddressCheck(allowNetworks);
-  // Use only HTTP/1.1. Its connections have one exchange at a time, so aborting an exchange affects no others.
+  // Use HTTP/1.1 only. Its connections carry one exchange at a time, so aborting one exchange does not affect another.
   const connect = buildConnector({
     allowH2: false,
     timeout: CONNECT_TIMEOUT_MS,
     lookup: guardedLookup(lookup, isAllowed),
   });
   return (options: buildConnector.Options, callback: buildConnector.Callback): void => {
-    // Check IP addresses here, because they bypass the resolver.
+    // Check IP addresses here, because they are not passed to `lookup`.
     const host = options.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !isAllowed(host)) {
       callback(createBlockedError(), null);
@@ -49,7 +49,7 @@ function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardO
       if (error || !socket) {
         callback(error ?? new Error("no socket"), null);
       } else if (socket.remoteAddress === undefined) {
-        // The server has already closed the connection. Its address is unknown and cannot be checked.
+        // The server has already closed the connection, so its address is unknown and cannot be checked.
         socket.destroy();
         callback(createResetError(), null);
       } else if (!isAllowed(socket.remoteAddress)) {

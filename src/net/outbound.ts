@@ -1,6 +1,5 @@
 import type { Body } from "./body.ts";
 
-/** A request to another server. */
 export interface OutboundRequest {
   readonly method: string;
   readonly url: string;
@@ -9,20 +8,20 @@ export interface OutboundRequest {
   readonly body?: string | Buffer;
 }
 
-/** Limits of one call. Every limit has a default. */
+/** Limits of one call. All of them have defaults. */
 export interface OutboundLimits {
   readonly connectTimeoutMs?: number;
-  /** Maximum time from sending the request to receiving the response headers. */
+  /** Maximum time in ms from sending the request to receiving the response headers. */
   readonly headTimeoutMs?: number;
-  /** Maximum time between two chunks of the response body. */
+  /** Maximum time in ms between two chunks of the response body. */
   readonly idleTimeoutMs?: number;
-  /** Maximum time from the start of the call to the end of the body. Does not apply to streams. */
+  /** Maximum time in ms from the start of the call to the end of the body. Does not apply to streams. */
   readonly totalTimeoutMs?: number;
   /** Maximum size of the body in bytes, after decoding `Content-Encoding`. */
   readonly maxBytes?: number;
   /**
-   * Maximum number of redirects. The target of each redirect is checked like the original URL. Credentials are never sent to
-   * another origin.
+   * Maximum number of redirects. The target of each one is checked like the original URL. Credentials are never sent to another
+   * origin.
    */
   readonly maxRedirects?: number;
 }
@@ -31,23 +30,21 @@ export interface OutboundResponse {
   readonly status: number;
   /** Header names are in lower case. The value of a repeated header is an array. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** URL that the response comes from, after redirects. */
+  /** URL of the response, after redirects. */
   readonly url: string;
   readonly body: Buffer;
 }
 
-/** A response whose body is read as a stream. */
 export interface OutboundStream extends Pick<OutboundResponse, "status" | "headers" | "url"> {
   readonly body: Body;
 }
 
 /**
- * Reason why a call failed.
+ * Reason why a call failed. The reasons are a fixed set, because they are also values of a metric label.
+ *
  * - `blocked`: outbound calls may not reach the address.
  * - `redirects`: there were too many redirects, or one must not be followed.
  * - `tooLarge`: the body exceeds its size limit.
- *
- * The reasons are a fixed set, because they are also values of a metric label.
  */
 export type OutboundFailure =
   | "blocked"
@@ -61,7 +58,7 @@ export type OutboundFailure =
   | "protocol";
 
 /**
- * Thrown when a call ends without a complete response. A response with any HTTP status is complete. The message reveals no
+ * Thrown when a call ends without a complete response. A response with an error status is complete. The message contains no
  * details of internal networks.
  */
 export class OutboundError extends Error {
@@ -75,19 +72,18 @@ export class OutboundError extends Error {
 }
 
 /**
- * The client for all outbound HTTP calls. It reaches only public addresses, and networks that the operator allows.
- *
- * @throws OutboundError, or the reason of `signal`
+ * The client for all outbound HTTP calls. It reaches public addresses, and networks that the operator allows. All calls throw
+ * OutboundError, or the reason of their signal.
  */
 export interface Outbound {
-  /** Sends a request and reads the complete response. */
+  /** Resolves when the response has been read completely. */
   readonly request: (
     request: OutboundRequest,
     options: OutboundLimits & { readonly signal: AbortSignal },
   ) => Promise<OutboundResponse>;
   /**
-   * Sends a request and returns the response as a stream. The stream has no total time limit. When the signal aborts, reading
-   * the body fails with the signal's reason.
+   * Sends a request and returns the response as a stream, which has no total time limit. If the signal aborts, reading the body
+   * fails with the signal's reason.
    *
    * @throws TypeError if a header is invalid
    */
@@ -95,6 +91,6 @@ export interface Outbound {
     request: OutboundRequest,
     options: Omit<OutboundLimits, "totalTimeoutMs" | "maxBytes"> & { readonly signal: AbortSignal },
   ) => Promise<OutboundStream>;
-  /** Creates a `fetch` function (WHATWG) for use by libraries. It has the same address guard, redirect rules and limits. */
+  /** Creates a `fetch` function (WHATWG) for libraries, with the same address guard, redirect rules and limits. */
   readonly fetch: (limits?: OutboundLimits) => typeof globalThis.fetch;
 }

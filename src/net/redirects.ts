@@ -1,9 +1,9 @@
 import { OutboundError, type OutboundRequest } from "./outbound.ts";
 
-/** Statuses that are redirects (Fetch standard, "redirect status"). */
+/** Statuses that count as redirects (Fetch standard, "redirect status"). */
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
-/** Headers that are removed when a redirect drops the request body (Fetch standard, "request-body-header name"). */
+/** Headers to remove when a redirect drops the body of the request (Fetch standard, "request-body-header name"). */
 const BODY_HEADERS: readonly string[] = [
   "content-encoding",
   "content-language",
@@ -12,7 +12,7 @@ const BODY_HEADERS: readonly string[] = [
   "content-type",
 ];
 
-/** Headers that redirects may forward to another origin. They contain no credentials, while any other header might. */
+/** Headers that redirects may forward to another origin, because they contain no credentials. Any other header might. */
 export const HARMLESS_HEADERS: readonly string[] = [
   "accept",
   "accept-encoding",
@@ -25,7 +25,7 @@ export const HARMLESS_HEADERS: readonly string[] = [
 
 /**
  * Returns the request that follows a redirect, or `undefined` if the response is not a redirect. Method and headers follow the
- * Fetch standard ("HTTP-redirect fetch"). Another origin receives only harmless headers.
+ * Fetch standard ("HTTP-redirect fetch"). Another origin gets only harmless headers.
  *
  * @throws OutboundError `redirects` if the target is not a callable URL, or if a body would be sent to another origin
  */
@@ -50,11 +50,11 @@ export function redirectOf(
   return { ...next, headers: pick(next.headers, (name) => HARMLESS_HEADERS.includes(name)) };
 }
 
-/** Returns whether a URL may be called. It must be http or https, without credentials, because these would appear in logs. */
+/** URLs with credentials are not allowed, because they would appear in logs. */
 export const isCallable = (url: URL): boolean =>
   (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
 
-/** Returns a callable URL without its fragment. @throws OutboundError `blocked` if the URL is not callable */
+/** Returns a URL without its fragment. @throws OutboundError `blocked` if the URL is not callable */
 export function requireCallable(text: string): string {
   const url = URL.parse(text);
   if (url === null || !isCallable(url)) {

@@ -2,14 +2,14 @@ import type { OutboundResponse } from "./outbound.ts";
 
 type Answer = Pick<OutboundResponse, "status" | "headers">;
 
-/** Maximum wait of one day. It applies even if the server requests a longer wait. */
+/** Maximum wait in ms, even if the server requests a longer one: one day. */
 const MAX_WAIT_MS = 86_400_000;
-/** A rate-limit reset below this value is in seconds from now. From this value on, it is in seconds since 1970. */
+/** A rate-limit reset below this value is in seconds from now. At or above it, the reset is in seconds since 1970. */
 const EPOCH_SECONDS_FROM = 1_000_000_000;
-/** From this value on, a rate-limit reset is in milliseconds since 1970. */
+/** A rate-limit reset at or above this value is in milliseconds since 1970. */
 const EPOCH_MS_FROM = 100_000_000_000;
 
-/** Rate-limit headers, both standard and older ones: the number of remaining requests, and the time when the limit resets. */
+/** Rate-limit headers, standard and older ones: the number of remaining requests, and the time when the limit resets. */
 const BUDGETS = [
   { remaining: "ratelimit-remaining", reset: "ratelimit-reset" },
   { remaining: "x-ratelimit-remaining", reset: "x-ratelimit-reset" },
@@ -17,13 +17,12 @@ const BUDGETS = [
 ] as const;
 
 /**
- * Computes the earliest time for the next request from the headers of a response. Returns ms since 1970 by the local clock, at
+ * Computes the earliest time for the next request from the headers of a response, in ms since 1970 by the local clock. It is at
  * most one day from now. Returns `undefined` if no header requests a wait.
  *
- * `Retry-After` (RFC 9110, section 10.2.3) applies with any status. The reset time of a rate limit applies if the status is 429
- * or no requests remain.
- *
- * Absolute times in headers are compared with the server's own `Date`, because its clock may differ.
+ * `Retry-After` (RFC 9110, section 10.2.3) applies with any status. The reset time of a rate limit applies if the status is 429,
+ * or if no requests remain. Absolute times are compared with the server's own `Date`, because its clock may differ from the local
+ * one.
  */
 export function notBeforeOf({ status, headers }: Answer, nowMs: number): number | undefined {
   const text = (name: string): string => [headers[name] ?? ""].flat()[0]?.trim() ?? "";
@@ -52,10 +51,7 @@ function parseReset(text: string, serverNowMs: number): number | undefined {
 }
 
 const DAYS = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
-/**
- * Formats of HTTP dates: the current format, followed by two obsolete ones that recipients must accept (RFC 9110, section
- * 5.6.7).
- */
+/** Formats of HTTP dates: the current one, followed by two obsolete ones that recipients must accept (RFC 9110, section 5.6.7). */
 const FIXDATE = new RegExp(`^${DAYS}, \\d{2} [A-Z][a-z]{2} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`);
 const RFC850 = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/;
 const ASCTIME = new RegExp(`^${DAYS} [A-Z][a-z]{2} [ \\d]\\d \\d{2}:\\d{2}:\\d{2} \\d{4}$`);

@@ -23,7 +23,6 @@ const settings = z
     }),
   );
 
-/** Adds an API key to a header or a query parameter. */
 export const apiKey: ConnectionKind<typeof settings, "apiKey"> = {
   kind: "apiKey",
   settings,

@@ -4,17 +4,17 @@ import { isCallable } from "../redirects.ts";
 import type { OAuth2Settings } from "./oauth2.ts";
 import { exchangeCode, type Fetch, findServer, type TokenAnswer, type TokenCall } from "./token-endpoint.ts";
 
-/** An authorization URL to open in a browser, and the secret that the later callback needs. */
+/** The authorization URL to open in a browser, and the secret to keep until the callback. */
 export interface AuthorizationRequest {
   readonly url: string;
-  /** The PKCE code verifier (RFC 7636), which must stay secret. */
+  /** PKCE code verifier (RFC 7636). It must stay secret. */
   readonly verifier: string;
 }
 
 /**
  * Creates an OAuth authorization request (RFC 6749, section 4.1.1) with PKCE (method S256).
  *
- * @throws OutboundError if the issuer's endpoints cannot be discovered
+ * @throws OutboundError if the endpoints of the issuer cannot be discovered
  */
 export async function authorizationRequest(
   settings: OAuth2Settings,
@@ -23,7 +23,7 @@ export async function authorizationRequest(
 ): Promise<AuthorizationRequest> {
   const server = await findServer(settings, fetch);
   const url = URL.parse(server.authorization_endpoint ?? "");
-  // A browser opens this URL, so reject schemes such as `javascript:` that the issuer's metadata could contain.
+  // A browser will open this URL. Reject schemes such as `javascript:`, which the metadata of an issuer could contain.
   if (url === null || !isCallable(url)) {
     throw new OutboundError(
       "protocol",
@@ -50,17 +50,18 @@ export async function authorizationRequest(
 
 /**
  * Result of an OAuth callback.
+ *
  * - `denied`: the issuer or the person rejected the request.
  * - `strange`: the callback does not come from the expected issuer.
- * - `issuerNeeded`: the callback names its issuer, but the settings have no `issuer` to compare it with.
+ * - `issuerNeeded`: the callback names its issuer, but the settings contain no `issuer` to compare it with.
  */
 export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" | "issuerNeeded" };
 
 /**
  * Exchanges the code in an OAuth callback for tokens.
  *
- * If the callback contains `iss` (RFC 9207), or the issuer announces that parameter, the value must equal the issuer's name. A
- * code from one issuer is therefore never sent to another.
+ * If the callback contains `iss` (RFC 9207), or the issuer announces that parameter, its value must be the name of the issuer. The
+ * code of one issuer is therefore never sent to another.
  *
  * @throws OutboundError
  */

@@ -5,15 +5,14 @@ import { getConnectionKind } from "./kinds.ts";
 import type { LoadedConnection, Renewer } from "./renewer.ts";
 
 export interface CredentialsDeps {
-  /** Loads a stored connection. @throws UnavailableError */
+  /** Returns `undefined` if the connection no longer exists. @throws UnavailableError */
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
   readonly renewer: Pick<Renewer, "renew">;
-  /** Called each time a connection is used. Must not throw. */
+  /** Called whenever a connection is used. Must not throw. */
   readonly noteUse: (connectionId: string) => void;
   readonly clock: Clock;
 }
 
-/** Creates a function that returns the credentials of a stored connection. */
 export function createCredentialsOf({ load, renewer, noteUse, clock }: CredentialsDeps): CredentialsOf {
   async function find(connectionId: string): Promise<LoadedConnection> {
     const connection = await load(connectionId);
@@ -33,7 +32,7 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
         !kind.issuesTokens || isFresh(stored)
           ? stored
           : await renewer.renew(connectionId, stored.tokens.generation, options);
-      // Check the origin again, because the allowed origins may have changed during the renewal.
+      // Check the origin again, because the allowed origins may have changed during the renewal of the token.
       requireAllowed(connection, request.url);
       const { accessToken, generation } = connection.tokens;
       const applied = kind.apply(connection.settings, accessToken);

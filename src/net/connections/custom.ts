@@ -48,7 +48,7 @@ const settings = z
     }),
   );
 
-/** Adds headers and query parameters from templates that can contain several secrets. */
+/** Headers and query parameters from templates. A template can contain several secrets. */
 export const custom: ConnectionKind<typeof settings, "custom"> = {
   kind: "custom",
   settings,

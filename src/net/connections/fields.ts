@@ -4,21 +4,16 @@ import { HARMLESS_HEADERS, isCallable } from "../redirects.ts";
 
 const MAX_SECRET_CHARS = 8_192;
 
-/** Matches a token as HTTP defines it (RFC 9110, section 5.6.2). */
+/** The syntax of a token in HTTP (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Matches text that a header transports unchanged: visible ASCII characters, with spaces only between them. */
+/** Text that a header transports unchanged: visible ASCII characters, with spaces only between them. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 export const NO_HEADER_TEXT = "must consist of visible ASCII characters, as required in headers";
-/** A secret text. The API accepts it but never returns it. */
 export const secretText = z.string().min(1).max(MAX_SECRET_CHARS).meta({ writeOnly: true });
 
-/** A secret text for use in a header. The API accepts it but never returns it. */
 export const secretHeaderText = secretText.regex(HEADER_TEXT, NO_HEADER_TEXT);
 
-/**
- * Name of a header that settings may set, in lower case. Headers that redirects forward to other origins are excluded, because
- * their values are secret.
- */
+/** Header name in lower case. Excludes the headers that redirects forward to other origins, because the values set here are secret. */
 export const headerName = z
   .string()
   .max(128)
@@ -34,7 +29,6 @@ export const queryName = z.string().min(1).max(128);
 
 export const isHeaderText = (text: string): boolean => HEADER_TEXT.test(text);
 
-/** An http or https URL that contains neither credentials nor a fragment. */
 export const httpUrl = z
   .string()
   .max(2_048)

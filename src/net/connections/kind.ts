@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { OutboundRequest } from "../outbound.ts";
 
-/** Headers and query parameters that a connection adds to a request. All of their values are secret. */
+/** Headers and query parameters that a connection adds to requests. All of their values are secret. */
 export interface AppliedCredentials {
   /** Header names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -12,26 +12,28 @@ export interface AppliedCredentials {
  * A way to authenticate to other servers. To add one, add a file to this folder and a line to `kinds.ts`.
  *
  * `settings` is the schema of a connection's `config`, and must be a strict object. `secretSettings` lists the write-only
- * settings, which are stored encrypted and never returned.
+ * settings, which are encrypted in the database and never returned.
  */
 export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends string = string> {
   readonly kind: K;
   readonly settings: S;
   readonly secretSettings: readonly (keyof z.output<S> & string)[];
   /**
-   * Names of settings that contain URLs. Secrets are sent to these URLs in addition to the allowed origins, so a user who
-   * changes them must enter the secrets again.
+   * Names of settings that contain URLs to which secrets are sent, in addition to the allowed origins. A user who changes one of
+   * them must enter the secrets again.
    */
   readonly destinations?: readonly (keyof z.output<S> & string)[];
-  /** Whether this kind of connection obtains access tokens from an issuer. */
+  /** Set if connections of this kind obtain access tokens from an issuer. */
   readonly issuesTokens?: true;
   /**
-   * Returns the headers and query parameters to add. @param accessToken the current access token, for kinds with `issuesTokens`
+   * Returns the headers and query parameters to add to a request.
+   *
+   * @param accessToken current access token; set for kinds with `issuesTokens`
    */
   readonly apply: (settings: z.output<S>, accessToken: string | undefined) => AppliedCredentials;
 }
 
-/** Adds credentials to a request. They replace existing headers and query parameters with the same names. */
+/** Adds credentials to a request. They replace headers and query parameters of the same name. */
 export function withCredentials(
   request: OutboundRequest,
   { headers = {}, query = {} }: AppliedCredentials,

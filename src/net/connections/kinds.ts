@@ -5,24 +5,24 @@ import { custom } from "./custom.ts";
 import type { AppliedCredentials, ConnectionKind } from "./kind.ts";
 import { oauth2 } from "./oauth2.ts";
 
-/** All kinds of connections. To add a kind, add its file to this folder and a line here. */
+/** To add a kind of connection, add its file to this folder and a line here. */
 export const CONNECTION_KINDS = [apiKey, basic, bearer, oauth2, custom] as const;
 
-/** A kind of connection. The type of its settings is erased, so that all kinds have the same type. */
+/** A kind of connection without the type of its settings, so that all kinds have the same type. */
 interface AnyConnectionKind extends Pick<ConnectionKind, "secretSettings" | "issuesTokens"> {
   readonly destinations: readonly string[];
-  /** @param settings the stored settings, with decrypted secrets */
+  /** @param settings the stored settings, with secrets decrypted */
   readonly apply: (settings: unknown, accessToken: string | undefined) => AppliedCredentials;
 }
 
-/** Returns the kind of connection with this name. @throws Error if there is none. The API never stores such a name */
+/** @throws Error if the name is unknown; the API never stores such a name */
 export function getConnectionKind(name: string): AnyConnectionKind {
   const kind = CONNECTION_KINDS.find((one) => one.kind === name);
   if (!kind) throw new Error(`unknown connection kind ${name}`);
   return {
     destinations: [],
     ...kind,
-    // Parse stored settings again, so that settings which were added in later versions get their defaults.
+    // Parse stored settings again, so that settings added in later versions get their defaults.
     apply: (settings, accessToken) => kind.apply(kind.settings.parse(settings) as never, accessToken),
   };
 }

@@ -3,7 +3,7 @@ import { checkSettings } from "../../lib/check-settings.ts";
 import { httpUrl, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
-/** Names of OAuth parameters that Inlet sets itself (RFC 6749, RFC 7636). Users cannot override them. */
+/** OAuth parameters that Inlet sets itself (RFC 6749, RFC 7636). Users cannot set them. */
 const RESERVED = [
   "client_assertion",
   "client_assertion_type",
@@ -105,7 +105,7 @@ const settings = z
 
 export type OAuth2Settings = z.output<typeof settings>;
 
-/** Adds an access token from an OAuth 2.0 issuer (RFC 6749). Inlet renews the token before it expires. */
+/** An access token from an OAuth 2.0 issuer (RFC 6749). Inlet renews it before it expires. */
 export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   kind: "oauth2",
   settings,
@@ -118,7 +118,7 @@ export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   },
 };
 
-/** Returns the settings that identify a grant. If one of them changes, tokens that were issued before are invalid. */
+/** Returns the settings that belong to a grant. If one of them changes, all earlier tokens become invalid. */
 export const grantOf = ({ grant, issuer, tokenEndpoint, clientId, refreshToken }: OAuth2Settings) => ({
   grant,
   issuer,

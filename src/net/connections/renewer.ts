@@ -9,18 +9,18 @@ import { OutboundError } from "../outbound.ts";
 import { type OAuth2Settings, oauth2 } from "./oauth2.ts";
 import { type Fetch, requestTokens, type Tokens } from "./token-endpoint.ts";
 
-/** A stored connection with decrypted secrets. Never log it or return it to a client. */
+/** A stored connection with decrypted secrets, which must not be logged or returned to a client. */
 export interface LoadedConnection {
   readonly id: string;
   readonly kind: string;
   readonly settings: Readonly<Record<string, unknown>>;
   readonly allowedOrigins: readonly string[];
-  /** Version of the settings. It changes whenever a setting changes. */
+  /** Incremented whenever a setting changes. */
   readonly version: number;
   readonly tokens: {
-    /** Number of tokens that were received so far for this connection. */
+    /** Number of token responses that were stored for the connection so far. */
     readonly generation: number;
-    /** The current access token, or `undefined` if there is none for the current settings. */
+    /** Current access token. `undefined` if none was issued for the current settings. */
     readonly accessToken: string | undefined;
     readonly renewAtMs: number | undefined;
     readonly refreshToken: string | undefined;
@@ -29,8 +29,8 @@ export interface LoadedConnection {
 }
 
 /**
- * The exclusive right to request a connection's next token from its issuer. It is a lease, so it expires if the holder fails to
- * release it.
+ * The exclusive right to request the next token of a connection from its issuer. It is a lease, so that it expires if the holder
+ * dies.
  */
 export interface Turn {
   readonly connectionId: string;
@@ -41,21 +41,21 @@ export interface Turn {
 /** Token store that all workers share. Every method throws UnavailableError if the store is unavailable. */
 export interface TokenStore {
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
-  /** Claims the turn. Returns false if another holder has it, or if a newer token exists. The turn expires after `leaseMs`. */
+  /** Claims the turn for `leaseMs`. Returns false if another holder has it, or if a newer token exists. */
   readonly claim: (turn: Turn, leaseMs: number) => Promise<boolean>;
   /**
-   * Releases the turn. It can be claimed again after `restMs`. `isAnswerLost` records that the issuer may have sent tokens that
+   * Releases the turn, which can be claimed again after `restMs`. `isAnswerLost` records that the issuer may have sent tokens that
    * did not arrive.
    */
   readonly yieldTurn: (
     turn: Turn,
     options: { readonly restMs: number; readonly isAnswerLost: boolean },
   ) => Promise<void>;
-  /** Stores tokens. Resolves when they are committed. Has no effect if a newer token was stored since the turn began. */
+  /** Stores tokens, and resolves once they are committed. Has no effect if a newer token was stored since the turn began. */
   readonly store: (turn: Turn, tokens: Tokens, connectionVersion: number) => Promise<void>;
   /**
-   * Records that the issuer rejected the grant. Returns true if an earlier response was lost, which may have contained the
-   * valid refresh token.
+   * Records that the issuer rejected the grant. Returns true if an earlier response was lost, which may have contained the valid
+   * refresh token.
    */
   readonly recordRejection: (
     turn: Turn,
@@ -65,16 +65,16 @@ export interface TokenStore {
 
 export interface RenewerDeps {
   readonly store: TokenStore;
-  /** Used for requests to the issuer. Its timeouts must be well below `LEASE_MS`, the duration of a turn. */
+  /** Sends requests to the issuer. Its timeouts must be well below `LEASE_MS`, the duration of a turn. */
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Renews access tokens. Only one worker at a time renews the token of a connection. Disposal waits for renewals in flight. */
+/** Renews access tokens. For each connection, only one worker renews at a time. Disposal waits for renewals in flight. */
 export interface Renewer extends AsyncDisposable {
   /**
-   * Returns the connection with a token that is newer than `generation`. This worker or another one may have renewed the token.
+   * Returns the connection with a token that is newer than `generation`, whether this worker or another one has renewed it.
    *
    * @throws NeedsReauthError, UnavailableError, OutboundError, or the reason of `signal`
    */
@@ -86,31 +86,30 @@ export interface Renewer extends AsyncDisposable {
 }
 
 /**
- * Duration of a turn. It exceeds the time limit for discovery and a token request, so that the holder finishes before its turn
- * expires.
+ * Duration of a turn in ms. It exceeds the time limits of discovery and token request together, so the holder finishes before its
+ * turn expires.
  */
 const LEASE_MS = 60_000;
-/** Interval of checks for a new token while another worker has the turn. */
+/** Interval in ms of checks for a new token while another worker has the turn. */
 const CHECK_INTERVAL_MS = 150;
 const MAX_WAIT_MS = 30_000;
-/** Pause before the next token request after a temporary failure. */
+/** Minimum time in ms between two token requests after a temporary failure. */
 const RETRY_DELAY_MS = 1_000;
-/** Minimum interval between token requests with a grant that the issuer has rejected. */
+/** Minimum time in ms between two token requests with a grant that the issuer has rejected. */
 const RETRY_DEAD_MS = 60_000;
-/** Time for which a shutdown keeps trying to store tokens. Tokens that are not stored are lost permanently. */
+/** Time in ms for which a shutdown keeps trying to store tokens. Tokens that are not stored by then are lost. */
 const STORE_FOR_MS = 60_000;
 
 /**
- * Creates the renewer. A turn is a lease in the database, because a request to the issuer takes longer than a row may be
- * locked.
+ * Creates the renewer.
  *
- * Tokens are stored by generation instead of by lease. A holder whose lease has expired can therefore still store its tokens.
- * This matters for refresh tokens that change with each use. The holder keeps trying to store the tokens until the process
- * ends.
+ * A turn is a lease in the database, because a request to the issuer takes longer than a row may be locked. Tokens are stored by
+ * generation, not by lease, so a holder can store its tokens even after its lease has expired. This matters for refresh tokens
+ * that change with each use. The holder keeps trying to store the tokens until the process ends.
  *
- * The new refresh token is lost if the response is lost, or if the holder dies before it stores the tokens. The next holder
- * then tries the old refresh token. Some issuers accept it for a while. Others reject it, and the connection then reports the
- * lost response as the cause.
+ * The new refresh token is lost if the response is lost, or if the holder dies before it stores the tokens. The next holder then
+ * tries the old refresh token. Some issuers accept it for a while. Others reject it, and the connection then reports the lost
+ * response as the cause.
  */
 export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewer {
   const inFlight = new Map<string, Promise<LoadedConnection>>();
@@ -124,7 +123,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       if (tokens.rejectedAtMs !== undefined && clock() - tokens.rejectedAtMs < RETRY_DEAD_MS)
         throw createGrantError();
       const turn: Turn = { connectionId, generation: tokens.generation, holder: randomUUID() };
-      // Loop again after the request. The settings may have changed meanwhile, and the new tokens would then be invalid.
+      // Check again after the request, because the new tokens are invalid if the settings have changed in the meantime.
       if (await store.claim(turn, LEASE_MS)) await requestAndStore(connection, turn);
       else await delay(CHECK_INTERVAL_MS);
     }
@@ -179,7 +178,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     }
   }
 
-  /** Stores the tokens. Call this before using the access token, so that no worker uses the old refresh token afterwards. */
+  /** Call this before using the access token. Otherwise, another worker could use the old refresh token in the meantime. */
   async function storeTokens(turn: Turn, tokens: Tokens, version: number): Promise<void> {
     for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2_000)) {
       try {
@@ -209,10 +208,9 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     async renew(connectionId, generation, { signal }) {
       for (;;) {
         const running = inFlight.get(connectionId) ?? start(connectionId, generation);
-        // An abort stops the wait but not the token request, because its response may contain the only valid refresh
-        // token.
+        // An abort ends only the wait. The token request continues, because its response may contain the only valid refresh token.
         const connection = await unlessAborted(signal, running);
-        // Check the generation, because the renewal may have been started for an older one.
+        // The renewal in flight may have started from an older generation.
         if (connection.tokens.generation > generation) return connection;
       }
     },
@@ -223,7 +221,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
   };
 }
 
-/** Returns whether the issuer may have processed a token request that failed. */
+/** Returns whether the issuer may have processed a token request although the request failed. */
 const mayHaveLostAnswer = (error: unknown): boolean =>
   error instanceof OutboundError && ["timeout", "reset", "tooLarge", "protocol"].includes(error.code);
 

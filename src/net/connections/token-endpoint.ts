@@ -5,7 +5,6 @@ import type { OAuth2Settings } from "./oauth2.ts";
 /** A `fetch` function, such as the result of `Outbound.fetch()`. */
 export type Fetch = typeof globalThis.fetch;
 
-/** The tokens in a response of an issuer. */
 export interface Tokens {
   readonly accessToken: string;
   /** Time from which the token must be renewed before use, in ms since 1970. `undefined` if the issuer states no lifetime. */
@@ -15,10 +14,9 @@ export interface Tokens {
 
 /**
  * Result of a token request.
- * - `dead`: the issuer rejects the grant permanently.
- * - `refused`: the issuer rejects the client or the parameters.
  *
- * `code` is the error code of the issuer.
+ * - `dead`: the issuer permanently rejects the grant.
+ * - `refused`: the issuer rejects the client or the parameters. `code` is the issuer's error code.
  */
 export type TokenAnswer =
   | { readonly kind: "tokens"; readonly tokens: Tokens }
@@ -29,20 +27,17 @@ export interface TokenCall {
   readonly nowMs: number;
 }
 
-/** Tokens are renewed this long before they expire. A fifth of the token's lifetime applies instead if it is shorter. */
+/** Tokens are renewed this many ms before they expire. For short lifetimes, a fifth of the lifetime applies instead. */
 const RENEW_BEFORE_MS = 60_000;
 const MAX_LIFE_SECONDS = 365 * 86_400;
 
-/**
- * Error codes for a permanently rejected grant. The first is standard (RFC 6749, section 5.2). The second is used by a large
- * issuer.
- */
+/** Error codes for a permanently rejected grant. The first is standard (RFC 6749, section 5.2). A large issuer uses the second. */
 const DEAD_GRANT_ERRORS: readonly string[] = ["invalid_grant", "bad_refresh_token"];
-/** Error codes for temporary failures. Some issuers send them with the HTTP status of a rejection. */
+/** Error codes of temporary failures. Some issuers send them with the HTTP status of a permanent rejection. */
 const TRANSIENT_ERRORS: readonly string[] = ["server_error", "slow_down", "temporarily_unavailable"];
 
 /**
- * Requests tokens with a refresh token (RFC 6749, section 6). Without one, uses the client credentials (section 4.4).
+ * Requests tokens with the refresh token (RFC 6749, section 6) or, without one, with the client credentials (section 4.4).
  *
  * @throws OutboundError if the issuer gives no conclusive response
  */
@@ -69,7 +64,7 @@ export function requestTokens(
   });
 }
 
-/** Exchanges the code in an OAuth callback for tokens (RFC 6749, section 4.1.3). Validate `callback` before calling this. */
+/** Exchanges the code in an OAuth callback for tokens (RFC 6749, section 4.1.3). Validate `callback` first. */
 export function exchangeCode(
   settings: OAuth2Settings,
   { server, callback, redirectUri, verifier }: CodeExchange,
@@ -98,8 +93,8 @@ interface CodeExchange {
 }
 
 /**
- * Returns the endpoints of the issuer. They come from the settings, or from the issuer's metadata (OpenID Connect Discovery
- * 1.0, RFC 8414).
+ * Returns the endpoints of the issuer, either from the settings or from the issuer's metadata (OpenID Connect Discovery 1.0, RFC
+ * 8414).
  *
  * @throws OutboundError
  */
@@ -111,23 +106,22 @@ export async function findServer(settings: OAuth2Settings, fetch: Fetch): Promis
   };
   const suffices =
     tokenEndpoint !== undefined && (grant !== "authorizationCode" || authorizationEndpoint !== undefined);
-  // If the settings name no issuer, a callback must not name one either. The placeholder ensures this, because it never
-  // matches.
+  // If the settings name no issuer, a callback must not name one either. `UNNAMED_ISSUER` ensures that, because no callback can
+  // contain it.
   if (suffices || issuer === undefined) return { issuer: issuer ?? UNNAMED_ISSUER, ...set };
   return { ...(await discover(new URL(issuer), fetch)), ...set };
 }
 
-/** Placeholder for the name of an issuer that the settings omit. No callback contains this name. */
+/** Placeholder for an issuer that the settings do not name. It never equals the name in a callback. */
 const UNNAMED_ISSUER = "urn:inlet:issuer:unnamed";
 
-/** Maximum number of URLs to try as the name of an authorization endpoint's issuer. */
+/** Maximum number of URLs to try as the name of an issuer. */
 const MAX_CANDIDATES = 6;
 
 /**
- * Finds the name of an authorization endpoint's issuer. Tries the endpoint's origin and path prefixes as the name.
- *
- * The issuer's metadata must contain the endpoint, and announce that callbacks contain `iss` (RFC 9207, section 3). A failed
- * request counts as no issuer.
+ * Finds the name of the issuer to which an authorization endpoint belongs. Tries the endpoint's origin and its path prefixes. The
+ * metadata under that name must contain the endpoint, and announce that callbacks contain `iss` (RFC 9207, section 3). If the
+ * request for the metadata fails, the name does not count as an issuer.
  */
 export async function findSelfNamingIssuer(
   authorizationEndpoint: string,
@@ -175,7 +169,7 @@ async function callTokenEndpoint(
   ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>,
 ): Promise<TokenAnswer> {
   try {
-    // Allow http here. The settings and the address guard decide whether TLS is required.
+    // Allow http, because the settings and the address guard decide whether TLS is required.
     const options = {
       [oauth.customFetch]: toLibraryFetch(normalizeResponses(fetch)),
       [oauth.allowInsecureRequests]: true,
@@ -192,7 +186,7 @@ async function callTokenEndpoint(
         code: sanitizeCode(error.error),
       };
     }
-    // Do not set `cause`, because the library's errors contain the whole response, including tokens.
+    // Do not set `cause`: errors of the OAuth library contain the whole response, including tokens.
     throw new OutboundError(
       "protocol",
       `the token endpoint returned no valid OAuth 2.0 response${formatErrorCode(error)}`,
@@ -214,7 +208,7 @@ function computeRenewAt(nowMs: number, seconds: number | undefined): number | un
   return nowMs + lifeMs - Math.min(RENEW_BEFORE_MS, lifeMs / 5);
 }
 
-/** Returns an issuer's error code if it has the form of a standard code, otherwise `unknown_error`. Users see the result. */
+/** Returns the error code of an issuer, or `unknown_error` if it does not have the form of a standard code. Users see the result. */
 const sanitizeCode = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : "unknown_error");
 
 function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Settings): URLSearchParams {
@@ -249,11 +243,12 @@ const toLibraryFetch =
     fetch(url, { ...init, ...(body && { body }) });
 
 /**
- * Wraps `fetch` so that the OAuth library accepts token responses that violate the standard. Without this, a rotated refresh
- * token could be lost.
- * - Removes the ID token, because it is not used.
+ * Wraps `fetch` so that the OAuth library accepts responses that violate the standard. A rejected response could mean the loss of
+ * a rotated refresh token.
+ *
+ * - Removes the ID token, which Inlet does not use.
  * - Changes the status of an error response from 200 to 400, because some issuers send errors with 200.
- * - Removes the `WWW-Authenticate` header, because it would hide the error in the body.
+ * - Removes the header `WWW-Authenticate`, because with it the library would ignore the error in the body.
  */
 function normalizeResponses(fetch: Fetch): Fetch {
   return async (input, init) => {
