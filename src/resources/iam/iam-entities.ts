@@ -26,9 +26,11 @@ import { type EntityOf, type Inside, shape, type TableOf } from "../kit/shape.ts
 import { permissionsInput, roleIdsInput } from "./iam-grants.ts";
 
 /**
- * Request bodies, table rows and responses of identity and access. The requested entity is complete. A nested entity has its own
- * fields and permissions; a nested member also has its roles, and a nested group its members. Deeper single entities are null,
- * and deeper lists are omitted.
+ * Tables of the identity and access entities.
+ *
+ * A response contains the requested entity completely. A nested entity has its own fields and permissions. A nested
+ * member also has its roles, and a nested group its members. Deeper single entities are null, and deeper lists are
+ * omitted.
  */
 declare module "../../data/tables.ts" {
   interface Tables {
@@ -45,7 +47,7 @@ declare module "../../data/tables.ts" {
 }
 
 const INSIDE = { description: "`null` when nested in another entity." };
-/** For entities whose request and response have no `organizationId` field. */
+/** Replaces the default `organizationId` field. Requests, responses and the table do not contain the field. */
 const noColumn = hidden(unstored(z.string()));
 const accountId = withAnswer(once(accountIdInput), id("acc"));
 
@@ -154,7 +156,7 @@ const organizationFields = {
   iamId: opaqueIdInput,
   tenantId: opaqueIdInput,
   logoAssetId: opaqueIdInput,
-  /** Name in the declarative configuration. Only the configuration writes it. */
+  /** Name in the declarative configuration. The API cannot change it. */
   declaredName: hidden(z.string().nullable()),
 };
 export const organization = shape({
@@ -206,8 +208,8 @@ export const identity = shape({
 
 const accountFields = {
   /**
-   * The organization that created the account. It sees the account even after the membership ends. `null` for accounts from
-   * before this column existed.
+   * The organization that created the account, which sees the account even after the membership ends. `null` for accounts
+   * created before this column existed.
    */
   organizationId: hidden(z.string().nullable()),
   name: nameInput.meta({ example: "Ada Lovelace" }),
@@ -271,7 +273,7 @@ export const apiKeyFields = {
   permissions: permissionsInput,
   expiresAt: time(
     z.iso.datetime({ offset: true }).nullable().default(null).meta({
-      description: "The key is invalid from this time on. `null` if it does not expire.",
+      description: "Time from which the key is invalid. `null` if the key does not expire.",
       example: "2030-01-31T09:30:00.000Z",
     }),
   ),
@@ -292,7 +294,10 @@ export const apiKey = shape({
   prefix: "key",
   fields: apiKeyFields,
   inside: {
-    defaultSpaceId: z.string().nullable().meta({ description: "The space of requests that name no space." }),
+    defaultSpaceId: z
+      .string()
+      .nullable()
+      .meta({ description: "The default space for requests that name no space." }),
   },
   meta: {
     id: "ApiKey",

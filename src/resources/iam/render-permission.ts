@@ -9,8 +9,10 @@ import type { EntityOf } from "../kit/shape.ts";
 import { type Permission, role } from "./iam-entities.ts";
 
 /**
- * Renders a permission as an entity of an organization. Permissions have no table: the id and times are derived from the
- * organization's id and the name, so they never change. A new resource adds its permissions to every organization this way.
+ * Renders a permission as an entity of an organization.
+ *
+ * Permissions have no table. The id and times are derived from the organization's id and the name, so they never change.
+ * The permissions of a new resource therefore exist in every organization without a migration.
  */
 export function renderPermission(organizationId: string, name: string): Permission {
   const madeAtMs = timeOfId(organizationId);
@@ -26,7 +28,7 @@ export function renderPermission(organizationId: string, name: string): Permissi
   };
 }
 
-/** Returns a function that renders the permissions of a role by name. The roles share each rendered permission. */
+/** Returns a function that renders the permissions of a role by name. Each permission is rendered only once. */
 export function rolePermissions(): (row: Row<"roles">) => { permissions: Record<string, Permission> } {
   const made = new Map<string, Permission>();
   const permission = (organizationId: string, name: string): Permission => {
@@ -60,7 +62,6 @@ export function heldPermissions(organizationId: string, roles: readonly Row<"rol
   });
 }
 
-/** Lists the roles of the given memberships. */
 export const rolesOf = (
   db: Queryable,
   scope: Pick<Caller, "organizationId">,

@@ -18,7 +18,7 @@ const STEPS: Readonly<Record<Status, readonly Status[]>> = {
   disabled: ["disabled"],
 };
 
-/** Accounts are the persons and programs that call the API. An organization sees its members and the accounts it created. */
+/** An account is a person or a program that calls the API. An organization sees its members and the accounts that it created. */
 export const accounts = standardResource({
   path: "/iam/accounts",
   tag: "Accounts",
@@ -33,7 +33,7 @@ export const accounts = standardResource({
   inUse: {
     when: "the account has API keys that are not revoked, or was created at the first start",
     message:
-      "The account has API keys, or was created at the first start. Revoke its API keys before you delete it.",
+      "The account cannot be deleted because it has API keys, or was created at the first start. Revoke its API keys first.",
   },
   async prepare({ trx, caller, id, before, values: { status }, nowMs }) {
     if (before && !STEPS[before.status].includes(status))
@@ -76,7 +76,7 @@ export const accounts = standardResource({
     },
     delete: {
       description:
-        "The caller must hold all permissions of the account. Its memberships and identities are deleted, and it leaves all groups, rooms and conversations. Resources and messages of the account stay, without an author, owner or executor.",
+        "The caller must hold all permissions of the account. Its memberships and identities are deleted, and it leaves all groups, rooms and conversations. Resources and messages of the account remain, without an author, owner or executor.",
     },
   },
 });

@@ -22,7 +22,7 @@ import {
   requireTakeable,
 } from "../iam-grants.ts";
 
-/** Revoked keys stay in the table, so that the same key is never issued again, but the API does not show them. */
+/** Excludes revoked keys. They remain in the table, so that the same key is never issued again. */
 const unrevoked = (db: Queryable, { organizationId }: Caller) =>
   db.selectFrom("apiKeys").where("organizationId", "=", organizationId).where("revokedAt", "is", null);
 
@@ -65,12 +65,12 @@ export const apiKeys = standardResource({
   notes: {
     update: {
       description:
-        "To add permissions or roles, or to extend the lifetime, the caller must hold the granted permissions. The same applies to removing permissions from another key or shortening its lifetime.",
+        "To add permissions or roles, or to extend the lifetime, the caller must hold the permissions that the change grants. To remove permissions from another key or shorten its lifetime, the caller must hold the permissions that the key loses.",
       conflict: LAST,
     },
     delete: {
       description:
-        "Revokes the key permanently. All gateways reject it within five seconds. Its account stays. The caller must hold all permissions of the key. A key can always revoke itself, unless it is the last one with `*`.",
+        "Revokes the key permanently. All gateways reject it within five seconds. The key's account is not deleted. The caller must hold all permissions of the key. A key can always revoke itself, unless it is the last one with `*`.",
       conflict: LAST,
       allows: ({ keyId }, { apiKeyId }) => keyId !== null && keyId === apiKeyId,
     },
@@ -89,7 +89,7 @@ export const apiKeys = standardResource({
         missing: "the account, a role or the space does not exist",
         conflict: ROW_LIMIT_CONFLICT,
         description:
-          "`key` is the bearer token. Only this response contains it. The key has its own permissions and those that its roles have when it is used. Without `accountId`, Inlet creates a service account for the key. A key for another account is rejected (403).",
+          "`key` is the bearer token. Only this response contains it. The key has its own permissions and the current permissions of its roles. Without `accountId`, Inlet creates a service account for the key. A key for another account is rejected (403).",
       },
       ({ caller, body }) =>
         deps.db.transaction().execute(async (trx) => {
@@ -146,7 +146,7 @@ async function requireChangeable(
   ];
   if (!were.includes(ALL_PERMISSIONS)) return;
   const isLost = !left.includes(ALL_PERMISSIONS);
-  // An earlier expiry removes `*` at that time, so another key with `*` must be valid beyond it.
+  // With an earlier expiry, the key loses `*` at that time. Another key with `*` must still be valid then.
   const lostAtMs = isLost ? nowMs : endsSooner ? after.expires.getTime() : undefined;
   if (lostAtMs !== undefined) await requireOtherAdministrator(trx, caller, { keyId: before.id }, lostAtMs);
 }

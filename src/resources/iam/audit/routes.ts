@@ -17,8 +17,8 @@ export interface AuditDeps {
 }
 
 const times = {
-  from: timeInput.optional().describe("Only records at this time or later."),
-  to: timeInput.optional().describe("Only records before this time."),
+  from: timeInput.optional().describe("Selects records created at or after this time."),
+  to: timeInput.optional().describe("Selects records created before this time."),
 };
 const filters = z.object({
   entity: z
@@ -82,7 +82,6 @@ const refusalRecord = z
 
 const BATCH = 500;
 
-/** Audit trail of all changes, and counts of rejected requests. */
 export const audit: Resource<AuditDeps> = {
   path: "/audit",
   tag: "Audit",
@@ -110,7 +109,7 @@ export const audit: Resource<AuditDeps> = {
         description:
           "All records that match the filters, oldest first, without a limit. Each line is one JSON object as in `listAudit`. If the export ends early, use the `at` of the last line as `from` of the next call.",
         query: filters,
-        answer: nonJsonAnswer("application/x-ndjson", "The records, one JSON object per line."),
+        answer: nonJsonAnswer("application/x-ndjson", "The audit records, one JSON object per line."),
       },
       async ({ caller, query }) => {
         const lines = ReadableStream.from(exportLines(db, caller, query)).pipeThrough(
@@ -126,7 +125,7 @@ export const audit: Resource<AuditDeps> = {
         operation: "listRejections",
         summary: "Count rejected requests",
         description:
-          "Requests to the management API that were rejected with 401 or 403, counted by hour, caller and address, newest first. Requests to other gateways appear within ten seconds.",
+          "Requests to the management API that were rejected with 401 or 403, counted by hour, caller and address, newest first. Requests that other gateways rejected appear within ten seconds.",
         query: z.object({ ...times, ...pageQuery }),
         answer: listOf(refusalRecord),
       },
@@ -184,7 +183,7 @@ function recordsOf(db: Queryable, caller: Caller, { entity, entityId, accountId,
 
 const render = ({ createdAt, ...row }: Row<"audit">) => ({ ...row, at: createdAt.toISOString() });
 
-/** Yields lines page by page. It reads the next page only when the client has consumed the previous one. */
+/** Yields the lines of one page at a time. Reads the next page only when the client has consumed the previous one. */
 async function* exportLines(db: Queryable, caller: Caller, wanted: Filters): AsyncGenerator<string> {
   const records = recordsOf(db, caller, wanted).orderBy("createdAt").orderBy("id").limit(BATCH);
   for (let last: Row<"audit"> | undefined; ; ) {

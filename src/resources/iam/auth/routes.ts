@@ -108,7 +108,7 @@ export const auth: Resource<AuthDeps> = {
 
 async function describeCaller({ db }: AuthDeps, caller: Caller): Promise<z.input<typeof whoamiSchema>> {
   const { by, keyId, accountId, organizationId, defaultSpaceId, permissions } = caller;
-  if (by === "liveToken") throw new Error("a live token opens its conversation alone");
+  if (by === "liveToken") throw new Error("a live token only gives access to its conversation");
   const account = await db
     .selectFrom("accounts")
     .select(["id", "name", "isService"])
@@ -119,13 +119,13 @@ async function describeCaller({ db }: AuthDeps, caller: Caller): Promise<z.input
     .select(["id", "name"])
     .where("id", "=", organizationId)
     .executeTakeFirst();
-  // `identify` has just found both, so one of them was deleted meanwhile.
+  // `identify` found both rows a moment ago, so one of them has been deleted since.
   if (account === undefined || organization === undefined)
     throw new ApiError("unauthenticated", "The account of this token has been deleted.");
   return { by, account, organization, apiKeyId: keyId, defaultSpaceId, permissions: [...permissions].sort() };
 }
 
-/** @throws ApiError 403, 404 */
+/** Returns the id of the caller's API key. @throws ApiError 403 for any other token, 404 when another organization is named */
 function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {
   if (by !== "apiKey" || keyId === null) {
     const message = "To get an access token, send an API key or a token of the OpenID Connect issuer.";
@@ -148,7 +148,7 @@ async function identityOf(
 }> {
   const identified = await identify(bearerToken(c.req.header("authorization")) ?? "", named);
   if (identified.by !== "oidc")
-    throw new ApiError("unauthenticated", "That organization has no identity for the subject of this token.");
+    throw new ApiError("unauthenticated", "The organization has no identity for the subject of this token.");
   const { account, expiresAtMs } = identified;
   if (account === undefined) throw invalidParameters([{ path: "organizationId", message: "is required" }]);
   if (account.permissions === undefined || (named ?? account.organizationId) !== account.organizationId)

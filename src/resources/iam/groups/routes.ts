@@ -6,7 +6,6 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { insideGroups, membersOf } from "../group-members.ts";
 import { group } from "../iam-entities.ts";
 
-/** A group is a named set of accounts. */
 export const groups = standardResource({
   path: "/iam/groups",
   tag: "Groups",
@@ -26,7 +25,10 @@ export const groups = standardResource({
   inside: insideGroups,
   notes: {
     create: { missing: "an account does not exist" },
-    update: { description: "`members` replaces the whole set. Accounts that stay keep their member id." },
+    update: {
+      description:
+        "`members` replaces the whole list of members. Accounts that remain members keep their member id.",
+    },
   },
 });
 

@@ -70,8 +70,8 @@ async function requireLendable(
 }
 
 /**
- * Checks that the account has no identity or API key yet. Otherwise the caller could let others impersonate a user of the account.
- * The account itself and callers with `*` are exempt.
+ * Checks that the account has no identity or API key yet. Otherwise the caller could give another person access to an
+ * account that is already in use. The account itself and callers with `*` are exempt.
  *
  * @throws ApiError 403
  */

@@ -5,7 +5,7 @@ import { membership, type membershipFields, organization } from "../iam-entities
 import { grant, type IamDeps, requireTakeable } from "../iam-grants.ts";
 import { heldPermissions, rolesOf } from "../render-permission.ts";
 
-/** A membership grants an account permissions in the organization when the account calls with an OIDC issuer's token. */
+/** A membership grants permissions to an account that calls with a token of an OIDC issuer. */
 export const memberships = standardResource({
   path: "/iam/memberships",
   tag: "Memberships",
@@ -41,7 +41,7 @@ export const memberships = standardResource({
     },
     delete: {
       description:
-        "The caller must hold all permissions of the membership. The account stays, and its API keys keep their permissions.",
+        "The caller must hold all permissions of the membership. The account is not deleted, and its API keys keep their permissions.",
     },
   },
 });

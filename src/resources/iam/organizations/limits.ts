@@ -25,18 +25,21 @@ export interface LimitsDeps {
 
 /** Description of each limit: the counted quantity, and the effect of exceeding it. */
 const MEANINGS: Readonly<Record<LimitName, string>> = {
-  topicBytes: "Estimated size of the topics in bytes. `overLimit` sets the effect of exceeding it.",
-  quarantineBytes: "Size of the quarantine in bytes. Over it, deliveries that must be quarantined get 503.",
+  topicBytes:
+    "Maximum size of the topics in bytes, as estimated. `overLimit` determines what happens when it is exceeded.",
+  quarantineBytes:
+    "Maximum size of the quarantine in bytes. Deliveries that would exceed it are rejected with 503.",
   hookRequestsPerSecond:
-    "Items in deliveries to the hooks per second and gateway. Over it, deliveries get 429.",
+    "Maximum number of items per second that each gateway accepts in deliveries to hooks. Further deliveries are rejected with 429.",
   sourceDeliveriesPerSecond:
-    "Items in frames and pages of the sources per second and gateway. Over it, the sources wait.",
-  keyFetches: "Concurrent fetches of senders' public keys per gateway. Over it, deliveries get 503.",
+    "Maximum number of items per second that each gateway accepts from sources. Above this rate, sources wait.",
+  keyFetches:
+    "Maximum number of concurrent fetches of senders' public keys on each gateway. Deliveries that need another fetch are rejected with 503.",
   bodyBytes:
-    "Bytes of decoded bodies in flight per gateway. Over it, deliveries get 503. Compressed bodies may decode to a quarter of it per second; further ones wait, then get 503.",
+    "Maximum size of all decoded bodies in flight on each gateway, in bytes. Further deliveries are rejected with 503. Compressed bodies may decode to a quarter of this size per second. Further ones wait, and are then rejected with 503.",
   schemaCompileMsPerMinute:
-    "CPU time for compiling schemas, in milliseconds per minute and gateway. Over it, requests get 429.",
-  rowsPerResource: "Number of rows of each resource. Over it, creation gets 409.",
+    "CPU time per minute that each gateway may spend on compiling schemas, in milliseconds. Further requests that compile schemas are rejected with 429.",
+  rowsPerResource: "Maximum number of rows of each resource. Requests to create more are rejected with 409.",
 };
 
 const MOST = 2 ** 50;
@@ -67,7 +70,7 @@ const limitsPatchSchema = z.strictObject({
 
 const params = { organizationId: pathId("org", "organization") };
 
-/** Limits of organizations. The operator sets them, and each organization can read its own. */
+/** The operator sets the limits of an organization. Each organization can read its own limits. */
 export const organizationLimits: Resource<LimitsDeps> = {
   path: "/organizations/:organizationId/limits",
   tag: "Organizations",
@@ -159,7 +162,7 @@ async function findOperators(db: Queryable): Promise<string | null> {
   return organizationId;
 }
 
-/** Checks that the caller sees the organization. Returns the id of the operator's organization. @throws ApiError 404 */
+/** Checks that the caller may see the organization. Returns the id of the operator's organization. @throws ApiError 404 */
 async function requireVisible(db: Queryable, caller: Caller, organizationId: string): Promise<string | null> {
   const operators = await findOperators(db);
   const isVisible = organizationId === caller.organizationId || operators === caller.organizationId;

@@ -20,7 +20,7 @@ const newOrganizationSchema = organization.entity.extend({ apiKey: newApiKeySche
   description: "An organization with its first API key, which has the permission `*`.",
 });
 
-/** Tables that are deleted with an organization. Tables with references to others are listed first. */
+/** Tables whose rows are deleted with an organization. A table that refers to another one comes first. */
 const PARTS = ["apiKeys", "identities", "groups", "memberships", "accounts", "roles", "spaces"] as const;
 
 /** A caller only sees its own organization. */
@@ -36,7 +36,7 @@ export const organizations = standardResource({
   inUse: {
     when: "the organization still has resources such as apps or blueprints, or was created at the first start",
     message:
-      "The organization still has resources such as apps or blueprints, or was created at the first start.",
+      "The organization cannot be deleted because it still has resources such as apps or blueprints, or was created at the first start.",
   },
   async inside(db, _rows, { organizationId }) {
     const all = <T extends OwnedTable>(table: T) => listRows(db, { organizationId }, table);
@@ -61,7 +61,7 @@ export const organizations = standardResource({
   notes: {
     delete: {
       description:
-        "Needs the permission `*`. The organization's keys, accounts, roles, groups and spaces are deleted too, so all its callers lose access.",
+        "Requires the permission `*`. The organization's keys, accounts, roles, groups and spaces are deleted too, so all its callers lose access.",
     },
   },
   without: ["create"],
@@ -107,7 +107,7 @@ export const organizations = standardResource({
   ],
 });
 
-/** @throws ApiError 403 */
+/** @throws ApiError 403 if the caller does not belong to the operator's organization */
 async function requireOperator(trx: Trx, { organizationId }: Caller): Promise<void> {
   const operator = await trx.selectFrom("cluster").select("organizationId").executeTakeFirst();
   if (operator?.organizationId !== organizationId)

@@ -11,7 +11,6 @@ import { role } from "../iam-entities.ts";
 import { grantPermissions, type IamDeps, requireOtherAdministrator } from "../iam-grants.ts";
 import { rolePermissions } from "../render-permission.ts";
 
-/** A role is a named set of permissions. */
 export const roles = standardResource({
   path: "/iam/roles",
   tag: "Roles",
@@ -33,9 +32,9 @@ export const roles = standardResource({
   },
   inside: async () => rolePermissions(),
   async remove({ trx, row, remove }) {
-    // A request that assigns a role locks the row first, so no request can assign this role from here on.
+    // The row is locked now. A request that assigns the role must also lock the row, so no request can assign the role any more.
     if (await isHeld(trx, row.id))
-      throw conflict("API keys or members have the role. Remove it from them first.");
+      throw conflict("API keys or members still have this role. Remove the role from them first.");
     await remove();
   },
   notes: {

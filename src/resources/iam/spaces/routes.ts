@@ -1,7 +1,6 @@
 import { standardResource } from "../../kit/standard-resource.ts";
 import { space } from "../iam-entities.ts";
 
-/** Apps are installed in spaces. */
 export const spaces = standardResource({
   path: "/spaces",
   tag: "Spaces",
@@ -12,12 +11,12 @@ export const spaces = standardResource({
   feed: "access",
   inUse: {
     when: "the space has apps, or was created at the first start",
-    message: "The space has apps, or was created at the first start.",
+    message: "The space cannot be deleted because it has apps, or was created at the first start.",
   },
   notes: {
     delete: {
       description:
-        "API keys with this default space no longer have one. Agents, knowledge bases, rooms and conversations of the space stay, without a space.",
+        "API keys that have this space as their default space then have none. Agents, knowledge bases, rooms and conversations of the space remain, without a space.",
     },
   },
 });
