@@ -1,2 +1,1 @@
-/** Base path of the API. */
 export const API_BASE = "/v1";

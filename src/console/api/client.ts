@@ -2,10 +2,10 @@ import createClient from "openapi-fetch";
 import { API_BASE } from "./base.ts";
 import { ApiProblem, parseProblem } from "./problem.ts";
 
-/** Entities of the API, by their schema names in the OpenAPI document. */
+/** API types by their schema name in the OpenAPI document. */
 export type Schemas = InletApi.components["schemas"];
 
-/** Adds the bearer token to requests. The session sets it once. */
+/** Supplies the bearer token for API requests. Set by the session module when it is loaded. */
 export interface Signer {
   /** Returns the bearer token, renewed if it is about to expire. `undefined` when the user is signed out. */
   readonly token: () => Promise<string | undefined>;
@@ -60,13 +60,12 @@ export async function unwrap<T>(request: Promise<ApiResult<T>>): Promise<T> {
   return data;
 }
 
-/** One page of a list, and the total number of rows. */
 export interface ListPage<T> {
   readonly rows: readonly T[];
   readonly total: number;
 }
 
-/** Returns a page of a list. The total number of rows comes from the `X-Total-Count` header. */
+/** Reads the total number of rows from the `X-Total-Count` header. */
 export async function unwrapList<T>(request: Promise<ApiResult<readonly T[]>>): Promise<ListPage<T>> {
   const { data, response } = await request;
   if (data === undefined) throw await parseProblem(response);
@@ -79,7 +78,10 @@ interface SendOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Sends an untyped request and returns its JSON. Forms need it, because they read the OpenAPI document at run time. */
+/**
+ * Sends a request to a path that is only known at run time, such as the operation of a generated form.
+ * Returns the JSON body.
+ */
 export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<T> {
   return (await sendForResponse(method, path, options)).json();
 }

@@ -9,7 +9,7 @@ export interface ShownCall {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Formats the request as a command for a POSIX shell. The API key is a variable, so it is never visible. */
+/** Formats the request as a curl command for a POSIX shell. The API key is a shell variable, so the page never shows it. */
 export function formatCurl({ method, path, body, headers = {} }: ShownCall, origin: string): string {
   const words = ["curl -sS"];
   if (method.toUpperCase() !== "GET") words.push(`-X ${method.toUpperCase()}`);
@@ -21,7 +21,7 @@ export function formatCurl({ method, path, body, headers = {} }: ShownCall, orig
   return words.join(" \\\n  ");
 }
 
-/** Quotes any text as one word for a POSIX shell. The shell expands nothing within single quotes. */
+/** Quotes a text as one word for a POSIX shell. The shell expands nothing within single quotes. */
 export const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Replaces `{appId}` in a path. Each value is encoded as one path segment. */

@@ -2,7 +2,6 @@ import { sendForResponse } from "./client.ts";
 import { ApiProblem } from "./problem.ts";
 import { createParser, type StreamEvent } from "./stream-parser.ts";
 
-/** Callbacks for the events of a stream and the state of its connection. */
 export interface StreamListener {
   readonly onEvent: (event: StreamEvent) => void;
   /** `waiting` means that the connection failed and is retried after `retryMs`. */
@@ -25,9 +24,8 @@ const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
 /**
- * Reads a stream until its signal aborts. Reconnects after each failure and resumes at the last position. The browser's
- * `EventSource` cannot be used, because it sends no bearer token.
- *
+ * Reads a stream until its signal aborts. Reconnects after each failure and resumes at the last position.
+ * The browser's `EventSource` cannot be used, because it cannot send a bearer token.
  * @throws ApiProblem if a retry cannot help (400, 401, 403, 404)
  */
 export async function readStream({ path, position, signal, onEvent, onState }: Options): Promise<void> {

@@ -6,7 +6,7 @@ export interface ProblemDetail {
 /** An error response of the API, or the failure to reach the API. */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
-  /** 0 if there was no response. */
+  /** HTTP status of the response, or 0 if the gateway did not respond. */
   readonly status: number;
   readonly code: string;
   readonly details: readonly ProblemDetail[];
@@ -50,7 +50,6 @@ export async function parseProblem(response: Response): Promise<ApiProblem> {
   );
 }
 
-/** Converts any thrown value to a problem that the page can show. */
 export const toProblem = (error: unknown): ApiProblem =>
   error instanceof ApiProblem
     ? error

@@ -1,4 +1,4 @@
-/** A server-sent event. `data` is unparsed. */
+/** A server-sent event. `data` is its text as received. */
 export interface StreamEvent {
   readonly data: string;
 }

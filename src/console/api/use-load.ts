@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiProblem, isAbort, toProblem } from "./problem.ts";
 
-/** Loaded data, the state of the request, and a function to reload. */
 export interface Loaded<T> {
   /** Result of the last success. It stays available during a reload. */
   readonly data: T | undefined;

@@ -14,7 +14,7 @@ interface Pending {
   readonly state: string;
   readonly verifier: string;
   readonly nonce: string;
-  /** The originally requested address. */
+  /** Console address to open after the sign-in. */
   readonly returnTo: string;
 }
 
@@ -53,7 +53,7 @@ export async function redirectToIssuer(settings: IssuerSettings, returnTo: strin
     nonce: pending.nonce,
     code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
     code_challenge_method: "S256",
-    // Issuers read the audience of the token from one of these parameters (`resource` is RFC 8707).
+    // Some issuers read the token's audience from `audience`, others from `resource` (RFC 8707).
     audience: settings.audience,
     ...(URL.canParse(settings.audience) ? { resource: settings.audience } : {}),
   };
@@ -62,7 +62,6 @@ export async function redirectToIssuer(settings: IssuerSettings, returnTo: strin
   location.assign(url);
 }
 
-/** Result of a sign-in at the issuer. */
 export interface SignInResult {
   readonly returnTo: string;
   /** Gets an API token. Without `organizationId`, the issuer's token must name the organization. */

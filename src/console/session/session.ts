@@ -24,7 +24,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 export const session = state as { readonly value: State };
 
-/** The signed-in caller. Views are only shown after sign-in. */
+/** The signed-in caller. Throws when the user is signed out, so only use it in views, which require a sign-in. */
 export const caller = computed(() => {
   const { value } = state;
   if (value.is === "out") throw new Error("the user is not signed in");
@@ -39,7 +39,7 @@ export function hasPermission(permission: string): boolean {
   );
 }
 
-/** Time before expiry at which a token is renewed, and the delay after a failed renewal. */
+/** A token is renewed this long before it expires. */
 const RENEW_BEFORE_MS = 120_000;
 const RETRY_MS = 10_000;
 
@@ -55,7 +55,10 @@ export async function exchange(bearer: string, organizationId?: string): Promise
   return { text: accessToken, expiresAtMs: askedAtMs + expiresIn * 1_000 };
 }
 
-/** Signs in with a token from `by`, which also renews the token later. @throws ApiProblem */
+/**
+ * Signs in with a token from `by`, which is called again whenever the token must be renewed.
+ * @throws ApiProblem
+ */
 export async function signIn(by: Renew): Promise<void> {
   const first = await by();
   const whoami = await unwrap(
@@ -82,7 +85,10 @@ function storeToken(next: Token): void {
   timer = setTimeout(() => void renewNow(), Math.max(1_000, next.expiresAtMs - Date.now() - RENEW_BEFORE_MS));
 }
 
-/** Renews the token, one request at a time. A final error ends the session. Other failures are retried until the token expires. */
+/**
+ * Renews the token, one request at a time. A 400, 401, 403 or 404 ends the session. Other failures are
+ * retried until the token expires.
+ */
 async function renewNow(): Promise<void> {
   if (renew === undefined) return;
   const by = renew;
@@ -104,7 +110,7 @@ async function renewNow(): Promise<void> {
 
 setSigner({
   async token() {
-    // The timer does not run while the machine sleeps.
+    // Timers do not run while the machine sleeps, so the token may have expired without being renewed.
     if (token !== undefined && token.expiresAtMs - Date.now() < RETRY_MS) await renewNow();
     return token?.text;
   },

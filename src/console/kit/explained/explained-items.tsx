@@ -8,7 +8,7 @@ type Explained = Schemas["ExplainedItem"];
 type Definition = Explained["definitions"][number];
 
 interface Props {
-  /** Explained items. Items recorded on arrival have no `events`. */
+  /** Items that were explained on arrival have no `events`. */
   readonly items: readonly (Omit<Explained, "events"> & Partial<Pick<Explained, "events">>)[];
 }
 

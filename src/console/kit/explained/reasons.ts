@@ -1,4 +1,3 @@
-/** Description of a quarantine reason, and the suggested action. */
 export interface ReasonDescription {
   readonly description: string;
   readonly suggestedAction: string;
@@ -55,7 +54,7 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
 
 export const REASON_NAMES: readonly string[] = Object.keys(REASONS);
 
-/** Returns the description of a reason. Falls back to the name for a reason that this version of the console does not know. */
+/** Falls back to the name of a reason that this version of the console does not know. */
 export const describeReason = (reason: string): ReasonDescription =>
   REASONS[reason] ?? {
     description: reason,

@@ -35,7 +35,7 @@ export async function bodySchema(method: "post" | "put", path: string): Promise<
   return { schema: content.schema, resolve: (ref) => components.schemas[ref.split("/").at(-1) ?? ""] };
 }
 
-/** Returns the schema of one kind, for an operation that creates several kinds. */
+/** Returns the request body schema of one kind, for an operation that creates several kinds. */
 export async function variantSchema(path: string, kind: string): Promise<BodySchema> {
   const { schema, resolve } = await bodySchema("post", path);
   const field = parseField(schema, resolve);

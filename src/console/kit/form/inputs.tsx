@@ -3,7 +3,6 @@ import type { ProblemDetail } from "../../api/problem.ts";
 import { formatLabel } from "./labels.ts";
 import type { Field, Resolve, Schema } from "./schema.ts";
 
-/** Context that all inputs of a form share. */
 export interface Context {
   readonly resolve: Resolve;
   readonly details: readonly ProblemDetail[];
@@ -11,7 +10,7 @@ export interface Context {
   readonly choices: Choices;
   /** Paths of optional fields that are shown first. */
   readonly first: readonly string[];
-  /** Whether the form changes an existing entity, so that no field is required. */
+  /** Whether the form changes an existing entity. If so, no field is required. */
   readonly isChange: boolean;
 }
 
@@ -20,14 +19,14 @@ export interface Choice {
   readonly label: string;
 }
 
-/** Allowed values of text fields and text lists, by path. For values that a schema cannot list, such as ids and permissions. */
+/** Allowed values by field path, for values that the schema cannot list, such as ids and permissions. */
 export type Choices = Readonly<Record<string, readonly Choice[]>>;
 
 export interface InputProps {
   readonly context: Context;
-  /** Path of the field, in the format of the API's `details`. */
+  /** Path of the field, in the format of the paths in API errors: `a.b[0]`. */
   readonly path: string;
-  /** Empty for the form itself, which has no frame. */
+  /** Empty for the root of the form, which is drawn without a frame. */
   readonly name: string;
   readonly schema: Schema;
   readonly isRequired: boolean;
@@ -37,7 +36,6 @@ export interface InputProps {
 
 export type FieldProps<K extends Field["is"]> = InputProps & { readonly field: Extract<Field, { is: K }> };
 
-/** Label, help text and error messages of an input. */
 function LabeledField({
   name,
   isRequired,

@@ -5,7 +5,7 @@ interface Props {
   readonly onChange: (utc: string) => void;
 }
 
-/** Input for a time in the user's time zone. Reads and returns UTC for the API. */
+/** Input for a time in the user's time zone. `value` is in UTC, as the API expects. */
 export const LocalTimeInput = ({ label, value, onChange }: Props) => (
   <input
     type="datetime-local"

@@ -23,7 +23,7 @@ interface Props {
   readonly onChange: (value: unknown) => void;
   /** Details of the API's error response. Each is shown at its field. */
   readonly details?: readonly ProblemDetail[];
-  /** Paths (`kind`, `config.url`) that the form omits. Their values do not change. */
+  /** Paths that the form hides, such as `config.url`. Their values do not change. */
   readonly without?: readonly string[];
   readonly choices?: Choices;
   /** Paths of optional fields that are shown first. */

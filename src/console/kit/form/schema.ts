@@ -20,7 +20,6 @@ export interface ObjectField extends Common {
   }[];
 }
 
-/** The form field for a schema. */
 export type Field =
   | (Common & {
       readonly is: "text";
@@ -42,7 +41,7 @@ export type Field =
   | ObjectField
   | (Common & { readonly is: "list"; readonly items: Schema })
   | (Common & { readonly is: "record"; readonly values: Schema })
-  /** One of several objects. The field `by` is the discriminator. */
+  /** One of several object types. `by` names the discriminator property. */
   | (Common & { readonly is: "variants"; readonly by: string; readonly variants: readonly Variant[] })
   | (Common & { readonly is: "json" });
 

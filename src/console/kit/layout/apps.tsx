@@ -9,7 +9,7 @@ type App = Schemas["App"];
 /** Uid of the system app. Each organization has one, and Inlet publishes the organization's problems to it. */
 export const SYSTEM_APP = "inlet";
 
-/** Number of apps in the switcher, one page of the API. The view of apps lists the rest. */
+/** Maximum number of apps in the switcher: one page of the API. The apps page lists the rest. */
 const MAX_APPS = 200;
 
 /** Apps in the switcher. `undefined` until they are loaded. */
@@ -17,7 +17,7 @@ export const apps = signal<readonly App[] | undefined>(undefined);
 const STORAGE_KEY = "inlet.app";
 const lastId = signal<string | undefined>(sessionStorage.getItem(STORAGE_KEY) ?? undefined);
 
-/** Returns the app in the address, or the app of the last view, or the first app. */
+/** Returns the app id in the address. If there is none, returns the most recently viewed app, or else the first one. */
 export function useAppId(): string | undefined {
   const { path } = useLocation();
   const named = /^\/console\/apps\/([^/]+)/.exec(path)?.[1];
@@ -28,12 +28,12 @@ export function useAppId(): string | undefined {
   }, [named]);
   const known = apps.value;
   const last = lastId.value;
-  // The system app only has the organization's problems, so it is not a useful default.
+  // The system app only contains the organization's problems, so it is not a useful default.
   const first = known?.find(({ uid }) => uid !== SYSTEM_APP) ?? known?.[0];
   return named ?? (known?.some(({ id }) => id === last) ? last : first?.id);
 }
 
-/** Call it after installing or deleting an app. */
+/** Call this after installing or deleting an app, so that the switcher shows the change. */
 export async function reloadApps(): Promise<void> {
   if (!hasPermission("apps.read")) {
     apps.value = [];
@@ -43,7 +43,7 @@ export async function reloadApps(): Promise<void> {
   apps.value = rows;
 }
 
-/** Opens the same view of another app. */
+/** Opens the current view for another app. */
 export function AppSwitcher() {
   const { path, route } = useLocation();
   const current = useAppId();

@@ -13,16 +13,13 @@ interface Props {
   readonly title: string;
   /** Parent pages, from the top level down. */
   readonly crumbs?: readonly Crumb[];
-  /** Badges next to the title. */
   readonly badges?: ComponentChildren;
-  /** Buttons on the right. */
   readonly actions?: ComponentChildren;
   /** One sentence below the title. */
   readonly lead?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** Frame of a view with its title, breadcrumbs and actions. */
 export function Page({ title: given, crumbs = [], badges, actions, lead, children }: Props) {
   // The title can contain untrusted text, such as the name of an entity.
   const title = visibleText(given);
@@ -61,7 +58,6 @@ export function Page({ title: given, crumbs = [], badges, actions, lead, childre
   );
 }
 
-/** A part of a page with a heading. */
 export function Section({
   title,
   actions,
@@ -83,7 +79,6 @@ export function Section({
   );
 }
 
-/** A list of names and values. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">
@@ -99,7 +94,7 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, C
 
 export type Tone = "ok" | "bad" | "warn" | "info" | "plain";
 
-/** A state as a short text. The color alone must never carry the meaning. */
+/** Shows a state. The text must carry the meaning, because not every user can see the color. */
 export function Badge({
   tone = "plain",
   children,

@@ -7,7 +7,10 @@ import { hasPermission } from "../../session/session.ts";
 export type Problem = Schemas["Problem"];
 
 interface Known {
-  /** Open problems, then acknowledged ones. Errors come before warnings, older before newer. */
+  /**
+   * Open problems, then acknowledged ones. Each part lists errors before warnings, then older problems
+   * before newer ones.
+   */
   readonly rows: readonly Problem[];
   readonly total: number;
 }

@@ -22,7 +22,6 @@ const hrefOf = (view: View, appId: string | undefined): string | undefined => {
   return appId === undefined ? undefined : `/console${view.path.replace(":appId", appId)}`;
 };
 
-/** Frame around all views: navigation, app switcher and the signed-in account. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
   const isOpen = useSignal(false);
@@ -132,7 +131,10 @@ function ProblemCount() {
   );
 }
 
-/** Returns whether a more specific navigation entry matches the address: `/apps/app_1/events` is not the entry Apps. */
+/**
+ * Returns whether a more specific navigation entry matches the path. `/apps/app_1/events` belongs to
+ * Events, not to Apps.
+ */
 const isCovered = (view: View, path: string): boolean =>
   view.path === "/apps" && /^\/console\/apps\/[^/]+\/./.test(path);
 

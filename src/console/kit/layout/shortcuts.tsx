@@ -26,7 +26,7 @@ export function useShortcut(shortcut: Shortcut | undefined): void {
     return () => {
       active.value = active.peek().filter((one) => one !== shortcut);
     };
-    // `run` is a new function on each render. Keys and description identify the shortcut.
+    // `run` is a new function on each render, so only the keys and the description identify a shortcut.
   }, [keys, description]);
 }
 

@@ -6,7 +6,7 @@ import { visibleText } from "../text/visible.ts";
 type Topic = Schemas["Topic"];
 
 const MAX_TOPICS = 200;
-/** Filters with more values are text fields instead of lists. */
+/** A filter with more values than this is a text field instead of a list. */
 const MAX_CHOICES = 100;
 
 /** Filters by channel and event type of an app. Offers the names as a list if there are not too many. */

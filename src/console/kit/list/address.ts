@@ -25,8 +25,8 @@ export function useAddress(): {
 }
 
 /**
- * Returns the query of the address for the current view. While the next view loads, the old view stays visible and must not read
- * the new query, so it keeps its last own query.
+ * Returns the query of the address for the current view. While the next view loads, the address already has
+ * the next view's query. The old view is still visible then, so it keeps its own last query.
  */
 export function useViewQuery(): Readonly<Record<string, string>> {
   const { path, query } = useLocation();

@@ -4,7 +4,6 @@ import { LocalTimeInput } from "../form/local-time.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
 import { useViewQuery } from "./address.ts";
 
-/** A filter in a filter bar. */
 export type FilterField =
   | { readonly name: string; readonly label: string; readonly kind: "text"; readonly placeholder?: string }
   | {

@@ -10,7 +10,10 @@ export interface Column<Row> {
   /** Width as a CSS grid track: `minmax(8rem, 2fr)`. Default: `minmax(0, 1fr)`. */
   readonly width?: string;
   readonly align?: "end";
-  /** Columns with 1 (default) are always visible, 2 are hidden in narrow lists, 3 are only visible in wide lists. */
+  /**
+   * Columns of priority 1 (default) are always visible. Priority 2 is hidden in narrow lists, and 3 is only
+   * shown in wide lists.
+   */
   readonly priority?: 1 | 2 | 3;
 }
 
@@ -27,7 +30,7 @@ interface Props<Row> {
   readonly onRange?: (first: number, last: number) => void;
   /** Called on Enter or a click. */
   readonly onOpen?: (row: Row) => void;
-  /** Key of the row in the detail panel. */
+  /** Key of the row that is open in the detail panel. */
   readonly openKey?: string | undefined;
   /** Maximum height in rows. Default: the rest of the page. */
   readonly maxRows?: number;
@@ -191,7 +194,7 @@ const cellClass = (align: "end" | undefined, priority: number): string =>
     .filter(Boolean)
     .join(" ");
 
-/** Shows the number of rows. `of` is the plural name of the rows. */
+/** `of` is the plural name of the rows. */
 export const CountLine = ({ count, of }: { readonly count: number; readonly of: string }) => (
   <p class="count-line">
     {formatCount(count)} {count === 1 ? of.replace(/ies$/, "y").replace(/s$/, "") : of}

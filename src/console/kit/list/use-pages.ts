@@ -2,7 +2,6 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { ListPage } from "../../api/client.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 
-/** Rows per request. */
 export const PAGE_ROWS = 100;
 /** Maximum number of cached pages. Older pages are loaded again when they become visible. */
 const MAX_PAGES = 40;
@@ -84,7 +83,7 @@ export function usePages<Row>(
   };
 }
 
-/** Reverses a list. The API lists in order of creation, but logs are read newest first. */
+/** Reverses the rows, because the API sorts by creation time but logs are read newest first. */
 export function newestFirst<Row>(pages: Pages<Row>): Pages<Row> {
   const { count = 0, rowAt, onRange } = pages;
   return {

@@ -14,7 +14,7 @@ export interface Scan<Row> {
 }
 
 const PAGE_ROWS = 200;
-/** Limits for searched and found rows. The search pauses at a limit until the user continues it. */
+/** The search pauses after this many searched or found rows, until the user continues it. */
 const MAX_SEARCHED = 10_000;
 const MAX_FOUND = 500;
 
@@ -29,8 +29,8 @@ interface State<Row> {
 const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, problem: undefined } as const;
 
 /**
- * Searches a list on the client, for filters that the API does not have. Does not search while `fits` is `undefined`. Restarts when
- * an entry of `needs` changes.
+ * Searches a list in the browser, for filters that the API does not have. Does not search while `fits` is
+ * `undefined`. Restarts when an entry of `needs` changes.
  */
 export function useScan<Row>(
   load: (

@@ -21,17 +21,17 @@ interface Props {
   readonly path: string;
   /** Label of the button: `Create`. */
   readonly verb: string;
-  /** The entity to change. The form uses the fields that the operation accepts. */
+  /** The entity to change. The form shows the fields that the operation accepts. */
   readonly entity?: Readonly<Record<string, unknown>>;
-  /** The create operation and the entity's kind, for entities whose change operation does not distinguish kinds. */
+  /** Create operation and kind of the entity. Needed if the schema of the change operation is the same for all kinds. */
   readonly createdBy?: { readonly operation: string; readonly kind: string } | undefined;
   /** Initial values of a form that creates an entity. */
   readonly start?: Readonly<Record<string, unknown>>;
-  /** Version of the entity. The API rejects the change if the entity has changed since. */
+  /** Version of the entity. The API rejects the change if the entity has changed since this version. */
   readonly etag?: string | undefined;
   readonly without?: readonly string[];
   readonly first?: readonly string[];
-  /** Loaded with the form. */
+  /** Loads the allowed values of fields when the form opens. */
   readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   readonly children?: ComponentChildren;
   readonly onDone: (answer: unknown) => void;
@@ -80,7 +80,7 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
     [entity, body],
   );
   const [value, setValue] = useState<Readonly<Record<string, unknown>>>(before ?? start);
-  // The same idempotency key while the dialog is open, so that a retry after a lost response does not create a second entity.
+  // Reused while the dialog is open, so that a retry after a lost response does not create a second entity.
   const [idempotencyKey] = useState(() =>
     [...crypto.getRandomValues(new Uint8Array(16))]
       .map((byte) => byte.toString(16).padStart(2, "0"))

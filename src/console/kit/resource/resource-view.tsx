@@ -50,7 +50,7 @@ export interface ResourceSpec<Row extends Entity> {
   /** `undefined` if the console cannot create the resource. */
   readonly create?: {
     readonly verb?: string;
-    /** Default: the collection. */
+    /** Default: `path` of the collection. */
     readonly path?: string;
     readonly without?: readonly string[];
     /** Optional fields that are shown first. */
@@ -76,7 +76,6 @@ export interface ResourceSpec<Row extends Entity> {
   readonly onChanged?: () => void;
 }
 
-/** List of a resource, with a detail panel for the row in the address. */
 export function ResourceView<Row extends Entity>({ spec }: { readonly spec: ResourceSpec<Row> }) {
   const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
   const { path: here, route } = useLocation();

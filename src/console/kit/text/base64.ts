@@ -1,3 +1,2 @@
-/** Decodes Base64 from the API. */
 export const decodeBase64 = (text: string): Uint8Array =>
   Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

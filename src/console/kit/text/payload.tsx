@@ -8,7 +8,6 @@ interface Props {
   /** Text, or bytes for binary content. */
   readonly content: string | Uint8Array;
   readonly label: string;
-  /** File name for saving. */
   readonly fileName?: string;
 }
 

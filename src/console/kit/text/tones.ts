@@ -1,7 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import type { Tone } from "../layout/page.tsx";
 
-/** Maps a channel state to the color of its badge. */
 export function toneOfChannel(state: Schemas["Channel"]["state"]): Tone {
   switch (state) {
     case "active":

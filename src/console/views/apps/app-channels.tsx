@@ -7,7 +7,6 @@ import { toneOfChannel } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 
-/** Short list of an app's channels. */
 export function AppChannels({ appId }: { readonly appId: string }) {
   if (!hasPermission("channels.read") && !hasPermission("apps.read")) return null;
   return <Channels appId={appId} />;

@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Rejection>[] = [
   { title: "Times", width: "5rem", align: "end", cell: ({ count }) => formatCount(count) },
 ];
 
-/** Rejected requests (401, 403), counted per hour. */
+/** Counts requests rejected with 401 or 403 per hour. */
 export function Rejections() {
   const pages = usePages<Rejection>(
     (page, signal) => unwrapList(api.GET("/audit/rejections", { params: { query: page }, signal })),

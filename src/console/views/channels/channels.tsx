@@ -29,7 +29,6 @@ const COLUMNS: readonly Column<Channel>[] = [
   },
 ];
 
-/** List of an app's channels. */
 export default function Channels({ appId }: { readonly appId: string }) {
   const { path } = useLocation();
   const filters = useFilters(["channel"]);

@@ -26,7 +26,6 @@ interface Props {
 
 const REFRESH_MS = 5_000;
 
-/** Details of a channel: its address, state and actions. */
 export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: Props) {
   const params = { path: { appId, channelId: channelUid } };
   const loaded = useLoad(

@@ -17,7 +17,7 @@ interface Props {
   readonly onSaved: () => void;
 }
 
-/** Form of a channel's settings from the schema of its kind. Secrets are never shown. An empty secret field changes nothing. */
+/** Secrets are never shown. A secret field that is left empty keeps the stored secret. */
 export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   const kind = useLoad(
     async (signal) => {

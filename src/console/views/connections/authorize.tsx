@@ -24,7 +24,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
     setAway(true);
   });
   const waits = isAway && state !== "ok";
-  // The other window cannot report its result to this one, so the gateway is polled.
+  // The sign-in window cannot report its result to this page, so the page polls the gateway.
   useEffect(() => {
     if (!waits) return undefined;
     const aborting = new AbortController();
@@ -37,7 +37,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
       toast("Signed in at the provider.");
       onSignedIn();
     };
-    // A failed request is followed by the next one.
+    // A failed request is ignored, because the next one follows soon.
     const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS);
     return () => {
       clearInterval(timer);

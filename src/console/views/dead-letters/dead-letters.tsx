@@ -33,7 +33,7 @@ import "./dead-letters.css";
 
 type Subscription = Schemas["Subscription"];
 
-/** Dead letters by subscription, then by reason and type, then single ones. */
+/** Lists dead letters by subscription, then grouped by reason and type, then one by one. */
 export default function DeadLetters({ appId }: { readonly appId: string }) {
   const { query } = useAddress();
   const { subscription } = query;
@@ -253,7 +253,7 @@ function OfSubscription({ place }: { readonly place: Place }) {
   );
 }
 
-/** Redrives a group by type if the filter selects exactly this group. Otherwise redrives its dead letters by id, oldest first. */
+/** Selects a group by type if the filters match only this group. Otherwise selects its dead letters by id, oldest first. */
 function targetOf(group: Group, groups: readonly Group[], scope: Scope, total: number): Target {
   const isAlone = groups.filter(({ type }) => type === group.type).length === 1 && total <= MAX_LOADED;
   return isAlone

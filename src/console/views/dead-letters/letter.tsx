@@ -26,7 +26,6 @@ interface Props {
   readonly onGone: () => void;
 }
 
-/** Details of a dead letter: its attempts and its event. */
 export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
   const params = { path: { ...place, deadLetterId: letterId } };
   const loaded = useLoad<Letter>(

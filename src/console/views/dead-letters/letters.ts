@@ -2,13 +2,12 @@ import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
 
 export type Letter = Schemas["DeadLetter"];
 
-/** Identifies a subscription. */
 export interface Place {
   readonly appId: string;
   readonly subscriptionId: string;
 }
 
-/** Filters in the form of the API. */
+/** Query parameters of the API that filter dead letters. */
 export interface Scope {
   readonly type?: string;
   readonly from?: string;
@@ -73,14 +72,16 @@ export type Target =
   | { readonly is: "scope"; readonly scope: Scope }
   | { readonly is: "letters"; readonly ids: readonly string[] };
 
-/** Asks the gateway how many dead letters would be sent. */
 export async function countOf(place: Place, target: Target, signal: AbortSignal): Promise<number> {
   if (target.is === "letters") return target.ids.length;
   const { matched } = await redriveMany(place, { ...target.scope, dryRun: true }, signal);
   return matched;
 }
 
-/** Sends dead letters again. Each leaves the list at once, and returns if the handler rejects it for another day. */
+/**
+ * Sends dead letters to the handler again. Each leaves the list at once, and returns if the handler rejects
+ * it for another day.
+ */
 export async function sendAgain(
   place: Place,
   target: Target,

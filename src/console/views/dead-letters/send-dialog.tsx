@@ -17,7 +17,6 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Dialog that shows how many dead letters would be sent, then sends them. */
 export function SendDialog({ place, target, onClose, onDone }: Props) {
   const count = useLoad((signal) => countOf(place, target, signal), []);
   const [sent, setSent] = useState<number>();

@@ -45,7 +45,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       }),
     );
   const needs = [appId, JSON.stringify(asked), turn];
-  // The API cannot filter by these fields.
+  // The API cannot filter by these fields, so the page searches the list itself.
   const isScan = type !== undefined || reason !== undefined || item !== undefined;
   const fits = ({ events, quarantine, reason: why }: Delivery): boolean =>
     (item === undefined || quarantine.some(({ id }) => id === item)) &&

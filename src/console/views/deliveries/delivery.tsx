@@ -23,7 +23,6 @@ interface Props {
   readonly deliveryId: string;
 }
 
-/** Details of a delivery, from its arrival to each reader. */
 export default function DeliveryPage({ appId, deliveryId }: Props) {
   const params = { path: { appId, deliveryId } };
   const loaded = useLoad<Whole>(

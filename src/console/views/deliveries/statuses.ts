@@ -4,7 +4,6 @@ import type { Tone } from "../../kit/layout/page.tsx";
 export type Delivery = Schemas["Delivery"];
 export type Status = Delivery["status"];
 
-/** Color and meaning of each delivery status. */
 export const STATUSES: Readonly<Record<Status, { readonly tone: Tone; readonly words: string }>> = {
   published: { tone: "ok", words: "Every item was published as an event." },
   duplicate: { tone: "plain", words: "Its events were already published, so no event was written again." },

@@ -18,7 +18,6 @@ interface Props {
   readonly readings: Loaded<readonly Reading[]>;
 }
 
-/** Processing steps of a delivery, from arrival to readers. */
 export function Steps({ appId, delivery, readings }: Props) {
   const { items, events, quarantine, verification, status, reason } = delivery;
   const isRefused = status === "refused" || status === "failed";
@@ -267,7 +266,6 @@ function toneOf(readings: readonly Reading[] | undefined): Tone {
   );
 }
 
-/** Returns a suggested action for an error status. */
 function getSuggestedAction(httpStatus: number): string {
   switch (httpStatus) {
     case 400:

@@ -5,7 +5,6 @@ import { channelOf, type Event, timeOf } from "./timeline.ts";
 
 const SHOWN = 160;
 
-/** Columns of event lists. */
 export const eventColumns = (appId: string): readonly Column<Event>[] => [
   { title: "Time", cell: (event) => <Time at={timeOf(event)} />, width: "10rem" },
   {

@@ -24,7 +24,6 @@ interface Props {
   readonly onGone: () => void;
 }
 
-/** Details of an event, as stored on its topic. */
 export function EventPanel({ appId, place, onClose, onGone }: Props) {
   const split = place.lastIndexOf("/");
   const path = { appId, topic: place.slice(0, split), entryId: place.slice(split + 1) };

@@ -19,7 +19,6 @@ import { channelOf, createTimeline, type Event, placeOf } from "./timeline.ts";
 
 const FILTERS = ["channel", "type", "id", "field", "from", "to"] as const;
 
-/** List of published events, newest first. */
 export default function Events({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go } = useAddress();

@@ -18,7 +18,6 @@ import { MAX_SHOWN, type Tail, useTail } from "./use-tail.ts";
 
 const FILTERS = ["channel", "type", "id", "field"] as const;
 
-/** Live list of events as they are published, newest first. */
 export default function LiveTail({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go } = useAddress();
@@ -91,7 +90,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
                 rowAt={(index) => events[events.length - 1 - index]}
                 keyOf={placeOf}
                 onOpen={(event: Event) => {
-                  // Pauses the list, because the opened row would move away.
+                  // Pauses the list, because new events would move the opened row out of view.
                   setPaused(true);
                   go({ event: placeOf(event) });
                 }}

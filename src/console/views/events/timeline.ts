@@ -1,4 +1,4 @@
-/** An event as returned by the list. It may have further members: the sender's extensions. */
+/** An event in the API's list. It may also have the sender's extension attributes. */
 export interface Event {
   readonly id: string;
   readonly type: string;
@@ -9,7 +9,6 @@ export interface Event {
   readonly data_base64?: string;
 }
 
-/** A page of events with the total length of the list. */
 interface Part<Row> {
   readonly rows: readonly Row[];
   readonly total: number;
@@ -40,8 +39,8 @@ interface Slice {
 }
 
 /**
- * Reads an app's events, newest first, by index. The API lists the oldest first and has a maximum offset of 10,000. So longer lists
- * are read in time slices, whose sizes are determined as the user scrolls.
+ * Reads an app's events by index, newest first. The API sorts them oldest first and limits the offset to
+ * 10,000. Longer lists are therefore read in time slices, which are added as the user scrolls.
  */
 export function createTimeline(
   load: Load,
@@ -133,13 +132,13 @@ async function readSlice(
     const { rows } = await load({ ...range, ...page }, signal);
     const before = found.size;
     for (const event of rows) found.set(placeOf(event), event);
-    // Events that were deleted meanwhile stay missing, so further requests would not help.
+    // Stops when a request returns no new event. The missing ones were deleted in the meantime.
     if (found.size === before) break;
   }
   return [...found.values()].reverse();
 }
 
-/** Returns topic and entry id as one text. A topic contains no white space. */
+/** A topic contains no white space. */
 export const placeOf = ({ topic, entryId }: Pick<Event, "topic" | "entryId">): string =>
   `${topic}/${entryId}`;
 

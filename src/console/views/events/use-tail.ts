@@ -3,7 +3,7 @@ import { readStream, type StreamState } from "../../api/event-stream.ts";
 import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 import type { Event } from "./timeline.ts";
 
-/** Maximum number of shown events. */
+/** Maximum number of shown events. Older ones are dropped. */
 export const MAX_SHOWN = 2_000;
 /** Interval between renders in ms. Rendering each event separately would block the page of a busy app. */
 const DRAW_EVERY_MS = 200;
@@ -28,7 +28,6 @@ interface Options {
   readonly needs: readonly unknown[];
 }
 
-/** Follows the events of an app. */
 export function useTail({ path, isPaused, fits, needs }: Options): Tail {
   const [state, setState] = useState<Tail["state"]>({ is: "connecting" });
   const [problem, setProblem] = useState<ApiProblem>();

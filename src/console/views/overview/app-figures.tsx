@@ -53,7 +53,7 @@ function Deliveries({ appId }: { readonly appId: string }) {
   );
 }
 
-/** Covers an hour, or less if the newest records do not reach back that far. */
+/** Returns the covered time in milliseconds: an hour, or less if the newest records do not reach back that far. */
 function spanOf(rows: readonly { readonly receivedAt: string }[]): number {
   const oldest = rows.length < ROWS ? undefined : rows.at(-1);
   return oldest === undefined

@@ -12,7 +12,6 @@ import { ProblemSubject, titleOfKind } from "../problems/problem-words.tsx";
 /** Maximum number of problems on the overview. The problems page lists all. */
 const SHOWN = 6;
 
-/** Open problems, or one line if there are none. */
 export function OpenProblems() {
   const failure = problemsFailure.value;
   const known = problems.value;

@@ -35,7 +35,7 @@ function Shown({
     (deliveries?.byStatus ?? [])
       .filter(({ status }) => statuses.includes(status))
       .reduce((sum, one) => sum + one.count, 0);
-  // These views show one app, so the links lead to the selected one.
+  // The linked views show a single app, so the links lead to the selected app.
   const to = (view: string, query: Readonly<Record<string, string>> = {}): string | undefined =>
     appId === undefined ? undefined : viewHref(`/apps/:appId/${view}`, { appId }, query);
   const quarantined = count("quarantined");

@@ -7,7 +7,6 @@ import { OpenProblems } from "./open-problems.tsx";
 import { OrganizationFigures } from "./organization-figures.tsx";
 import "./overview.css";
 
-/** Overview: open problems first, then the gateway, then the selected app. */
 export default function Overview() {
   const appId = useAppId();
   return (

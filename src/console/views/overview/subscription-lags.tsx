@@ -46,7 +46,6 @@ const COLUMNS: readonly Column<Subscription>[] = [
   },
 ];
 
-/** Lag of an app's subscriptions, largest first. */
 export function SubscriptionLags({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     async (signal) => {

@@ -15,7 +15,6 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** A figure with a link to the counted items. */
 export const Tile = ({ title, hint, href, tone = "plain", children }: Props) => (
   <MaybeLink href={href} class={`tile ${tone}`}>
     <span class="tile-title">{title}</span>

@@ -29,7 +29,6 @@ interface Props {
   readonly onChanged: () => void;
 }
 
-/** Details of a quarantined item: the reason, the result with the current definitions, and the delivery. */
 export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
   const params = { path: { appId, itemId } };
   const loaded = useLoad<Item>(

@@ -36,7 +36,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
   const places = useTopicFilters(appId);
   const scope = scopeOf(values);
   const loaded = useLoad((signal) => loadKept(appId, scope, signal), [appId, JSON.stringify(scope)]);
-  // The API cannot filter by these fields, so the console filters the newest items.
+  // The API cannot filter by type or id, so the console filters the newest items itself.
   const { type, id } = values;
   const isNarrowed = type !== undefined || id !== undefined;
   const kept = useMemo(
@@ -65,7 +65,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
   ];
   const all = loaded.data?.total ?? 0;
   const total = isNarrowed ? kept.length : all;
-  // With a client-side filter, or too many items to load, items are redriven by id.
+  // Whether the API's filters select exactly the shown items. Otherwise items are redriven by id.
   const isWhole = !isNarrowed && all <= MAX_LOADED;
   const path = `/apps/${encodeURIComponent(appId)}/quarantine`;
   return (
@@ -179,7 +179,7 @@ const inWords = (total: number, groups: number): string =>
 const titleOf = ({ channelUid, reason, definitions }: Group): string =>
   `${reason} · ${definitions.length === 0 ? channelUid : definitions.join(", ")}`;
 
-/** Redrives a group by filter if the filter selects exactly this group. Otherwise redrives its items by id, oldest first. */
+/** Selects a group by filter if the filter matches only this group. Otherwise selects its items by id, oldest first. */
 function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: boolean): Running {
   const { channelUid, reason, items } = group;
   const isAlone =
@@ -194,7 +194,7 @@ function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: 
   };
 }
 
-/** Redrives the given items, or everything that the filters select. */
+/** `of` is the items to redrive, or their number if the filters select all of them. */
 function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kept[]): Running {
   const count = typeof of === "number" ? of : of.length;
   const ids = typeof of === "number" ? undefined : of.map(({ id }) => id);
@@ -208,7 +208,7 @@ function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kep
   };
 }
 
-/** Redrives the selected items of a group in order of arrival. The list shows the newest first. */
+/** Reverses the selection, because the list shows the newest first and a redrive must run in order of arrival. */
 function ofSome({ channelUid, reason }: Group, chosen: readonly Kept[]): Running {
   const ids = chosen.map(({ id }) => id).reverse();
   const from = chosen.at(-1)?.firstAt;
@@ -263,7 +263,6 @@ interface ItemsProps {
   readonly onRun: (running: Running) => void;
 }
 
-/** Items of a group, which can be opened or redriven. */
 function Items({ group, onRun }: ItemsProps) {
   const { query, go } = useAddress();
   return (

@@ -2,7 +2,7 @@ import { api, type Schemas, unwrapList } from "../../api/client.ts";
 
 export type Kept = Schemas["QuarantineRecord"];
 
-/** Filters in the form of the API. */
+/** Query parameters of the API that filter quarantined items. */
 export interface Scope {
   readonly channelId?: string;
   readonly reason?: Kept["reason"];
@@ -10,7 +10,7 @@ export interface Scope {
   readonly to?: string;
 }
 
-/** Maximum number of newest items that are loaded for grouping. The page states if there are more. */
+/** Maximum number of items that are loaded for grouping, newest first. The page says if there are more. */
 export const MAX_LOADED = 2_000;
 const PAGE = 200;
 const AT_ONCE = 3;
@@ -43,7 +43,7 @@ export async function loadKept(
   return { kept: [...new Map(kept.map((one) => [one.id, one])).values()].reverse(), total };
 }
 
-/** Items that failed for the same reason. */
+/** Items of a channel that failed for the same reason and at the same definitions. */
 export interface Group {
   readonly key: string;
   readonly channelUid: string;

@@ -17,7 +17,7 @@ interface Props {
   /** Description of the redriven items, such as `3 items`. */
   readonly what: string;
   readonly target: Target;
-  /** Parts that can be previewed, one per channel, with the items of each. */
+  /** One entry for each channel, with the items to preview. */
   readonly previewParts: readonly PreviewPart[];
   readonly onClose: () => void;
   /** Called when at least one item has left quarantine. */

@@ -79,7 +79,7 @@ export async function runAgain(
   return counts;
 }
 
-/** Redrives one item. An item that was released meanwhile counts as released, one that cannot be redriven as rejected. */
+/** Redrives one item. Counts it as released if it was released in the meantime, and as rejected if it cannot be redriven. */
 async function runOne(appId: string, itemId: string, signal: AbortSignal): Promise<Pick<Result, "status">> {
   try {
     return await withRateLimitRetry(signal, () =>

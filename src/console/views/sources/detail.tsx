@@ -26,7 +26,6 @@ interface Props {
   readonly onChanged: () => void;
 }
 
-/** Details of a source: its state, timeline and cursor, with a dry run and actions on the cursor. */
 export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) {
   const { channel, source } = shown;
   const path = `/apps/${appId}/channels/${channel.uid}`;
@@ -119,7 +118,6 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
   );
 }
 
-/** Returns the address that the source reads. */
 function addressOf(config: object): string | undefined {
   const { url, request } = config as {
     readonly url?: unknown;

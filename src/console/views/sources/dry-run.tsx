@@ -15,7 +15,6 @@ type Result = Schemas["DryRun"];
 interface Props {
   /** API path of the channel. */
   readonly path: string;
-  /** Current cursor of the source. */
   readonly cursor: unknown;
   readonly onClose: () => void;
 }

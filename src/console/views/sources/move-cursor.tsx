@@ -11,10 +11,9 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Dialog to set the cursor. The API rejects the change if the source has moved since the dialog was opened. */
 export function MoveCursor({ path, shown, onClose, onDone }: Props) {
   const { value, version } = shown.source.cursor;
-  // Sends the version that was shown, so that a source that moved meanwhile is not set back by mistake.
+  // The API rejects the new cursor if the source has moved past this version since the dialog was opened.
   const [seen] = useState(version);
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const parsed = parseCursor(text);

@@ -8,7 +8,6 @@ const WORDS: Readonly<Record<NonNullable<Schemas["Source"]["stateReason"]>, stri
   needsConnection: "a connection is missing",
 };
 
-/** Badge with the state of a source and the reason why it does not run. */
 export function SourceState({
   state,
   stateReason,

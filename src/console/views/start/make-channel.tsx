@@ -17,7 +17,6 @@ interface Props {
 
 const NEW_APP = "";
 
-/** Form to create a channel in an existing app or in a new one. */
 export function MakeChannel({ preset, onBack, onMade }: Props) {
   const known = (apps.value ?? []).filter(({ uid }) => uid !== SYSTEM_APP);
   const current = useAppId();

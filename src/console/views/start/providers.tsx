@@ -7,7 +7,6 @@ interface Props {
   readonly onChoose: (preset: string) => void;
 }
 
-/** Searchable list of all provider presets. */
 export function Providers({ presets, onChoose }: Props) {
   const [words, setWords] = useState("");
   const found = presets.filter(({ title, preset }) =>

@@ -26,13 +26,11 @@ interface Props {
   readonly subscriptionId: string;
   readonly href: string;
   readonly onClose: () => void;
-  /** Called after an action changed the subscription. */
   readonly onChanged: () => void;
 }
 
 const REFRESH_MS = 5_000;
 
-/** Details of a subscription: its lag, its handler's last error, and actions. */
 export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onChanged }: Props) {
   const loaded = useLoad(
     (signal) =>

@@ -14,7 +14,6 @@ interface Props {
   readonly onMade: (subscriptionId: string) => void;
 }
 
-/** Form to create a subscription: events, start position and handler. */
 export function Subscribe({ appId, onClose, onMade }: Props) {
   const channels = useLoad(
     (signal) =>

@@ -53,7 +53,6 @@ const COLUMNS: readonly Column<Subscription>[] = [
 
 const counted = (count: number | null): string => (count === null ? "–" : formatCount(count));
 
-/** List of an app's subscriptions with their lag. */
 export default function Subscriptions({ appId }: { readonly appId: string }) {
   const { path } = useLocation();
   const filters = useFilters(["subscription"]);
