@@ -1,5 +1,7 @@
 -- Resets the idle time of a reader's pending entries, so that no other reader claims them.
--- KEYS: topic ARGV: group, reader, then entry ids Reply: the entry ids that another reader has claimed or that were acknowledged
+-- KEYS:  topic.
+-- ARGV:  group, reader, then entry ids.
+-- Reply: the entry ids that were acknowledged or claimed by another reader
 local lost = {}
 for i = 3, #ARGV do
   local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1, ARGV[2])

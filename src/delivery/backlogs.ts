@@ -2,26 +2,26 @@ import type { GroupStatus } from "../bus/retention/retention-risk.ts";
 import { OTHER } from "../metrics/channel-counts.ts";
 
 /**
- * Backlog of a subscription, summed over its topics. All subscriptions without their own entry share one with app `other` and subscription
- * `other`.
+ * Backlog of a subscription, summed over its topics. Subscriptions without an entry of their own share one with `other` as app and
+ * subscription.
  */
 export interface Backlog {
   readonly app: string;
   readonly subscription: string;
   /** Number of entries not yet delivered to the consumer group. */
   readonly lag: number;
-  /** Age of the oldest undelivered entry. */
+  /** Age of the oldest undelivered entry, in seconds. */
   readonly lagSeconds: number;
-  /** Age of the oldest entry that is undelivered or unacknowledged. */
+  /** Age of the oldest entry that is undelivered or unacknowledged, in seconds. */
   readonly unhandledSeconds: number;
   readonly pending: number;
-  /** Number of dead letters of readers and of the handler. */
+  /** Number of dead letters of the subscription's readers and handler. */
   readonly deadLetters: number;
 }
 
 type Sum = { -readonly [K in keyof Backlog]: Backlog[K] };
 
-/** Sums the backlogs found by a check of all topics. */
+/** Sums backlogs while all topics are being checked. */
 export function createBacklogs() {
   const sums = new Map<string, Sum>();
   return {
@@ -36,7 +36,7 @@ export function createBacklogs() {
         deadLetters: group.deadLetters,
       });
     },
-    /** Adds the number of handler dead letters of each subscription to its backlog. */
+    /** Adds the number of each subscription's handler dead letters. */
     addLetters(counts: ReadonlyMap<string, number>): void {
       for (const [subscription, count] of counts) {
         const sum = sums.get(subscription);

@@ -1,18 +1,18 @@
 import { sleep } from "../lib/sleep.ts";
 import { unlessAborted } from "../lib/wait.ts";
 
-/** A circuit breaker for a handler. After several failures in a row, it lets only occasional trial calls through. */
+/** Circuit breaker of a handler. After several failures in a row, it allows only occasional trial calls. */
 export interface Breaker {
-  /** Returns the time in ms until the next call is allowed. 0 means that it is allowed now. */
+  /** Returns the time until the next call is allowed, in milliseconds. 0 means now. */
   readonly waitMs: () => number;
-  /** Resolves when the caller may call the handler. The caller must then report the result with `noteTaken` or `recordRejection`. */
+  /** Resolves when the handler may be called. The caller must report the result with `noteTaken` or `recordRejection`. */
   readonly admit: (options: { readonly signal: AbortSignal }) => Promise<void>;
   readonly noteTaken: () => void;
   readonly recordRejection: () => void;
 }
 
 export interface BreakerDeps {
-  /** Called when the breaker opens (calls are blocked) or closes. */
+  /** Called when the breaker opens (calls are blocked) and when it closes. */
   readonly onChange: (isOpen: boolean) => void;
   readonly firstWaitMs?: number;
 }
@@ -25,7 +25,7 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
   let failures = 0;
   let openUntilMs = 0;
   let isOpen = false;
-  /** The trial call in flight. All other callers wait for its result. */
+  /** Result of the trial call in flight. All other callers wait for it. */
   let asking: PromiseWithResolvers<void> | undefined;
 
   const waitMs = (): number => (isOpen ? Math.max(0, openUntilMs - performance.now()) : 0);

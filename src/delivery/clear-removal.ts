@@ -19,7 +19,11 @@ export interface ClearRemovalDeps {
 
 const CONCURRENCY = 16;
 
-/** Deletes the Redis keys of a deleted channel or subscription. Can safely be repeated. @throws UnavailableError */
+/**
+ * Deletes the Redis keys of a deleted channel or subscription. Idempotent.
+ *
+ * @throws UnavailableError
+ */
 export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Promise<void> {
   const { redis, topics, quarantine, deliveryRecords } = deps;
   switch (removal.kind) {
@@ -41,7 +45,7 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
   }
 }
 
-/** Removes the consumer groups of subscriptions from a topic. Groups that other Redis clients created stay. */
+/** Removes the consumer groups of subscriptions from a topic, but not those that other Redis clients created. */
 async function removeGroups(groups: Groups, topic: string): Promise<void> {
   for (const { name } of await groups.list(topic)) {
     if (isId("sub", name)) await groups.remove(topic, name);

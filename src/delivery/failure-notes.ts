@@ -2,7 +2,7 @@ import type { HandlerAttempt } from "../event/handler.ts";
 import type { Log } from "../log.ts";
 import { describeFailure } from "./handler-failure.ts";
 
-/** Reports the reasons of failed attempts in the log and in the subscription's row. */
+/** Reports why attempts fail, in the log and in the subscription's row. */
 export interface FailureNotes extends AsyncDisposable {
   readonly note: (attempt: HandlerAttempt) => void;
 }
@@ -11,10 +11,10 @@ const WRITE_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * Creates a recorder of failed attempts. It writes the first failure immediately, and afterwards only the latest one, at most once a
- * second. It logs each reason at most once a minute.
+ * Reports failed attempts. Writes the first failure immediately, then the latest one at most once per second. Logs each distinct reason at
+ * most once per minute.
  *
- * @param deps.write stores a failure. If it rejects, the next failure triggers another write.
+ * @param deps.write stores a failure; if it rejects, the next failure triggers another write
  */
 export function createFailureNotes(deps: {
   readonly write: (attempt: HandlerAttempt) => Promise<void>;

@@ -29,27 +29,27 @@ export interface GroupReconcilerDeps {
   readonly groups: Groups;
   readonly clock: Clock;
   readonly log: Log;
-  /** Interval between checks, each of which checks one group. Defaults to 1,000. */
+  /** Interval between ticks in milliseconds. Each tick checks one group. Defaults to 1,000. */
   readonly tickMs?: number;
-  /** Interval between checks of all groups. Defaults to 60,000. */
+  /** Interval between checks of all groups, in milliseconds. Defaults to 60,000. */
   readonly sweepEveryMs?: number;
 }
 
-/** Makes the consumer groups and topic sets in Redis match the subscriptions in the database. Disposal waits for work in flight. */
+/** Keeps the consumer groups and topic sets in Redis in line with the subscriptions in the database. Disposal waits for work in flight. */
 export type GroupReconciler = AsyncDisposable;
 
 /** Maximum number of pending changes. Above it, all subscriptions are checked instead. */
 const MAX_PENDING = 1_000;
 const PAGE = 50;
-/** If a group is created later than this after its subscription covered the topic, it was missing and is not new. */
+/** A group created later than this after its subscription covered the topic is reported as missing. In milliseconds. */
 const LATE_MS = 10_000;
 
 /**
- * Starts reconciling in the background, so that a Redis outage does not block the start. The first pass checks all subscriptions. Later
- * passes check only changed ones.
+ * Starts reconciling in the background, so that a Redis outage does not block startup. The first pass checks all subscriptions, later
+ * passes only changed ones.
  *
- * A full pass also runs when Redis becomes available again, when an existing group is missing (Redis was flushed), and at regular
- * intervals. All steps are idempotent, so several gateways can run them at the same time.
+ * A full pass also runs at regular intervals, when Redis is available again, and when an existing group is missing because Redis was
+ * flushed. All steps are idempotent, so several gateways can run them concurrently.
  */
 export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler {
   const { redis, log, tickMs = 1_000, sweepEveryMs = 60_000 } = deps;
@@ -61,7 +61,7 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
 
   async function tick(signal: AbortSignal): Promise<void> {
     if (!redis.state().ready) {
-      // Redis may be empty when it becomes available again.
+      // Redis may have lost its data during the outage.
       everything = true;
       return;
     }
@@ -105,15 +105,15 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
 }
 
 function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps) {
-  /** One topic for each subscription whose groups exist. `isIntact` checks these groups. */
+  /** One topic per subscription whose groups exist. `isIntact` checks the groups of these topics. */
   const samples = new Map<string, string>();
   let turn = samples.entries();
-  /** Subscriptions whose groups could not be created for a reason specific to them. Each is logged once. */
+  /** Subscriptions whose groups cannot be created although Redis is available. Each is logged once. */
   const refused = new Set<string>();
 
   /**
-   * Creates the missing groups of a subscription and returns their topics. Returns `undefined` if that failed for a reason specific to this
-   * subscription.
+   * Creates the missing groups of a subscription and returns their topics, or `undefined` if they cannot be created although Redis is
+   * available.
    */
   async function tryEnsure(wanted: SubscriptionGroups): Promise<readonly string[] | undefined> {
     try {
@@ -134,17 +134,13 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   async function ensurePage(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
-    /**
-     * Topics with possibly new groups, by subscription. If creating groups failed, this includes all topics of the subscription, because
-     * any of its groups may be new.
-     */
+    /** Topics that may have new groups, by subscription. If creating groups failed, these are all topics of the subscription. */
     const made = new Map<string, readonly string[]>();
     try {
       for (const subscription of subscriptions) {
         signal.throwIfAborted();
         const covered = coverage.get(subscription.id);
-        // Skips subscriptions that were deleted since they were listed. Their topic set must stay unchanged, because their removal uses it
-        // to find the groups.
+        // Skip subscriptions that were deleted since they were listed. Their removal needs the unchanged topic set to find their groups.
         if (covered) await ensureOne(subscription, covered, made);
       }
     } finally {
@@ -171,7 +167,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
     else samples.set(id, sample);
   }
 
-  /** Removes the groups of subscriptions that were deleted in the meantime. Their removal may have run before these groups were created. */
+  /** Removes the groups of subscriptions that were deleted while the groups were created, because the removal may have run earlier. */
   async function undoDeleted(
     ids: readonly string[],
     coverage: ReadonlyMap<string, readonly CoveredTopic[]>,
@@ -219,7 +215,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       for (const id of changed.subscriptions) if (!left.has(id)) samples.delete(id);
       for (let i = 0; i < found.length; i += PAGE) await ensurePage(found.slice(i, i + PAGE), signal);
     },
-    /** Checks one group per call, round-robin. Returns false if a group that should exist is missing. */
+    /** Checks one group per call, round-robin. Returns false if a group is missing although its subscription exists. */
     async isIntact(): Promise<boolean> {
       let next = turn.next();
       if (next.done) {
@@ -229,7 +225,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       if (next.done) return true;
       const [id, topic] = next.value;
       if ((await groups.find(topic, id)) !== undefined) return true;
-      // A missing group is expected if its subscription was deleted, because the change feed reports the deletion later.
+      // The subscription may have been deleted just now, before the change feed reports it. Then the group is rightly missing.
       return (await findSubscriptionStarts(db, [id])).length === 0;
     },
   };

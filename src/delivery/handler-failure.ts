@@ -1,6 +1,6 @@
 import type { HandlerAttempt } from "../event/handler.ts";
 
-/** Cause and fix of an attempt that got no response, by error code. */
+/** Cause and suggested fix of an attempt without a response, by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   blocked:
     "The handler's address is not public. Add its network to INLET_ALLOW_NETWORKS and restart Inlet, or use a public address.",
@@ -22,7 +22,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   internal: "Inlet had an internal error. Its log contains the cause.",
 };
 
-/** Fixes for a response other than 2xx. The first entry whose condition matches the status applies. */
+/** Suggested fixes for responses other than 2xx. The first entry that fits the status applies. */
 const OF_STATUS: readonly (readonly [fits: (status: number) => boolean, remedy: string])[] = [
   [
     (status) => status === 401 || status === 403,
@@ -40,7 +40,7 @@ const OF_STATUS: readonly (readonly [fits: (status: number) => boolean, remedy: 
   [() => true, "The handler has an error. Check its log."],
 ];
 
-/** Returns a message that tells the operator why a delivery attempt failed and how to fix it. */
+/** Returns a message for the operator: why the attempt failed, and how to fix it. */
 export function describeFailure({ status, code }: Pick<HandlerAttempt, "status" | "code">): string {
   if (status === null) return REMEDIES[code] ?? `The call to the handler failed (${code}).`;
   const [, remedy] = OF_STATUS.find(([fits]) => fits(status)) ?? ["", ""];

@@ -24,7 +24,7 @@ export interface HandlersDeps
   extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
   readonly db: Database["db"];
   readonly changes: ChangeSubscriptions;
-  /** Reports each event that this gateway appends to a topic. */
+  /** Reports each event that this gateway appends to a topic, so that lanes read it without delay. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly keyring: Keyring;
   readonly queue: Pick<JobQueue<PendingDelivery>, "work">;
@@ -34,13 +34,13 @@ export interface HandlersDeps
 export interface HandlersTiming {
   readonly firstRetryMs: number;
   readonly mostRetryMs: number;
-  /** Time after which an undelivered event becomes a dead letter. */
+  /** Time after which an undelivered event becomes a dead letter, in milliseconds. */
   readonly giveUpAfterMs: number;
   readonly breakerMs: number;
   readonly deadAfterMs: number;
-  /** Lock time of a retry job. When a gateway dies, its running retries are delayed by up to twice this time. */
+  /** Lock time of a retry job in milliseconds. If a gateway dies, its running retries are delayed by up to twice this time. */
   readonly jobLockMs: number;
-  /** Interval between reloads of all subscriptions. */
+  /** Interval between reloads of all subscriptions, in milliseconds. */
   readonly sweepEveryMs: number;
 }
 
@@ -58,19 +58,21 @@ const TIMING: HandlersTiming = {
 };
 const TICK_MS = 1_000;
 const RETRIES_AT_ONCE = 64;
-/** Delay of a retry job whose subscription already has `concurrency` attempts in flight. */
+/** Delay in milliseconds of a retry whose subscription already has `concurrency` attempts in flight. */
 const BUSY_MS = 500;
 const PAUSED_MS = 30_000;
-/** Delay of a retry job after an internal error, for example because the database is unavailable or the gateway is stopping. */
+/** Delay in milliseconds of a retry after an internal error, such as an unavailable database. */
 const STUCK_MS = 1_000;
-/** Number of gateways that may die while they process an event before it is dropped. Practically unlimited, so that no event is lost. */
+/**
+ * Number of gateways that may die while processing an event before it is dropped. It is practically unlimited, so that no event is lost.
+ */
 const MAX_DEATHS = 1_000_000;
 
 export function startHandlers(deps: HandlersDeps): Handlers {
   const { db, keyring, queue, retries, clock, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const lanes = new Map<string, Lane>();
-  /** Lanes by app id. An appended event wakes all lanes of its app. */
+  /** Lanes by app id, because an appended event wakes all lanes of its app. */
   const lanesOfApp = new Map<string, Set<Lane>>();
   const changed = new Set<string>();
   let everything = true;
@@ -172,7 +174,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     onRecovered: () => log.info({ event: "handlers.recovered" }, "the list of handlers is read again"),
   });
 
-  /** Tries again to deliver a failed event. Returns a delay if the job must run again later. */
+  /** Retries delivery of a failed event. Returns a delay if the job must run again later. */
   async function retry(
     { data }: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },
@@ -198,7 +200,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     return undefined;
   }
 
-  /** Like `retry`, but postpones the job after any error. The job must not be dropped, because it may hold the only copy of the event. */
+  /** Like `retry`, but postpones the job after any error: the job may hold the only copy of the event, so it must not be dropped. */
   async function retryOrKeep(
     job: Job<PendingDelivery>,
     options: { readonly signal: AbortSignal },

@@ -28,7 +28,7 @@ import { createTopicLimits, type TopicLimits, type TopicLimitsDeps } from "./top
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
-  /** Reports each event that this gateway appends to a topic. Between sweeps, each gateway trims the topics that it fills. */
+  /** Reports each event that this gateway appends to a topic. Between sweeps, every gateway trims the topics to which it appends. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly redis: RedisBus;
   readonly groups: Groups;
@@ -41,45 +41,43 @@ export interface HousekeeperDeps {
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   readonly onTrimmed?: TopicLimitsDeps["onTrimmed"];
   /**
-   * Whether this gateway may claim the housekeeper's lease. If false, it only trims the topics that it fills and processes its own
-   * deletions.
+   * Whether this gateway may become the lease holder. If false, it only trims topics to which it appends and processes its own deletions.
    */
   readonly takesTurns?: boolean;
-  /** Maximum number of subscriptions and of organizations that the metrics name individually. Defaults to 100. */
+  /** Maximum number of subscriptions, and of organizations, that have their own metric series. Defaults to 100. */
   readonly mostShown?: number;
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
 export interface HousekeeperTiming {
-  /** Interval between checks for pending removals of Redis data. */
+  /** Interval between checks for pending removals of Redis data, in milliseconds. */
   readonly tickMs: number;
-  /** Duration of the lease. If the lease holder dies, the other gateways wait this long before one of them takes over. */
+  /** Duration of the lease in milliseconds. If the holder dies, another gateway takes over after this time. */
   readonly leaseMs: number;
   readonly sweepEveryMs: number;
   readonly expireEveryMs: number;
-  /** Interval between checks for unread events that retention will trim soon. */
+  /** Interval between checks for unread events that retention will trim soon, in milliseconds. */
   readonly watchEveryMs: number;
-  /** Interval between measurements of the quarantine usage of organizations. */
+  /** Interval between measurements of the organizations' quarantine usage, in milliseconds. */
   readonly usageEveryMs: number;
   /**
-   * Minimum time between retiring a topic and deleting its row and empty stream. Must exceed ten minutes, because a gateway that cannot
-   * read changes may keep publishing to the topic for that long.
+   * Minimum time between retiring a topic and deleting its row and empty stream. Must exceed ten minutes, because a gateway without access
+   * to the change feed may publish to the topic for that long.
    */
   readonly retiredForMs: number;
 }
 
-/** Trims topics, expires stored data and processes removals. Disposal waits for work in flight and leaves the rest to other gateways. */
+/** Trims topics, deletes expired data and processes removals. Disposal waits for work in flight and leaves the rest to other gateways. */
 export interface Housekeeper
   extends Pick<RetentionWatch, "atRisk" | "backlogs" | "backlogsById">,
     AsyncDisposable {
-  /** Processes pending removals now, and waits for them for up to two seconds. Never throws. */
+  /** Processes pending removals now and waits up to two seconds for them. Never rejects. */
   readonly settleNow: () => Promise<void>;
-  /** Topic storage of the organizations nearest to their limits, and the sum of all others. Empty unless this gateway holds the lease. */
+  /** Topic storage of the organizations nearest to their limits, plus the sum of all others. Empty unless this gateway holds the lease. */
   readonly topicUsage: () => readonly StorageUsage[];
   readonly quarantineUsage: () => readonly StorageUsage[];
-  /** Returns true if this gateway holds the housekeeper's lease. */
   readonly isHolder: () => boolean;
-  /** Topic storage of all organizations that have a limit. `undefined` if this gateway has not measured it recently. */
+  /** Topic storage of all organizations with a limit. `undefined` if this gateway has not measured it recently. */
   readonly topicHoldings: TopicLimits["holdings"];
 }
 
@@ -93,24 +91,20 @@ const TIMING: HousekeeperTiming = {
   retiredForMs: 900_000,
 };
 /**
- * Used fraction of Redis memory above which sweeps run more often. Sweeps must limit the largest organizations before the memory is full.
+ * Fraction of Redis memory in use above which sweeps run more often, so that the largest organizations are limited before Redis is full.
  */
 const HURRY_FRACTION = 0.75;
-/**
- * Number of sweep intervals for which the list of organizations over their limit stays valid, so that it survives a change of the lease
- * holder.
- */
+/** Lifetime of the over-limit list in sweep intervals. It exceeds one interval so that the list survives a change of the lease holder. */
 const LIMIT_SWEEPS = 4;
 const LEAST_LIMIT_MS = 60_000;
 const LEASE = "housekeeper";
 const PAGE = 500;
-/** Maximum time for which the response to a deletion waits until the Redis data is removed. The removal continues afterwards. */
+/** Maximum time in milliseconds that the response to a deletion waits for the removal of Redis data. The removal continues afterwards. */
 const SETTLE_WAIT_MS = 2_000;
 
 /**
- * Starts the housekeeper. Only the lease holder works: it trims topics, deletes empty retired ones and processes removals. It also deletes
- * expired quarantine items, dead letters and audit entries, and watches unread events. Two gateways may safely do this at the same time
- * while the lease moves.
+ * Starts the housekeeper. The lease holder trims topics, processes removals, watches unread events, and deletes expired quarantine items,
+ * dead letters, audit entries and empty retired topics. While the lease moves, two gateways may safely do this at the same time.
  */
 export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   const { db, redis, log, clock, takesTurns = true, mostShown = 100 } = deps;
@@ -127,7 +121,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 
   const isHolder = (): boolean => !signal.aborted && performance.now() < heldUntilMs;
 
-  /** Topics in the current sweep that were retired long enough ago to be deleted if they are empty. */
+  /** Topics of the current sweep that were retired long enough ago to be deleted if empty. */
   const retired = new Set<string>();
 
   const limits = createTopicLimits({
@@ -258,8 +252,8 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 }
 
 /**
- * Deletes the stream, groups and row of a topic that is empty and was retired before `before`. The row stays locked meanwhile. So a channel
- * that takes over the topic waits and starts with a new stream.
+ * Deletes the stream, groups and row of an empty topic that was retired before `before`. Locks the row meanwhile, so that a channel that
+ * takes over the topic waits and starts with a new stream.
  */
 async function forgetTopic(
   { db, topics }: Pick<HousekeeperDeps, "db" | "topics">,
@@ -278,7 +272,11 @@ async function forgetTopic(
   });
 }
 
-/** Removes expired items from the quarantine of every organization. @throws UnavailableError */
+/**
+ * Deletes expired items from every organization's quarantine.
+ *
+ * @throws UnavailableError
+ */
 async function expireQuarantine(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,
@@ -293,7 +291,11 @@ async function expireQuarantine(
 
 const READS_AT_ONCE = 8;
 
-/** Reads the quarantine usage of every organization with quarantined items. @throws UnavailableError */
+/**
+ * Reads the quarantine usage of every organization that has quarantined items.
+ *
+ * @throws UnavailableError
+ */
 async function readQuarantineUsage(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,

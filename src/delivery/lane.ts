@@ -19,12 +19,11 @@ export interface LaneDeps {
   readonly redis: Pick<RedisBus, "call" | "isCluster">;
   readonly attempt: Attempt;
   readonly retries: Pick<RetryQueue, "add">;
-  /** Returns the delay in ms before the next attempt, after the given number of failed attempts. */
+  /** Returns the delay before the next attempt in milliseconds, given the number of failed attempts. */
   readonly backoffMs: (attempts: number) => number;
   readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
-  /** Stores a failed attempt in the subscription. */
   readonly writeError: (id: string, attempt: HandlerAttempt) => Promise<void>;
-  /** Called when the handler responded 410 Gone. */
+  /** Called when the handler responds 410 Gone. */
   readonly onGone: (subscription: HandledSubscription) => Promise<void>;
   readonly onDead: (
     subscription: HandledSubscription,
@@ -37,28 +36,28 @@ export interface LaneDeps {
   readonly timing: { readonly deadAfterMs: number; readonly breakerMs: number };
 }
 
-/** Delivers events of one subscription to its handler, on this gateway. Disposal waits for attempts in flight. */
+/** Delivers the events of one subscription to its handler, on this gateway. Disposal waits for attempts in flight. */
 export interface Lane extends AsyncDisposable {
   readonly subscription: HandledSubscription;
   readonly breaker: Breaker;
-  /** Returns the number of attempts in flight that were started by `send`. */
+  /** Returns the number of attempts in flight that `send` started. */
   readonly sending: () => number;
   readonly send: (event: DeliveredEvent, options: { readonly signal: AbortSignal }) => Promise<AttemptResult>;
-  /** Makes the lane read immediately, because new events may be available. */
+  /** Makes the lane read now, because new events may be available. */
   readonly wake: () => void;
 }
 
 /**
- * Maximum attempts at one event of an ordered topic. The attempts are at most a minute apart, so one event blocks its topic for about an
- * hour at most.
+ * Maximum attempts per event of an ordered topic. Attempts are at most a minute apart, so one event blocks its topic for about an hour at
+ * most.
  */
 const ORDERED_ATTEMPTS = 66;
 const ORDERED_RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.25 };
 const STOP_TIMEOUT_MS = 5_000;
 
 /**
- * Starts delivering a subscription's events, unless it is paused. The first attempt uses the entry as it was read from the topic. An event
- * is stored for retries only if that attempt fails.
+ * Starts delivering a subscription's events unless it is paused. The first attempt uses the stream entry itself; an event is stored for
+ * retries only if that attempt fails.
  */
 export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
   const { attempt, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
@@ -74,9 +73,9 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     },
   });
   const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
-  /** For each ordered topic that a failed event blocks: that event, and the attempts to deliver it. */
+  /** The event that blocks each ordered topic, with its failed attempts. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
-  /** Limits the concurrency of first attempts and retries together. */
+  /** Limits first attempts and retries together. */
   const places = createLimiter(handler.concurrency);
   let sending = 0;
   let wake: () => void = () => {};
@@ -87,8 +86,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       using _ = await places.acquire(1, { signal });
       result = await attempt(subscription, event, { signal });
     } finally {
-      // An attempt without a result also counts as failed. Otherwise the breaker would keep all callers waiting for the end of its trial
-      // call.
+      // An attempt that ended without a result also counts as failed, because the breaker's other callers wait for its outcome.
       if (result?.kind === "taken") breaker.noteTaken();
       else breaker.recordRejection();
     }
@@ -119,8 +117,9 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   }
 
   /**
-   * Records a failed attempt at an event of an ordered topic. After the last attempt, the event becomes a dead letter. @throws Error if the
-   * event must be retried
+   * Records a failed attempt in an ordered topic. After the last attempt, the event becomes a dead letter.
+   *
+   * @throws Error if the event must be retried
    */
   async function holdBack(
     event: DeliveredEvent,
@@ -203,7 +202,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   };
 }
 
-/** Returns true if an event reports a problem of the subscription itself. Sending it to the failing handler would cause an endless loop. */
+/** Returns whether an event reports a problem of this very subscription. Sending it to the failing handler would cause an endless loop. */
 const isAboutItself = ({ isOfSystem, id }: HandledSubscription, { fields }: DeliveredEvent): boolean =>
   isOfSystem && readAttributes(fields).attributes.subject === id;
 

@@ -19,26 +19,26 @@ export interface PauseDrainerDeps {
   readonly quarantine: Pick<QuarantineStore, "list" | "find">;
   readonly pauses: Pauses;
   readonly drainPaused: DrainPaused;
-  /** Returns the active channel, or `undefined` if it was deleted. */
+  /** Returns the channel in its compiled form, or `undefined` if it was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly log: Log;
   readonly timing?: Partial<PauseDrainerTiming>;
 }
 
 export interface PauseDrainerTiming {
-  /** Interval between checks for resumed channels. A change of a channel triggers an immediate check. */
+  /** Interval between checks for resumed channels, in milliseconds. A change of a channel triggers a check immediately. */
   readonly tickMs: number;
-  /** Duration of a channel's lease. If the gateway that drains the channel dies, the others wait this long before one of them continues. */
+  /** Duration of a channel's lease in milliseconds. If the gateway that drains the channel dies, another one continues after this time. */
   readonly leaseMs: number;
   /**
-   * Time for which an emptied buffer is checked again before the pause ends. A worker may take five seconds to buffer a delivery, and may
-   * die before it checks whether the pause is over. This time must exceed those five seconds.
+   * Time for which an empty buffer is checked again before the pause ends, in milliseconds. Must exceed five seconds: a worker may take
+   * that long to buffer a delivery, and may die before it checks whether the pause is over.
    */
   readonly lingerMs: number;
 }
 
 /**
- * Processes the deliveries that were buffered while a channel was paused. Disposal waits for the page in flight and leaves the rest to
+ * Publishes deliveries that were buffered while their channel was paused. Disposal waits for the page in flight and leaves the rest to
  * other gateways.
  */
 export type PauseDrainer = AsyncDisposable;
@@ -49,8 +49,8 @@ const PAGE = 100;
 const FINDS_AT_ONCE = 16;
 
 /**
- * Processes the buffered deliveries of resumed channels in order of arrival. All state is in the database and in quarantine. All gateways
- * share the work, and a lease assigns each channel to one gateway at a time. If that gateway dies, another one continues.
+ * Publishes the buffered deliveries of resumed channels in order of arrival. All gateways share the work, and a lease assigns each channel
+ * to one of them. All state is in the database and the quarantine, so another gateway continues if one dies.
  */
 export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const { db, quarantine, pauses, drainPaused, findCompiledChannel, log } = deps;
@@ -58,14 +58,14 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const holder = randomUUID();
   const failing = new Set<number>();
   const inFlight = new Map<number, Promise<void>>();
-  /** Channels found by the last check that wait because `CHANNELS_AT_ONCE` others are being drained. */
+  /** Resumed channels that wait because `CHANNELS_AT_ONCE` others are being drained. */
   let waiting: ResumedChannel[] = [];
   let lastStarted = 0;
-  /** Time since which the buffer is empty (`performance.now()`), by the name of the pause (`nameOf`). */
+  /** Monotonic time at which each pause's buffer was first seen empty, by `nameOf` of the pause. */
   const emptySinceMs = new Map<string, number>();
 
   /**
-   * Processes one page of buffered deliveries. Returns "more" if there may be another page.
+   * Publishes one page of buffered deliveries. Returns "more" if there may be another page.
    *
    * @param closes whether the buffer may be closed if few deliveries are left; false for the first page
    */
@@ -75,7 +75,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     const filter = { organizationId, channelNumbers: [number], reason: "paused" } as const;
     const { records } = await quarantine.list(filter, { limit: PAGE, offset: 0 });
     const live = await findCompiledChannel(number);
-    // The channel was deleted. Its removal also deletes its buffered deliveries.
+    // The channel was deleted, and its removal also deletes its buffered deliveries.
     if (!live) return "empty";
     const found = await mapBounded(records, FINDS_AT_ONCE, ({ id }) => quarantine.find(organizationId, id));
     const kept = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
@@ -93,7 +93,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
           if (!(await claimLease(db, claim))) return;
           claimedAtMs = performance.now();
         }
-        // The channel may have been paused again, or another gateway may have drained it.
+        // The channel may have been paused again, or drained by another gateway.
         const [same] = await listResumed(db, { number: channel.number });
         if (same?.pause !== channel.pause) return;
         if ((await runPage(channel, pages > 0)) === "empty") break;
@@ -124,8 +124,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     const resumed = (await Array.fromAsync(pages)).flat();
     const names = new Set(resumed.map(nameOf));
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
-    // Continues after the channel that was started last. Otherwise channels that fail or wait for the end of their pause could keep all
-    // others from starting.
+    // Start after the last started channel, so that channels that fail or wait for the end of their pause cannot keep others from starting.
     const isLater = ({ number }: ResumedChannel): boolean => number > lastStarted;
     waiting = [...resumed.filter(isLater), ...resumed.filter((channel) => !isLater(channel))];
     startWaiting();

@@ -14,13 +14,13 @@ export interface RemoveUncoveredDeps {
 type TopicsOfSubscriptions = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Removes consumer groups that no subscription needs. Call it after groups were created, or may have been created.
+ * Removes consumer groups that no subscription needs. Call this after groups were or may have been created: a channel or subscription may
+ * have been deleted, and its Redis data removed, just before that.
  *
- * A channel or subscription may have been deleted, and its Redis data removed, just before its groups were created. This function then
- * removes these groups again. It also removes streams that were created only for them, and the keys of deleted subscriptions. If an outage
- * prevents this, the housekeeper removes the groups later with their retired topic.
+ * Also removes streams that were created only for these groups, and the keys of deleted subscriptions. If an outage prevents the removal,
+ * the housekeeper deletes the groups later together with their retired topic.
  *
- * @param made topics with possibly new groups, by subscription
+ * @param made topics that may have new groups, by subscription
  * @throws UnavailableError
  */
 export async function removeUncoveredGroups(
@@ -34,7 +34,7 @@ export async function removeUncoveredGroups(
   for (const [topic, ids] of Map.groupBy(uncoveredOf(left, coverage), ([, topic]) => topic)) {
     const on: TopicsOfSubscriptions = new Map(ids.map(([id]) => [id, [topic]]));
     await db.transaction().execute(async (trx) => {
-      // Locks the topic, because a new channel with the same uid may be taking over the topic and its groups.
+      // Lock the topic, because a new channel with the same uid may be taking over the topic and its groups.
       await lockTopic(trx, topic);
       const uncovered = uncoveredOf(on, await listCoverage(trx, [...on.keys()]));
       for (const [id] of uncovered) await groups.remove(topic, id);

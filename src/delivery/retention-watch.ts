@@ -15,32 +15,31 @@ export interface RetentionWatchDeps {
   readonly log: Log;
   /** Reads all topics in pages. Ends early if this gateway loses the lease. */
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
-  /** Returns true if this gateway holds the housekeeper's lease. */
   readonly isHolder: () => boolean;
   readonly everyMs: number;
   /** Maximum number of subscriptions in `backlogs`. */
   readonly mostShown: number;
 }
 
-/** Finds subscriptions with unread events that retention will trim soon. Disposal waits for the check in flight. */
+/** Finds subscriptions with unread events that retention will soon trim. Disposal waits for the check in flight. */
 export interface RetentionWatch extends AsyncDisposable {
-  /** Number of subscriptions at risk in the last check. 0 if another gateway holds the lease. */
+  /** Number of subscriptions at risk, as of the last check. 0 if another gateway holds the lease. */
   readonly atRisk: () => number;
-  /** Largest backlogs in the last check, and the sum of all others. Empty if another gateway holds the lease. */
+  /** Largest backlogs as of the last check, plus the sum of all others. Empty if another gateway holds the lease. */
   readonly backlogs: () => readonly Backlog[];
-  /** Backlogs of all subscriptions. `undefined` if this gateway has not completed a check recently. */
+  /** Backlogs of all subscriptions. `undefined` if this gateway has no recent result. */
   readonly backlogsById: () => ReadonlyMap<string, Backlog> | undefined;
 }
 
 const TOPICS_AT_ONCE = 8;
-/** Number of check intervals after which the result of a check is outdated. */
+/** Number of check intervals after which a result is outdated. */
 const STALE_LOOKS = 4;
-/** Interval at which a gateway without the lease checks whether it has become the lease holder. */
+/** Interval at which a gateway checks whether it has become the lease holder, in milliseconds. */
 const TICK_MS = 1_000;
 
 /**
- * Starts to check all topics periodically. One check of a topic inspects all its groups. When a subscription starts or stops being at risk,
- * that is stored in its row and logged once. An incomplete check never reports that a subscription is no longer at risk.
+ * Starts periodic checks of all topics, including all their groups. When a subscription becomes at risk or recovers, its row is updated and
+ * one log line is written. An incomplete check never reports a recovery.
  */
 export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   const { db, inspectGroups, log, pages, isHolder, everyMs, mostShown } = deps;

@@ -2,24 +2,27 @@ import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { FindRetry, PendingDelivery, SendAgain } from "../event/handler.ts";
 import { topicMark } from "../event/handler-request.ts";
 
-/** Queue of events that wait for another delivery attempt. */
+/** Events that wait for their next delivery attempt. */
 export interface RetryQueue {
-  /** Schedules the next attempt at an event. Scheduling the same attempt twice stores it only once. @throws UnavailableError */
+  /**
+   * Schedules the next attempt. Scheduling the same attempt again has no effect.
+   *
+   * @throws UnavailableError
+   */
   readonly add: (job: PendingDelivery, delayMs: number) => Promise<void>;
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;
 }
 
 /**
- * Upper bound for the number of attempts at one event. Because the delays grow, only about half as many fit into the 24 hours after which
- * Inlet gives up.
+ * Upper bound of the attempts per event. Because the delays grow, only about half as many fit into the 24 hours after which Inlet gives up.
  */
 const MOST_ATTEMPTS = 64;
 
 export function createRetryQueue(queue: Pick<JobQueue<PendingDelivery>, "add" | "findFirst">): RetryQueue {
   const idOf = ({ subscriptionId, topic, entryId }: Parameters<FindRetry>[0]): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
-  // Adding a job that a worker is already running has no effect. That is fine, because the worker is sending the event anyway.
+  // Adding a job that a worker is running has no effect, which is fine because the worker is sending that event already.
   return {
     async add(data, delayMs) {
       await queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs });

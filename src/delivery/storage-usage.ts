@@ -1,16 +1,15 @@
 import { OTHER } from "../metrics/channel-counts.ts";
 
-/** Storage used by an organization. */
 export interface StorageUsage {
-  /** Id of the organization, or `other` for the sum of all organizations without their own entry. */
+  /** Organization id, or `other` for the sum of all organizations without an entry of their own. */
   readonly organization: string;
   readonly bytes: number;
-  /** `undefined` when there is no limit, and for `other`. */
+  /** `undefined` if there is no limit, and for `other`. */
   readonly limit: number | undefined;
 }
 
 /**
- * Returns the usage of `most` organizations: those nearest to their limits, then the largest ones. The last element is the sum of all
+ * Returns the usage of `most` organizations: first those nearest to their limits, then the largest ones. The last element is the sum of all
  * others.
  */
 export function nearestLimits(usages: readonly StorageUsage[], most: number): readonly StorageUsage[] {

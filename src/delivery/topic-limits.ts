@@ -8,41 +8,44 @@ import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
-/** Fraction of its limit to which an organization's topics are trimmed, so that they can grow until the next sweep in half a minute. */
+/** An organization over its limit is trimmed to this fraction of it, so that its topics can grow until the next sweep in half a minute. */
 const ROOM_PART = 0.9;
-/** Fraction to which the total storage must shrink while Redis is nearly full. Only the largest organizations must shrink. */
+/** While Redis is nearly full, total storage must shrink to this fraction. Only the largest organizations must shrink. */
 const LEFT_PART = 0.9;
-/** While Redis is nearly full, organizations that use less than this fraction of an equal share of its memory are never blocked. */
+/** While Redis is nearly full, organizations below this fraction of an equal share of its memory are never blocked. */
 const PART_OF_A_SHARE = 0.25;
-/** Used fraction of Redis memory below which Redis no longer counts as nearly full. */
+/** Redis counts as nearly full from its memory alarm until the used fraction of its memory is below this value. */
 const ROOM_AGAIN_FRACTION = 0.8;
 
 export interface TopicLimitsDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly log: Log;
-  /** Delivery records, which count as storage of their organization. They are deleted before any events. */
+  /** Delivery records count as storage of their organization and are deleted before any events. */
   readonly deliveryRecords: Pick<DeliveryRecords, "readBytes" | "clear">;
-  /** Default storage limit of one organization's topics. */
+  /** Default topic storage limit of an organization. */
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   /** Called with the number of entries, read or unread, that were trimmed because the organization chose `trim`. */
   readonly onTrimmed?: ((entries: number) => void) | undefined;
-  /** Time for which the result of a sweep is valid. It must last until the next sweep ends. */
+  /** How long the result of a sweep is valid, in milliseconds. Must last until the next sweep ends. */
   readonly ttlMs: number;
   /** Maximum number of organizations in `usage`. */
   readonly mostShown: number;
 }
 
-/** Sums the storage of each organization during a sweep of all topics, and then applies the limits. */
+/** Sums each organization's storage during a sweep of all topics, then applies the limits. */
 export interface TopicLimits {
   readonly begin: () => void;
   readonly note: (topic: string, bytes: number) => void;
   readonly expect: (topic: string, organizationId: string) => void;
-  /** Applies the limits after a sweep. @throws UnavailableError */
+  /**
+   * Applies the limits at the end of a sweep.
+   *
+   * @throws UnavailableError
+   */
   readonly settle: () => Promise<void>;
-  /** Storage usage found by the last sweep. */
   readonly usage: () => readonly StorageUsage[];
-  /** Usage of all organizations with a limit, found by the last sweep. `undefined` if no sweep was completed recently. */
+  /** Usage of all organizations with a limit, as of the last sweep. `undefined` if no sweep was completed recently. */
   readonly holdings: () => ReadonlyMap<string, TopicUsage> | undefined;
 }
 
@@ -51,28 +54,28 @@ export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;
   /**
-   * Whether the organization's deliveries are rejected and its sources wait. This happens if it is over its limit, or if it is one of the
-   * largest while Redis is nearly full.
+   * Whether deliveries are rejected and sources wait. This applies to organizations over their limit, and to the largest ones while Redis
+   * is nearly full.
    */
   readonly waits: boolean;
 }
 
 /**
- * Enforces the limits on topic storage.
+ * Enforces topic storage limits.
  *
- * If an organization is over its limit, its delivery records are deleted first, then entries that all groups have acknowledged. Unread
- * entries are trimmed only if the organization chose `trim`. If that is not enough, its hooks and sources are blocked until retention
- * or its readers have freed storage.
+ * For an organization over its limit, first its delivery records are deleted, then entries that all groups have acknowledged. Unread
+ * entries are trimmed only if the organization chose `trim`. If it is still over the limit, its hooks and sources are blocked until
+ * retention or its readers free storage.
  *
- * Several organizations within their limits can fill Redis together. While Redis is nearly full, the largest ones are blocked as if they
- * were over their limits, but small ones are not. This never trims unread entries.
+ * Organizations within their limits can still fill Redis together. While Redis is nearly full, the largest ones are blocked as if they were
+ * over their limits. This never trims unread entries.
  */
 export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
   const trimTopic = createTrimTopic({ redis });
   const writeOverLimit = createWriteOverLimit(redis);
-  /** Organization of each topic that the sweep has not processed yet, or could not process. */
+  /** Organization of each topic that the sweep has not processed, or failed to process. */
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
@@ -80,11 +83,10 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   let holdings: { readonly of: ReadonlyMap<string, TopicUsage>; readonly atMs: number } | undefined;
 
   /**
-   * Returns the maximum size of an organization while Redis is nearly full, otherwise infinity.
+   * Returns the maximum size per organization while Redis is nearly full, otherwise infinity.
    *
-   * The limit starts with the memory alarm and lasts until memory usage is clearly lower. If it ended with the alarm, organizations
-   * would be blocked and unblocked with every sweep. A key in Redis records that organizations are blocked, so that a new lease holder
-   * continues.
+   * The limit applies from the memory alarm until memory usage is clearly lower. If it ended with the alarm, organizations would be blocked
+   * and unblocked on every sweep. A Redis key records the blocked organizations, so that a new lease holder continues.
    */
   async function levelNow(held: readonly number[]): Promise<number> {
     const { memoryAlarm, memoryUsedFraction = 1, maxMemoryBytes } = redis.state();
@@ -148,7 +150,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         mostShown,
       );
       if (limitOf === undefined) return;
-      // Keeps an organization blocked if its sum lacks a topic that the sweep could not process.
+      // An organization with unprocessed topics stays blocked, because its sum is incomplete.
       const short = new Set(awaited.values());
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       const found = new Map<string, TopicUsage>();
@@ -191,7 +193,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
           );
       await writeOverLimit([...over], ttlMs);
       overBefore = over;
-      // Does not publish incomplete sums, because the size of topics that could not be processed is unknown.
+      // Publish only complete sums: the size of unprocessed topics is unknown.
       if (isWhole) holdings = { of: found, atMs: performance.now() };
     },
     usage: () => usage,
@@ -199,8 +201,8 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
 }
 
 /**
- * Returns the maximum size per organization that would reduce the total storage by a tenth (water-filling). Only organizations above that
- * size would have to shrink.
+ * Returns the size per organization that reduces the total storage to `LEFT_PART` (water-filling). Only organizations above that size would
+ * have to shrink.
  */
 function waterLevelOf(held: readonly number[]): number {
   const ranked = held.toSorted((a, b) => a - b);

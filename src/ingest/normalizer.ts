@@ -79,8 +79,8 @@ export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
 }
 
 /**
- * Creates a function that normalizes deliveries on this thread, except those that would block it: large deliveries, and all but the
- * smallest deliveries of an organization that has used up its share. Those run on a worker thread.
+ * Creates a function that normalizes deliveries on this thread, except those that would block it. Large deliveries run on a worker thread.
+ * If an organization has used up its share of CPU time, all but its smallest deliveries do too.
  */
 export const createNormalizer =
   (deps: NormalizeDeps, inWorker: Normalizer, shares: ThreadShares): Normalizer =>

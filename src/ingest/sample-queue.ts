@@ -5,7 +5,7 @@ export interface QueuedSample {
 }
 
 interface OrganizationQueue<T> {
-  /** By internal channel id. */
+  /** Samples by internal channel id. */
   readonly samples: Map<number, T>;
   bytes: number;
 }

@@ -1,17 +1,17 @@
-/** Thresholds with hysteresis. A problem opens when the value reaches `raised`, and stays open while the value is at least `near`. */
+/** Thresholds with hysteresis: a problem opens at `raised` and stays open while the value is at least `near`. */
 export interface Bound {
   readonly raised: number;
   readonly near: number;
 }
 
 export const BOUNDS = {
-  /** Number of consecutive failed runs of a source. */
+  /** Consecutive failed runs of a source. */
   failures: { raised: 5, near: 1 },
-  /** Number of undelivered entries of a subscription. */
+  /** Undelivered entries of a subscription. */
   lag: { raised: 10_000, near: 5_000 },
-  /** Age of the oldest undelivered entry of a subscription. */
+  /** Age of a subscription's oldest undelivered entry, in seconds. */
   lagSeconds: { raised: 300, near: 60 },
-  /** Number of a channel's items that were quarantined within an hour. */
+  /** A channel's items that were quarantined within one hour. */
   quarantinedAnHour: { raised: 100, near: 50 },
   /** Used fraction of a storage limit. */
   part: { raised: 0.8, near: 0.7 },

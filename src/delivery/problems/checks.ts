@@ -32,24 +32,24 @@ export interface ChecksDeps {
   readonly silence: SilenceWatch;
   readonly topicHoldings: Housekeeper["topicHoldings"];
   readonly backlogsById: Housekeeper["backlogsById"];
-  /** Channel kinds whose channels fetch events from a server. */
+  /** Kinds of channels that fetch events from a server. */
   readonly pullKinds: readonly ChannelKindName[];
   readonly clock: Clock;
 }
 
-/** Checks for problems of the given kinds. If `look` throws, it is unknown whether such problems exist. */
+/** Detects problems of the given kinds. If `look` throws, the problems of these kinds stay as they are. */
 export interface Check {
   readonly kinds: readonly ProblemKind[];
-  /** Whether the check queries Redis for every source, subscription or organization. Such checks run less often. */
+  /** Whether the check queries Redis per source, subscription or organization. Slow checks run less often. */
   readonly isSlow: boolean;
-  /** Returns the problems found. Returns `undefined` if the data for the check is not available yet, or no longer available. */
+  /** Returns the problems found, or `undefined` if the data for the check is not available. */
   readonly look: (signal: AbortSignal) => Promise<readonly Sighting[] | undefined>;
 }
 
 const AT_ONCE = 8;
 const SOURCES_AT_ONCE = 32;
 const ORGANIZATIONS = 500;
-/** Maximum number of sources whose last error is read, to add it to the problem's message. */
+/** Maximum number of failing sources whose last error is read for the problem's message. */
 const MOST_REASONS = 200;
 const HOUR_MS = 3_600_000;
 
@@ -275,9 +275,7 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
   return sightings;
 }
 
-/**
- * Finds organizations near or over their topic storage limit. Returns `undefined` if the housekeeper has not completed a sweep recently.
- */
+/** Finds organizations near or over their topic storage limit. Returns `undefined` if no housekeeper sweep was completed recently. */
 async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const holdings = topicHoldings();
   return (
@@ -307,10 +305,7 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
   );
 }
 
-/**
- * Finds subscriptions that lag behind, from the results of the retention watch. Returns `undefined` if the watch has not completed a check
- * recently.
- */
+/** Finds subscriptions that lag behind, in the results of the retention watch. Returns `undefined` if the watch has no recent result. */
 async function lags({ db, backlogsById }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const all = backlogsById();
   if (!all) return undefined;

@@ -29,11 +29,11 @@ export interface ProblemWatchDeps {
   readonly keyring: Keyring;
   readonly publish: Publish;
   readonly checks: readonly Check[];
-  /** Channel that each system app must have. The channel kind has already parsed its settings. */
+  /** The channel for problem events, which every system app must have. Its settings have already been parsed by the channel kind. */
   readonly channel: NewChannel;
-  /** Dedupe window of the channel. */
+  /** Dedupe window of the channel in milliseconds. */
   readonly dedupeWindowMs: number;
-  /** Returns true if this gateway holds the housekeeper's lease. Only the lease holder checks for problems. */
+  /** Returns whether this gateway holds the housekeeper lease. Only the lease holder checks for problems. */
   readonly isHolder: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -42,15 +42,15 @@ export interface ProblemWatchDeps {
 
 export interface ProblemTiming extends TransitionTiming {
   readonly everyMs: number;
-  /** Interval between slow checks, which query Redis for every source, subscription or organization. */
+  /** Interval between slow checks in milliseconds. Slow checks query Redis per source, subscription or organization. */
   readonly slowEveryMs: number;
 }
 
-/** Checks for problems and publishes events about them. Disposal waits for the check in flight. */
+/** Detects problems and publishes events about them. Disposal waits for the check in flight. */
 export interface ProblemWatch extends AsyncDisposable {
-  /** Seconds since the last successful check for each kind of problem. Empty if another gateway holds the lease. */
+  /** Seconds since the last successful check, by problem kind. Empty if another gateway holds the lease. */
   readonly ages: () => ReadonlyMap<ProblemKind, number>;
-  /** Number of open problems by kind and state at the last check. Empty if another gateway holds the lease. */
+  /** Number of open problems by kind and state, as of the last check. Empty if another gateway holds the lease. */
   readonly counts: () => readonly ProblemCount[];
 }
 
@@ -66,20 +66,20 @@ const TIMING: ProblemTiming = {
   openAfterMs: 20_000,
   resolveAfterMs: 60_000,
 };
-/** Interval at which a gateway without the lease checks whether it has become the lease holder. */
+/** Interval at which a gateway checks whether it has become the lease holder, in milliseconds. */
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
-/** Number of organizations with failed publishes at which publishing stops until the next check. */
+/** Number of organizations whose publishes fail before publishing stops until the next check. */
 const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
 /**
- * Starts to check for problems periodically. Each check compares the problems that it found with the open ones.
+ * Starts periodic checks. Each check compares the problems found with the open ones.
  *
- * A problem's state change and the event about it are written in one transaction. The event is deleted from the database after it was
- * published. Its id consists of the problem's id and the change, so publishing it again after a crash has no effect. While Redis is
- * unavailable, problems that only Redis can reveal are neither opened nor resolved, and events wait.
+ * A state change and its event are written in one transaction. The event is deleted from the database once it is published. Its id is
+ * derived from the problem and the change, so publishing it twice after a crash has no effect. While Redis is unavailable, events wait, and
+ * problems that only Redis can reveal are neither opened nor resolved.
  */
 export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   const { db, keyring, checks, isHolder, clock, log } = deps;
@@ -126,7 +126,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
           done.push(...check.kinds);
           noteSuccess(check.kinds);
         } else if (check.kinds.some((kind) => checkedAtMs.has(kind))) {
-          // The data was available before and is missing now, so the part that collects it has stopped.
+          // Data that was available before is missing now, so the part that collects it has stopped.
           failed.push(...check.kinds);
           noteFailure(check.kinds, undefined);
         }
@@ -164,8 +164,8 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   }
 
   /**
-   * Publishes pending events, in order for each organization. Events that cannot be published stay for the next check. They do not block
-   * other organizations, because a Cluster may have lost a node that stores the topics of only some organizations.
+   * Publishes pending events, in order within each organization. Failed events stay for the next check without blocking other
+   * organizations, because a Redis Cluster may have lost the node of only some organizations' topics.
    *
    * @throws UnavailableError
    */
@@ -205,7 +205,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     signal: AbortSignal,
   ): Promise<void> {
     const { retention } = deps.channel;
-    // This id is unique, because each problem is opened once and resolved once.
+    // The id is unique because each problem is opened once and resolved once.
     const id = `${problemId}.${type.slice(type.lastIndexOf(".") + 1)}`;
     const event = createSystemEvent({ channel, topic, type, id, atMs: createdAt.getTime(), subject, data });
     await deps.publish(

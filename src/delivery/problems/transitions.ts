@@ -2,13 +2,13 @@ import type { OpenProblem, Sighting } from "../../data/problems/problems.ts";
 import type { ProblemKind } from "../../event/problem.ts";
 
 export interface TransitionTiming {
-  /** A problem is opened after every check has found it for this long. */
+  /** A problem opens after every check has found it for this long, in milliseconds. */
   readonly openAfterMs: number;
-  /** A problem is resolved after no check has found it for this long. */
+  /** A problem is resolved after no check has found it for this long, in milliseconds. */
   readonly resolveAfterMs: number;
 }
 
-/** Result of one check. `kinds` contains only the kinds that were checked successfully. */
+/** Result of one check. `kinds` are the problem kinds that were checked successfully. */
 export interface ProblemScan {
   readonly kinds: ReadonlySet<ProblemKind>;
   readonly sightings: readonly Sighting[];
@@ -23,12 +23,8 @@ export interface Transitions {
 }
 
 /**
- * Creates a function that decides after each check which problems to open and which to resolve. It prevents problems from opening and
- * resolving in quick alternation.
- *
- * A problem opens after every check has found it for `openAfterMs`, and resolves after no check has found it for `resolveAfterMs`. A
- * problem that a threshold opened stays open until the value falls below a lower threshold. These times are kept in memory, so another
- * process measures them from the start.
+ * Creates a function that decides after each check which problems to open and resolve. The two delays and separate thresholds for opening
+ * and resolving keep a problem from flapping. Times are kept in memory, so a new lease holder starts measuring again.
  */
 export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTiming) {
   const seenSince = new Map<string, number>();
