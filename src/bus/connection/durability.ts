@@ -53,7 +53,7 @@ const REMEDIES: Readonly<Record<DurabilityLevel, string>> = {
   none: "no setting is needed",
   process: "set `appendonly yes` in Redis",
   fsync: "set `appendonly yes` and `appendfsync always` in Redis",
-  replica: "set `appendonly yes` and `appendfsync always` in Redis and give it a replica",
+  replica: "set `appendonly yes` and `appendfsync always` in Redis and add a replica",
 };
 
 /**
@@ -64,9 +64,9 @@ export function durabilityProblem(facts: NodeFacts, demand: DurabilityDemand): s
   const held = computeDurability(facts, demand);
   if (held === "unknown") {
     if (demand.asserted) return undefined;
-    return `durability is unknown because Redis rejects CONFIG GET appendfsync, and "${demand.level}" is required; if Redis is configured for it, set INLET_DURABILITY_ASSERTED=1`;
+    return `the durability of Redis is unknown, because it rejects CONFIG GET appendfsync, but "${demand.level}" is required; if Redis is configured for "${demand.level}", set INLET_DURABILITY_ASSERTED=1`;
   }
   return atLeast(held, demand.level)
     ? undefined
-    : `durability is "${held}" but "${demand.level}" is required; ${REMEDIES[demand.level]}, or set INLET_DURABILITY=${held}`;
+    : `the durability of Redis is "${held}", but "${demand.level}" is required; ${REMEDIES[demand.level]}, or set INLET_DURABILITY=${held}`;
 }

@@ -38,7 +38,6 @@ export interface OpenRedisOptions {
 /** Connections to one Redis server or Cluster. They reconnect forever. */
 export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly isCluster: boolean;
-  /** Address for modules that open a dedicated connection. */
   readonly endpoint: RedisEndpoint;
   /** Returns the cached state for `/readyz`, without a call to Redis. */
   state(): RedisState;

@@ -144,7 +144,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       if (inspecting === seen) inspecting = undefined;
     });
     const formatInspectError = (error: unknown): string =>
-      `${name} cannot be checked: ${error instanceof Error ? error.message : error}`;
+      `checking Redis at ${name} failed: ${error instanceof Error ? error.message : error}`;
     void inspected.catch(formatInspectError).then((next) => {
       if (isClosed || seen !== redis || seen.status !== "ready") return;
       setProblem(next);
@@ -283,6 +283,8 @@ export async function awaitDurability(
     throw new NotDurableError(`the append-only file was not synced within ${WAIT_TIMEOUT_MS} ms`);
   }
   if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
-    throw new NotDurableError(`${replicated} of ${wait.replicas} required replicas have the write`);
+    throw new NotDurableError(
+      `${replicated} of ${wait.replicas} required replicas confirmed the write within ${WAIT_TIMEOUT_MS} ms`,
+    );
   }
 }

@@ -43,7 +43,6 @@ local function openDeliveryRecords(bytes)
     return left, held
   end
 
-  -- Returns the total bytes of all channels except `channel`.
   function store.bytesOfOthers(channel)
     return tonumber(call('HGET', bytes, 't') or 0) - tonumber(call('HGET', bytes, channel) or 0)
   end

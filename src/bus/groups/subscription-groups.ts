@@ -62,9 +62,7 @@ export interface Backlog {
   readonly lag: number | null;
   /** Age of the oldest undelivered entry by Redis time; 0 when there is none. */
   readonly lagSeconds: number | null;
-  /** Number of entries that were delivered but not yet acknowledged. */
   readonly pending: number | null;
-  /** Number of dead letters. */
   readonly setAside: number | null;
 }
 

@@ -156,7 +156,7 @@ export function openJobQueue<D extends object>(deps: {
   };
 }
 
-/** Computes the next time for BullMQ. `pattern` contains a plan from `formatPlan`. */
+/** `pattern` contains a plan in the format of `formatPlan`. */
 const repeatStrategy: RepeatStrategy = (afterMs, { pattern }) =>
   pattern === undefined ? undefined : nextTimeMs(parsePlan(pattern), afterMs);
 

@@ -128,7 +128,7 @@ export function startJobWorker<D extends object>(
   });
   worker.on("failed", (job, err) => log.warn({ event: "job.failed", err, job: job?.id }, "a job failed"));
   worker.on("lockRenewalFailed", (ids: string[]) => {
-    for (const id of ids) worker.cancelJob(id, "lock lost");
+    for (const id of ids) worker.cancelJob(id, "the lock of the job was lost");
   });
 
   async function pauseAfterError(): Promise<void> {

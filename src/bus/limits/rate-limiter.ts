@@ -61,10 +61,10 @@ export function createRateLimiters(deps: {
   async function countInRedis(key: string, windowSeconds: number): Promise<RateCount> {
     const nowMs = performance.now();
     if (nowMs < skipRedisUntilMs)
-      throw new UnavailableError("Redis failed recently; counting in this process");
+      throw new UnavailableError("Redis failed recently; requests are counted in this process");
     if (failing) skipRedisUntilMs = nowMs + SKIP_REDIS_MS;
     try {
-      const late = `Redis did not count within ${timeoutMs} ms`;
+      const late = `Redis did not count the request within ${timeoutMs} ms`;
       const reply = await withTimeout(timeoutMs, runLua([key], [windowSeconds]), late);
       failing = false;
       skipRedisUntilMs = 0;

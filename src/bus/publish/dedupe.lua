@@ -24,8 +24,8 @@ local IDENTITY, DIGEST = 22, 11
 -- If a bucket holds more ids than this, its slice splits the next bucket in order. Redis stores a hash of up to 128 fields
 -- compactly (listpack). The margin is needed because a full bucket keeps growing until the bucket itself is split.
 local BUCKET_IDS = 80
--- A bucket with more fields than this is not split, because moving them would block Redis. Only a sender that picks its ids for
--- this purpose can fill a bucket so far. The slice then gets no further buckets.
+-- A larger bucket is not split, because moving its fields would block Redis. Only a sender that deliberately picks colliding ids can fill a
+-- bucket that far. The slice then gets no further buckets.
 local MAX_MOVED = 1000
 local DEFAULT_SLICING = 'r'
 local DEFAULT_WINDOW = 86400000
@@ -52,7 +52,7 @@ local function addSlices(slices, topic, slicing, window)
     local base = name .. index % 8
     local slice, isOlder = topic.slices[base], index < newestIndex
     if slice == nil then
-      -- Lists all fields, because Lua reallocates a table that grows.
+      -- Sets all fields, even to nil, because Lua would reallocate the table when it grows.
       slice = (not isOlder or call('EXISTS', base) == 1) and {
         base = base, start = floor(index * length), expiresAt = (index + 1) * length + window, exists = isOlder or nil,
         count = nil, round = nil, lastIdentity = nil, lastBucket = nil, ms = nil, time = nil, isOutside = nil,

@@ -196,7 +196,6 @@ local function runSingleEvent(template)
 end
 
 local groups
--- Creates the functions of publish-group.lua on first use.
 local function loadGroups()
   if not groups then
     -- @include ./publish-group.lua

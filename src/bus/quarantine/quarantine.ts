@@ -61,7 +61,7 @@ export function createQuarantineStore({
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
-  /** Also returns the part of the delivery's key that follows the organization. */
+  /** Returns a record together with the part of its delivery's key that follows the organization. */
   async function readRecord(organizationId: string, id: string) {
     const fields = ["s", "n", "f", "l", "d"];
     const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);

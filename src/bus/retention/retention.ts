@@ -59,7 +59,6 @@ export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) 
 export interface RetentionSweeperDeps {
   readonly redis: RedisBus;
   readonly log: Log;
-  /** Called at each sweep. */
   readonly topics: () => AsyncIterable<RetainedTopic>;
   /** Pause between sweeps. Default: one minute. */
   readonly intervalMs?: number;
@@ -108,7 +107,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
         log.warn({ event: "retention.trim_failed", topic: topic.topic, err }, "trimming a topic failed");
       }
     }
-    log.debug({ event: "retention.swept", swept, removed }, "retention sweep");
+    log.debug({ event: "retention.swept", swept, removed }, "retention sweep finished");
   }
 
   const loop = startLoop({

@@ -23,10 +23,10 @@ end
 local function checkCursor(position)
   local held = call('HMGET', position.cursor, 'e', 'v')
   if tonumber(held[1]) ~= position.epoch then
-    reject('EPOCH', 'the cursor is held under epoch ' .. (held[1] or 'none'))
+    reject('EPOCH', 'the epoch of the cursor is now ' .. (held[1] or 'none'))
   end
   if tonumber(held[2] or 0) ~= position.version then
-    reject('CURSOR', 'the cursor is at version ' .. (held[2] or '0'))
+    reject('CURSOR', 'the version of the cursor is now ' .. (held[2] or '0'))
   end
 end
 
@@ -42,7 +42,7 @@ end
 local function checkEpoch(topic, position)
   local held = topic.notes and topic.notes[position.field]
   if held and held > position.epoch then
-    reject('EPOCH', topic.key .. ' has seen epoch ' .. format('%d', held))
+    reject('EPOCH', topic.key .. ' has received a newer epoch: ' .. format('%d', held))
   end
 end
 

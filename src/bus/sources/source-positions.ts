@@ -106,7 +106,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
     if (Number(held) !== epoch) {
-      throw new StaleSourceError("epoch", `the cursor is held under epoch ${held ?? "none"}`);
+      throw new StaleSourceError("epoch", `the epoch of the cursor is now ${held ?? "none"}`);
     }
     return readAcquired(epoch, rest);
   }
@@ -140,7 +140,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
         minEpoch = seen + 1;
         isRetry = true;
       }
-      throw new StaleSourceError("epoch", "another worker keeps stamping the topics");
+      throw new StaleSourceError("epoch", "another worker keeps taking over the source");
     },
     /** `version` is 0 if the cursor was never written. Times are `undefined` if the source never ran. */
     async read(channelNumber: number) {

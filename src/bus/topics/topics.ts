@@ -46,7 +46,6 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
         throw error;
       }
     },
-    /** Deletes the copies of an entry from the dead letters of these groups. */
     async deleteDeadLetters(topic: string, entryId: string, groups: readonly string[]): Promise<void> {
       for (const key of groups.map((group) => deadLettersKey(topic, group))) {
         for (let from = "-"; ; ) {
@@ -62,7 +61,6 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
         }
       }
     },
-    /** Lists the entries of a range, by default the oldest first. */
     async listEntries(
       topic: string,
       { from, to, limit, newestFirst = false }: EntryRange & { limit: number; newestFirst?: boolean },

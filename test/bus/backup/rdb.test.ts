@@ -39,7 +39,7 @@ async function openBus(socketPath: string) {
 }
 
 describe("a snapshot of the embedded Redis", () => {
-  it("excludes writes made during the transfer, keeps the cursor, and fences earlier runs once loaded", async () => {
+  it("excludes writes made during the transfer, keeps the source cursor, and fences earlier runs once loaded", async () => {
     const [from, to] = [folder(), folder()];
     const source = { number: 7, topics: ["topic.a", "topic.b"] };
     await using transferred = new AsyncDisposableStack();

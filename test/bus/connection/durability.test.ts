@@ -48,7 +48,7 @@ async function withReplica(server: RedisServer): Promise<RedisServer> {
   return replica;
 }
 
-test("a batch resolves only after a replica has it, even if every event is a duplicate", async () => {
+test("publishing resolves only after a replica has the batch, even if every event is a duplicate", async () => {
   await using server = await startRedis([...FSYNC, "--repl-diskless-sync-delay", "0"]);
   await using replica = await withReplica(server);
   await using redis = await openTestRedis(server.url, { durability: "replica" });
@@ -109,7 +109,7 @@ test("publishing fails while Redis is less durable than required, and then resum
   await publish(batch, now);
 });
 
-test("the start fails if the durability cannot be read, unless the operator asserts it", async () => {
+test("opening Redis fails if its durability cannot be read, unless the operator asserts it", async () => {
   await using server = await startRedis(FSYNC);
   await server.client.call("acl", "setuser", "app", "on", ">pass", "~*", "+@all", "-config");
   const url = server.url.replace("redis://", "redis://app:pass@");
@@ -121,12 +121,12 @@ test("the start fails if the durability cannot be read, unless the operator asse
   expect(process.state()).toMatchObject({ ready: true, durability: "process" });
 });
 
-test("the start fails when Redis evicts keys", async () => {
+test("opening Redis fails if its settings allow it to evict keys", async () => {
   await using server = await startRedis(["--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"]);
   await expect(openTestRedis(server.url)).rejects.toThrow(/volatile-lru/);
 });
 
-test("the start waits for Redis until its signal aborts", async () => {
+test("opening Redis waits for an unreachable server until the signal aborts", async () => {
   await using server = await startRedis();
   const { port } = server;
   await server[Symbol.asyncDispose]();

@@ -39,7 +39,7 @@ async function withClient<T>(socketPath: string, run: (redis: Redis) => Promise<
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
 
 describe("the embedded Redis", () => {
-  it("is durable, never evicts, uses at most half of the memory, and opens no port", async () => {
+  it("is durable, never evicts keys, uses at most half of the memory, and opens no port", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const settings = await withClient(redis.socketPath, (client) => client.config("GET", "*"));
     const pairs = settings as string[];
@@ -53,7 +53,7 @@ describe("the embedded Redis", () => {
     expect(Number(setting("maxmemory"))).toBeLessThanOrEqual(totalmem() / 2);
   });
 
-  it("is adopted after the gateway was killed, loses no data if both are killed, and stops on request", async () => {
+  it("is adopted after the gateway was killed, loses no data if it is killed too, and stops on request", async () => {
     const dataDir = folder();
     const start = () => startOwnServer({ dataDir, which: "redis" });
     const first = await start();
@@ -80,7 +80,7 @@ describe("the embedded Redis", () => {
     expect(existsSync(socketPath)).toBe(false);
   });
 
-  it("restarts automatically after a kill -9, and reports not ready until then", async () => {
+  it("restarts automatically after a kill -9, and counts as not ready in between", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const before = redis.status;
     if (before.state !== "ready") throw new Error(before.state);
@@ -104,7 +104,7 @@ describe("the embedded Redis", () => {
     expect(await withClient(redis.socketPath, (client) => client.get("kept"))).toBe("1");
   });
 
-  it("works in a folder whose path is too long for a socket, and has quotes and spaces", async () => {
+  it("works in a folder whose path is too long for a Unix socket and contains quotes and spaces", async () => {
     await using redis = await startLocalRedis({
       dataDir: folder(`it's "long" ${"x".repeat(100)}`),
       log,

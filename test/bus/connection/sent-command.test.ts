@@ -29,7 +29,7 @@ it("sends each argument to Redis unchanged", async () => {
   expect(await redis.client.lrangeBuffer("list", 0, -1)).toEqual(ARGUMENTS.map(bytesOf));
 });
 
-it("does not reuse the buffer of a command without a reply", async () => {
+it("does not reuse the buffer of a command that has no reply yet", async () => {
   await using redis = await createTestRedis();
   const buffers = new CommandBuffers();
   const values = Array.from({ length: 40 }, (_, i) => String(i).repeat(i % 2 === 0 ? 100_000 : 10));

@@ -20,7 +20,7 @@ it("accepts a reply that arrived while the event loop was blocked beyond the wri
   expect(await published).toMatchObject({ receipts: [{ status: "published" }] });
 });
 
-it("notices a silent Redis within the write timeout, even without writes", async () => {
+it("detects an unresponsive Redis within the write timeout, even without writes", async () => {
   await using server = await startRedis();
   await using redis = await openTestRedis(server.url, { writeTimeoutMs: WRITE_TIMEOUT_MS, checkEveryMs: 50 });
   server.signal("SIGSTOP");
@@ -83,7 +83,7 @@ describe("a server that serves reads but rejects writes", () => {
     expect(redis.state()).toMatchObject({ ready: true, problems: [] });
   });
 
-  it.each(rejections)("is noticed ($code), and its recovery, without writes", async ({
+  it.each(rejections)("is detected without writes, and so is its recovery ($code)", async ({
     code,
     begin,
     end,
@@ -115,7 +115,7 @@ describe("a server that serves reads but rejects writes", () => {
   });
 });
 
-it("reports ready and publishes for a Redis user that may run only loaded scripts", async () => {
+it("is ready and publishes as a Redis user that may run only loaded scripts", async () => {
   await using server = await startRedis();
   await server.client.call("acl", "setuser", "default", "-eval");
   await using redis = await openTestRedis(server.url, { checkEveryMs: 20 });

@@ -49,7 +49,7 @@ const idsOf = async ({ organizationId, number }: ChannelIdentity) =>
 const recordKeys = ({ organizationId }: ChannelIdentity) =>
   server.client.keys(`inlet:{d.${organizationId}}:r:*`);
 
-test("keeps the newest records of a channel and deletes the keys of the others", async () => {
+test("keeps the newest records of a channel and deletes the keys of older records", async () => {
   const channel = testChannel();
   const made = Array.from({ length: 5 }, () => createRecord(channel));
   expect(await records.write(made)).toBe(5);
@@ -58,7 +58,7 @@ test("keeps the newest records of a channel and deletes the keys of the others",
   expect(await records.find(channel.organizationId, made[4]?.record.id ?? "")).toEqual(made[4]);
 });
 
-test("evicts older records over the byte limit of a channel, and rejects a record that is too large", async () => {
+test("evicts the oldest records over the byte limit of a channel, and does not store a record that is too large", async () => {
   const channel = testChannel();
   const [first, second] = [createRecord(channel, 8_000), createRecord(channel, 8_000)];
   expect(await records.write([first, second])).toBe(2);
@@ -66,7 +66,7 @@ test("evicts older records over the byte limit of a channel, and rejects a recor
   expect(await records.write([createRecord(channel, 30_000)])).toBe(0);
 });
 
-test("limits the bytes of an organization over its channels, and reuses the bytes that a purge frees", async () => {
+test("limits the total bytes of an organization's channels, and reuses the bytes that a purge frees", async () => {
   const one = testChannel();
   const other = { ...testChannel(), organizationId: one.organizationId };
   const unrelated = testChannel();
@@ -80,7 +80,7 @@ test("limits the bytes of an organization over its channels, and reuses the byte
   expect(await idsOf(unrelated)).toHaveLength(1);
 });
 
-test("sets an expiry on every key", async () => {
+test("sets an expiry on every key of delivery records", async () => {
   const channel = testChannel();
   await records.write([createRecord(channel)]);
   for (const key of await server.client.keys(`inlet:{d.${channel.organizationId}}:*`)) {

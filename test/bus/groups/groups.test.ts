@@ -35,7 +35,7 @@ test("a group receives every entry from its start time on, even if it is created
   expect(await read(topic, "sub_3")).toHaveLength(0);
 });
 
-test("removing the last group deletes a stream that never held an entry, and keeps any other", async () => {
+test("removing the last group deletes the stream only if it never held an entry", async () => {
   const [unused, used] = [testTopic(testChannel()), testTopic(testChannel())];
   for (const topic of [unused, used]) {
     await groups.ensure(topic, "sub_1", "0-0");
@@ -51,7 +51,7 @@ test("removing the last group deletes a stream that never held an entry, and kee
   expect(await server.client.exists(used)).toBe(1);
 });
 
-test("creates a group before its stream, then finds, resets and removes it", async () => {
+test("creates a group before its stream exists, then finds, resets and removes the group", async () => {
   const topic = testTopic(testChannel());
   expect(await groups.list(topic)).toEqual([]);
   await groups.ensure(topic, "sub_1", "0-0");
@@ -83,7 +83,7 @@ test("replaces all topics of a subscription", async () => {
   expect(await server.client.exists(subscriptionKey("sub_9"))).toBe(0);
 });
 
-test("keeps a subscription without topics until it is removed", async () => {
+test("marks a subscription as existing, even without topics, until it is removed", async () => {
   await groups.setTopics("sub_10", []);
   expect(await server.client.exists(knownSubscriptionKey("sub_10"))).toBe(1);
   await groups.removeTopics("sub_10");

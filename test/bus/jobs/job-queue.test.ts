@@ -167,7 +167,7 @@ describe("a job", () => {
 });
 
 describe("a worker", () => {
-  it("waits for running jobs when it is stopped, and takes no more", async () => {
+  it("waits for running jobs when it is stopped, and takes no new jobs", async () => {
     await using queue = open();
     const seen: string[] = [];
     const gate = Promise.withResolvers<void>();
@@ -238,7 +238,7 @@ describe("a worker", () => {
     expect(added()?.starts).toBe(2);
   });
 
-  it("survives a Redis that is unreachable at the start, and one that restarts empty", async () => {
+  it("keeps working if Redis is unreachable at the start, and if Redis restarts without data", async () => {
     await using own = await startRedis();
     own.signal("SIGKILL");
     await using queue = open(own.url);
@@ -256,7 +256,7 @@ describe("a worker", () => {
     }
   });
 
-  it("stops while Redis is unreachable, and leaves no connection open", async () => {
+  it("can be stopped while Redis is unreachable, and leaves no connection open", async () => {
     await using own = await startRedis();
     const before = (await connectionsOf(own)).length;
     const [one, other] = [open(own.url), open(own.url)];

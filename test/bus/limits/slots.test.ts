@@ -37,7 +37,7 @@ async function take(slots: Slots, name: string, ...semaphores: Semaphore[]): Pro
 }
 
 describe("slots", () => {
-  it("are limited over all workers and become free when released", async () => {
+  it("are limited across all workers and become free when released", async () => {
     const [one, other] = [
       createSlots({ redis, ...longLived }),
       createSlots({ redis: otherRedis, ...longLived }),
@@ -63,7 +63,7 @@ describe("slots", () => {
     expect(await server.client.keys("inlet:{slots}:f*")).toEqual([]);
   });
 
-  it("are reserved, once free, for the name that waits longest", async () => {
+  it("are reserved for the name that has waited longest when they become free", async () => {
     const slots = createSlots({ redis, ...longLived });
     const only = semaphore("line", 1);
     const holder = await take(slots, "a", only);

@@ -22,7 +22,7 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-it("agrees with a simple model on random deliveries, policies and calls", async () => {
+it("deduplication agrees with a simple model on random deliveries, policies and calls", async () => {
   await using another = await openTestRedis(server.url, LONG_WRITE_TIMEOUT);
   const publishers = [publish, testPublish(another)];
   const seen = new Set<string>();

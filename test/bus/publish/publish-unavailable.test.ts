@@ -59,7 +59,7 @@ describe("a publish without a timely reply from Redis", () => {
     await turn();
   }
 
-  test("is rejected after its timeout with an unknown outcome, and later ones at once", async () => {
+  test("is rejected after its timeout with an unknown outcome, and later publishes are rejected at once", async () => {
     await publishOne(publish);
     server.signal("SIGSTOP");
     const rejected = rejectionOf(publishOne(publish));
@@ -86,7 +86,7 @@ describe("a publish without a timely reply from Redis", () => {
     expect(redis.state().ready).toBe(true);
   });
 
-  test("has one timeout for all its pieces", async () => {
+  test("has one timeout for all pieces of its delivery", async () => {
     const own = testChannel();
     const slow = testPublish(redis, { onCall: () => vi.advanceTimersByTime(1_000) });
     const events = Array.from({ length: 3_000 }, () => testEvent(own));
@@ -98,7 +98,7 @@ describe("a publish without a timely reply from Redis", () => {
     await recovers(publish, redis);
   });
 
-  test("is rejected at once over the memory share of its organization, without affecting others", async () => {
+  test("is rejected at once if its organization has used up its memory share, without affecting other organizations", async () => {
     const bounded = testPublish(redis, { maxBytesInFlight: 700_000 });
     server.signal("SIGSTOP");
     const data = "x".repeat(100_000);
@@ -123,7 +123,7 @@ describe("a publish without a timely reply from Redis", () => {
   });
 });
 
-describe("publishing is rejected, and recovers automatically,", () => {
+describe("publishing", () => {
   async function withRedis(
     options: readonly string[],
     run: (parts: { server: RedisServer; redis: RedisBus; publish: Publish }) => Promise<void>,
@@ -133,7 +133,7 @@ describe("publishing is rejected, and recovers automatically,", () => {
     await run({ server, redis, publish: testPublish(redis) });
   }
 
-  test("when Redis was killed, without waiting for it", async () => {
+  test("is rejected without delay after Redis was killed, and recovers", async () => {
     await withRedis(["--appendonly", "yes"], async ({ server, redis, publish }) => {
       await publishOne(publish);
       server.signal("SIGKILL");
@@ -146,7 +146,7 @@ describe("publishing is rejected, and recovers automatically,", () => {
     });
   });
 
-  test("when Redis is full, without partial writes", async () => {
+  test("is rejected without partial writes while Redis is full, and recovers", async () => {
     await withRedis(
       ["--maxmemory", "8mb", "--maxmemory-policy", "noeviction"],
       async ({ server, redis, publish }) => {
@@ -169,7 +169,7 @@ describe("publishing is rejected, and recovers automatically,", () => {
     );
   });
 
-  test("when Redis becomes a replica", async () => {
+  test("is rejected while Redis is a replica, and recovers", async () => {
     await using master = await startRedis();
     await withRedis([], async ({ server, redis, publish }) => {
       await server.client.replicaof("127.0.0.1", master.port);
@@ -180,7 +180,7 @@ describe("publishing is rejected, and recovers automatically,", () => {
     });
   });
 
-  test("while Redis loads its data", async () => {
+  test("is rejected while Redis loads its data, and recovers", async () => {
     // Loading takes half a minute. Redis mostly sleeps and replies every few keys.
     const slow = ["--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024"];
     slow.push("--rdbcompression", "no");
@@ -203,7 +203,7 @@ describe("publishing is rejected, and recovers automatically,", () => {
     });
   });
 
-  test("when Redis starts to evict keys", async () => {
+  test("is rejected while the settings of Redis allow it to evict keys, and recovers", async () => {
     await withRedis([], async ({ server, redis, publish }) => {
       await server.client.config("SET", "maxmemory-policy", "allkeys-lru");
       await until(() => !redis.state().ready);

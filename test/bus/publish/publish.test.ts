@@ -36,7 +36,7 @@ describe("an entry", () => {
     ]);
   });
 
-  test("keeps unusual fields and multi-line values, mixed with usual entries", async () => {
+  test("keeps unusual fields and multi-line values, even among usual entries", async () => {
     const channel = testChannel();
     const usual = testEvent(channel, "a");
     const withFields = (id: string, change: (fields: readonly string[]) => readonly string[]): Event => {
@@ -74,7 +74,7 @@ describe("a large value", () => {
     expect(events.map(({ large }) => large?.bytes.length)).toEqual([0, 0]);
   });
 
-  test("is not freed if the write fails, because it may still be being sent", async () => {
+  test("keeps its buffer if the write fails, because the socket may still be sending it", async () => {
     const channel = testChannel();
     const event = largeEvent(channel, "a");
     await server.client.set(event.topic, "no stream");
@@ -92,7 +92,7 @@ describe("signed bytes", () => {
   });
   const statuses = (receipts: readonly Receipt[]) => receipts.map(({ status }) => status);
 
-  test("publish no new event under other ids or types, and report known events as duplicates", async () => {
+  test("publish no new event if they arrive again with other ids or types, and report known events as duplicates", async () => {
     const channel = testChannel();
     const [a, b, other] = [
       testEvent(channel, "a"),
@@ -113,7 +113,7 @@ describe("signed bytes", () => {
     expect(await server.client.exists(testTopic(channel, "other"))).toBe(0);
   });
 
-  test("are remembered per channel with an expiry, and distinguished within one call", async () => {
+  test("are remembered separately per channel and with an expiry, even within one call", async () => {
     const [channel, another] = [testChannel(), testChannel()];
     const batch = { channel, policy: testPolicy, signed: signed("z", "1") };
     const results = await Promise.all([
@@ -145,7 +145,7 @@ describe("signed bytes", () => {
 });
 
 describe("a known id", () => {
-  test("returns the id of the first entry", async () => {
+  test("returns the entry id of its first publish", async () => {
     const channel = testChannel();
     const batch = { channel, events: [testEvent(channel, "a")], policy: testPolicy };
     const first = await publish(batch, now);
@@ -155,7 +155,7 @@ describe("a known id", () => {
     expect(await server.client.xlen(testTopic(channel))).toBe(1);
   });
 
-  test("returns the id of its own entry among entries of one delivery and one millisecond", async () => {
+  test("returns its own entry id, even among entries of the same delivery and millisecond", async () => {
     const channel = testChannel();
     const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
     const { receipts } = await publish({ channel, events: [a, b, c, b], policy: testPolicy }, now);
@@ -166,7 +166,7 @@ describe("a known id", () => {
     expect(entryIds(again.receipts)).toEqual([idOfC, idOfB]);
   });
 
-  test("creates one entry under 20 concurrent publishes over two connections", async () => {
+  test("creates only one entry in 20 concurrent publishes over two connections", async () => {
     await using other = await openTestRedis(server.url, LONG_WRITE_TIMEOUT);
     const publishers = [publish, testPublish(other)];
     const channel = testChannel();
@@ -200,7 +200,7 @@ describe("a known id", () => {
     expect(receipts.map(({ status }) => status)).toEqual(["published", "published"]);
   });
 
-  test("is recognized within one delivery as between two", async () => {
+  test("is recognized within one delivery as well as between deliveries", async () => {
     const channel = testChannel();
     const a = testEvent(channel, "a");
     const events = [a, testEvent(channel, "b"), a, testEvent(channel, "a", { data: "other" }), a];
@@ -250,7 +250,7 @@ describe("an event that Redis rejects", () => {
     for (const key of keys) expect(await server.client.pttl(key)).toBeGreaterThan(0);
   });
 
-  test("keeps the events published before it, and stops the rest of the delivery", async () => {
+  test("does not undo earlier events of its delivery, but stops the later ones", async () => {
     const channel = testChannel();
     const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
     const refused = { ...b, fields: ["a name without its value"] };
@@ -305,7 +305,7 @@ describe("the dedupe window", () => {
     expect(statuses).toEqual(["published", "published", "duplicate", "duplicate"]);
   });
 
-  test("sets an expiry on every key, at most half a window after its end", async () => {
+  test("sets an expiry of at most one and a half dedupe windows on every key", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 3_600_000 };
     const events = Array.from({ length: 400 }, () => testEvent(channel));
@@ -319,7 +319,7 @@ describe("the dedupe window", () => {
   });
 });
 
-test("loses no id while buckets are split", async () => {
+test("forgets no id while buckets are split", async () => {
   await expectNoIdLost({ publish, client: server.client, ids: 10_000 });
 });
 
@@ -432,7 +432,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toMatchObject({ v: "1", c: "at 0" });
   });
 
-  test("increments the version of an unchanged cursor, and rejects writes after a rejected one", async () => {
+  test("increments the version of an unchanged cursor, and rejects every write that follows a rejected write", async () => {
     const channel = await ownedChannel(1);
     const write = (id: string, version: number) =>
       publish(
@@ -444,7 +444,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toEqual({ e: "1", v: "1" });
   });
 
-  test("keeps its cursor when an event conflicts, in any piece", async () => {
+  test("keeps its cursor if an event conflicts in any piece of the delivery", async () => {
     const channel = await ownedChannel(1);
     await publish({ channel, events: [testEvent(channel, "id-3")], policy: testPolicy }, now);
     const events = Array.from({ length: 600 }, (_, i) => testEvent(channel, `id-${i}`, { data: "other" }));

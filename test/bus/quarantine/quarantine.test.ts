@@ -100,7 +100,7 @@ describe("a quarantined item", () => {
     expect(push).not.toBe(ping);
   });
 
-  test("shares one stored delivery with other items of it, deleted with the last one", async () => {
+  test("shares one stored copy of the delivery with its other items, until the last item is deleted", async () => {
     const channel = testChannel();
     const ids = await put(channel, { delivery: deliveryOf("x".repeat(1000)), items: [itemOf(0), itemOf(1)] });
     const deliveries = async () => (await keysOf(channel)).filter((key) => key.includes(":d:"));
@@ -112,7 +112,7 @@ describe("a quarantined item", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
-  test("is written by the publish of its delivery, and removed by the publish that replaces it", async () => {
+  test("is written when its delivery is published, and removed by the publish that replaces it", async () => {
     const channel = testChannel();
     const { quarantineIds } = await publish(
       {
@@ -139,7 +139,7 @@ describe("a quarantined item", () => {
 describe("the list", () => {
   const reasons = ["schema_mismatch", "id_missing", "invalid_body"] as const;
 
-  test("is ordered by arrival, then id, over pages of several channels and reasons", async () => {
+  test("is ordered by arrival, then id, across pages, channels and reasons", async () => {
     const one = testChannel();
     const other = { ...testChannel(), organizationId: one.organizationId };
     for (let i = 0; i < 60; i++) {

@@ -29,15 +29,15 @@ const atRisk = async (topic: string, limits: Partial<typeof ROOMY> = {}): Promis
   return groups.filter(({ isAtRisk }) => isAtRisk).map(({ name }) => name);
 };
 
-describe("a group is at risk", () => {
-  it("when its oldest unread entry is older than four fifths of the age limit", async () => {
+describe("a consumer group", () => {
+  it("is at risk when its oldest unread entry is older than four fifths of the age limit", async () => {
     const topic = await topicWith(3, 50_000_000);
     await group(topic, "g");
     expect(await atRisk(topic, { maxAgeSeconds: 70_000 })).toEqual([]);
     expect(await atRisk(topic, { maxAgeSeconds: 60_000 })).toEqual(["g"]);
   });
 
-  it("when its unread or pending entries exceed four fifths of the entry limit", async () => {
+  it("is at risk when its unread or pending entries exceed four fifths of the entry limit", async () => {
     const topic = await topicWith(90);
     await group(topic, "behind");
     await group(topic, "stuck");
@@ -56,7 +56,7 @@ describe("a group is at risk", () => {
     expect(await atRisk(topic, { maxEntries: 100 })).toEqual(["behind"]);
   });
 
-  it("when its unread entries exceed four fifths of the byte limit", async () => {
+  it("is at risk when its unread entries exceed four fifths of the byte limit", async () => {
     const topic = await topicWith(100);
     await group(topic, "g");
     const bytes = Number(await server.client.memory("USAGE", topic));
@@ -64,7 +64,7 @@ describe("a group is at risk", () => {
     expect(await atRisk(topic, { maxBytes: Math.ceil(bytes * 1.1) })).toEqual(["g"]);
   });
 
-  it("even among hundreds of groups, but never when the topic is empty", async () => {
+  it("is found to be at risk among hundreds of groups, but never when the topic is empty", async () => {
     const topic = await topicWith(9);
     const names = Array.from({ length: 450 }, (_, i) => `g${i}`);
     await Promise.all(names.map((name) => group(topic, name)));

@@ -36,8 +36,8 @@ async function filled(count: number, data = "x".repeat(500)): Promise<string> {
   return testTopic(channel);
 }
 
-describe("a topic is trimmed", () => {
-  test("exactly to its age limit, even if it is idle and short", async () => {
+describe("a topic", () => {
+  test("is trimmed exactly to its age limit, even if it is idle and short", async () => {
     const topic = testTopic(testChannel());
     const ms = Date.now();
     for (const age of [10_800_000, 7_201_000, 3_600_000, 0])
@@ -46,7 +46,7 @@ describe("a topic is trimmed", () => {
     expect(trimmed).toEqual({ removed: 2, length: 2, bytes: await server.client.memory("USAGE", topic) });
   });
 
-  test("to its maximum number of entries", async () => {
+  test("is trimmed to its maximum number of entries", async () => {
     const topic = await filled(1000);
     expect(await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 130 })).toEqual({
       removed: 870,
@@ -55,7 +55,7 @@ describe("a topic is trimmed", () => {
     });
   });
 
-  test("to its maximum bytes, oldest entries first", async () => {
+  test("is trimmed to its maximum bytes, oldest entries first", async () => {
     const topic = await filled(1000);
     const newest = (await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0];
     const maxBytes = 250_000;
@@ -67,7 +67,7 @@ describe("a topic is trimmed", () => {
     expect((await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0]).toBe(newest);
   });
 
-  test("even if Redis is full", async () => {
+  test("is trimmed even if Redis is full", async () => {
     await using full = await startRedis();
     await using bus = await openTestRedis(full.url);
     for (let i = 0; i < 100; i++) await full.client.xadd("topic", "*", "a", "b");
@@ -77,14 +77,14 @@ describe("a topic is trimmed", () => {
     expect(removed).toBe(90);
   });
 
-  test("in steps, when it has too many entries for one call", async () => {
+  test("is trimmed in steps if it has too many entries for one call", async () => {
     const topic = testTopic(testChannel());
     const fill = "for i = 1, 45000 do redis.call('XADD', KEYS[1], '*', 'a', 'b') end";
     await server.client.eval(fill, 1, topic);
     expect((await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 10 })).length).toBe(10);
   });
 
-  test("without an error when it does not exist", async () => {
+  test("can be trimmed without an error if it does not exist", async () => {
     expect(await createTrimTopic({ redis })({ topic: "events.none", ...roomy })).toEqual({
       removed: 0,
       length: 0,

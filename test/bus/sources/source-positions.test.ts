@@ -44,7 +44,7 @@ describe("epochs", () => {
     expect(await server.client.hget(`{${ref.topics[0]}}:e`, `s${ref.number}`)).toBe("10");
   });
 
-  test("set by a restore fence earlier runs, even if the clock was ahead then", async () => {
+  test("that a restore sets fence earlier runs, even if the clock was ahead before the restore", async () => {
     const { ref, write } = testSource();
     const ahead = Date.now() + 10 ** 9;
     await server.client.hset(cursorKey(ref.number), { e: ahead, v: 0 });
@@ -67,7 +67,7 @@ describe("taking a source over", () => {
     expect(await length()).toBe(2);
   });
 
-  test("lets one of many concurrent owners write: the one with the highest epoch", async () => {
+  test("lets only one of many concurrent owners write: the one with the highest epoch", async () => {
     const { write, take } = testSource();
     const taken = await Promise.all(Array.from({ length: 20 }, () => take()));
     const epochs = taken.map(({ epoch }) => epoch);
@@ -78,7 +78,7 @@ describe("taking a source over", () => {
     );
   });
 
-  test("takes an epoch above any that a topic has seen, even when the cursor was lost", async () => {
+  test("takes a higher epoch than any topic has seen, even if the cursor was lost", async () => {
     const { channel, ref, take, write } = testSource();
     const before = await take();
     await write(before.epoch, 0, "x");
@@ -90,7 +90,7 @@ describe("taking a source over", () => {
     await expect(write(before.epoch, 1, "y")).rejects.toMatchObject({ stale: "epoch" });
   });
 
-  test("waits out the sender's delay and the backoff; a fresh start skips only the backoff", async () => {
+  test("waits for the sender's delay and the backoff, and skips only the backoff on a fresh start", async () => {
     const { ref, take, channel } = testSource();
     const first = await take();
     const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
@@ -112,7 +112,7 @@ describe("consecutive rejections", () => {
   const refusal = { count: 3, forMs: 600_000, retryInMs: 900_000 };
   const ending = { failures: 1, notBeforeMs: 0, retryInMs: 0 };
 
-  test("are persistent after the given number and duration, until a run succeeds", async () => {
+  test("count as persistent after the given number and duration, until a run succeeds", async () => {
     const { ref, take, channel } = testSource();
     const { number } = channel;
     const { epoch } = await take();
@@ -126,7 +126,7 @@ describe("consecutive rejections", () => {
     expect(await refuse()).toBe("written");
   });
 
-  test("are counted from zero after a user has changed something", async () => {
+  test("are counted from zero after a user has changed the configuration", async () => {
     const { take, channel } = testSource();
     const { epoch } = await take();
     await positions.end(channel.number, epoch, { ...ending, refusal });
@@ -150,7 +150,7 @@ describe("a cursor set by a user", () => {
     expect(await take()).toMatchObject({ value, failures: 0 });
   });
 
-  test("fences the current run, and the next run starts from it", async () => {
+  test("fences the current run, and is where the next run starts", async () => {
     const { ref, take, write, channel } = testSource();
     const run = await take();
     await write(run.epoch, 0, "far");

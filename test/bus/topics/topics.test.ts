@@ -75,7 +75,7 @@ describe("deleting a topic", () => {
     expect(await server.client.keys(`*${topic}*`)).toEqual([]);
   });
 
-  test("keeps a topic that holds an entry if only empty ones may be deleted", async () => {
+  test("keeps a topic that holds an entry if only an empty topic may be deleted", async () => {
     const channel = testChannel();
     const topic = testTopic(channel);
     await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
