@@ -33,7 +33,6 @@ export interface Bootstrapped {
         readonly appId: string;
         /** Last part of the channel's URL, `<hooks>/hooks/<channelId>`. */
         readonly channelId: string;
-        /** Topics in the order of the channel's definitions. */
         readonly topics: readonly string[];
       }
     | undefined;
@@ -53,7 +52,6 @@ export const FIRST_START_PLACE = "untold_first_start/facts";
 export const bootstrap = (options: BootstrapOptions): Promise<Bootstrapped> =>
   options.db.transaction().execute((trx) => bootstrapWithin(trx, options));
 
-/** Like `bootstrap`, but in the transaction of the caller. */
 export async function bootstrapWithin(
   trx: Trx,
   options: Omit<BootstrapOptions, "db">,

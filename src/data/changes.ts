@@ -39,7 +39,6 @@ export async function recordChanges(trx: Trx, changes: readonly Change[]): Promi
 /** Maximum time in ms since the last read of the change feed. A worker beyond it stops using its caches and stops its sources. */
 export const MAX_STALENESS_MS = 600_000;
 
-/** A cache or loop that reacts to changes in the database. */
 export interface ChangeListener {
   /** Called for each change. If any listener throws, the next poll repeats all changes, so a listener may see the same change twice. */
   readonly onChange: (change: Change) => void;

@@ -24,7 +24,7 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs?: number;
 }
 
-/** A connection pool for PostgreSQL. Disposal waits for connections that are in use. */
+/** Disposal waits for connections that are in use. */
 export interface Database extends AsyncDisposable {
   readonly db: Kysely<Tables>;
 }

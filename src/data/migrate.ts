@@ -18,11 +18,10 @@ interface Migration {
   readonly servedFrom: number;
 }
 
-/** A migration recorded in the database. */
 export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
-  /** SHA-256 of the file's text. */
+  /** SHA-256 of the text of the migration. */
   readonly checksum: string;
   readonly servedFrom: number;
 }

@@ -7,7 +7,6 @@ import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { LimitName } from "./accounts/limits.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
 
-/** A channel definition in a blueprint, after defaults were applied. */
 export interface BlueprintChannel {
   readonly uid: string;
   readonly kind: ChannelKindName;
@@ -109,9 +108,7 @@ interface ConnectionTokensTable {
   answerLostAt: ColumnType<Date | null, never, Date | null>;
 }
 
-/** OAuth authorizations that wait for the provider's callback. */
 interface ConnectionAuthorizationsTable {
-  /** SHA-256 of the state parameter. */
   stateHash: Buffer;
   connectionId: string;
   connectionVersion: number;
@@ -201,14 +198,12 @@ interface ChangesPrunedTable {
   at: ColumnType<Date, never, never>;
 }
 
-/** Pending removals of Redis keys that belonged to deleted rows. */
 interface RemovalsTable {
   id: Generated<number>;
   removal: Json<unknown>;
   createdAt: Timestamp;
 }
 
-/** Leases for tasks that only one gateway may run at a time. */
 interface LeasesTable {
   name: string;
   holder: string;
@@ -284,7 +279,6 @@ interface ProblemsTable {
   createdAt: Timestamp;
 }
 
-/** Unpublished events about problems that were opened or resolved. */
 interface ProblemEventsTable {
   number: Generated<number>;
   problemId: string;
@@ -294,7 +288,6 @@ interface ProblemEventsTable {
   createdAt: Timestamp;
 }
 
-/** Time of the last check of each kind of problem. */
 interface ProblemLooksTable {
   kind: ProblemKind;
   lookedAt: ColumnType<Date | null, Date | null, Date>;

@@ -1,4 +1,3 @@
-/** Types of objects that appear in audit log entries. */
 export const AUDIT_ENTITIES = [
   "accessToken",
   "account",
@@ -63,7 +62,6 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Author of a change: a caller of the API, or the operator (see `operatorOf`). */
 export interface Author {
-  /** The entry is written to the audit log of this organization. */
   readonly organizationId: string;
   readonly accountId: string | null;
   readonly keyId: string | null;

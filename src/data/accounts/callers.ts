@@ -140,7 +140,6 @@ async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<F
   };
 }
 
-/** Returns `undefined` if the account that started the conversation is disabled. */
 async function readConversation(db: Queryable, hash: Buffer): Promise<KnownConversation | undefined> {
   return db
     .selectFrom("conversations")

@@ -1,4 +1,4 @@
-/** Each name of a limit contains its unit. */
+/** Each name contains the unit of its limit. */
 export const LIMIT_NAMES = [
   "topicBytes",
   "quarantineBytes",
@@ -11,7 +11,6 @@ export const LIMIT_NAMES = [
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
-/** A value of `undefined` means that there is no limit. */
 export type Limits = Readonly<Record<LimitName, number | undefined>>;
 
 export interface LimitDefaults {

@@ -2,7 +2,6 @@ import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
 import type { Row } from "../tables.ts";
 
-/** Limit for the total size of all topics of one organization. */
 export interface TopicLimit {
   /** Maximum size in bytes. `undefined` when there is no limit. */
   readonly bytes: number | undefined;

@@ -5,7 +5,6 @@ import { insertAccount } from "./accounts.ts";
 export interface NewOrganization {
   readonly organizationId: string;
   readonly spaceId: string;
-  /** Service account that will own the first API key. */
   readonly accountId: string;
 }
 

@@ -4,7 +4,6 @@ import { upToEntries } from "../../lib/up-to-entries.ts";
 export interface SingleFlightCache<V> {
   /** Returns a value that is at most `maxAgeMs` old, or `undefined` if the lookup found none. Rejects if the lookup failed. */
   readonly get: (key: string) => Promise<V | undefined>;
-  /** Removes all entries, so that every later call starts a new lookup. */
   readonly clear: () => void;
 }
 

@@ -17,7 +17,6 @@ export interface SystemChannel {
   readonly organizationId: string;
   readonly uid: string;
   readonly kind: string;
-  /** Topic names by event type. */
   readonly topics: ReadonlyMap<string, string>;
 }
 

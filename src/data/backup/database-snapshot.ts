@@ -59,7 +59,7 @@ export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<
   });
   const select = async <T extends object>(text: string, values: readonly unknown[] = []): Promise<T[]> =>
     (await client.query<T>(text, [...values])).rows;
-  // The first query takes the snapshot.
+  // The snapshot is taken by the first query after BEGIN.
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   const migrations = await select<AppliedMigration>(
     `SELECT number, name, checksum, served_from AS "servedFrom" FROM schema_migrations ORDER BY number`,

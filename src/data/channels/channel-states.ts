@@ -63,7 +63,6 @@ export async function resumeChannel(
 
 const STOPPED: readonly ChannelRow["state"][] = ["paused", "error", "needsReauth"] satisfies StoppedState[];
 
-/** State that the running source of a pull channel reports. */
 export type FoundState = "active" | StoppedState;
 
 /**
@@ -137,7 +136,6 @@ async function writeState(
     .executeTakeFirstOrThrow();
 }
 
-/** A resumed channel that still has buffered deliveries. */
 export interface ResumedChannel extends Omit<ChannelIdentity, "kind"> {
   readonly pause: number;
 }

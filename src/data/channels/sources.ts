@@ -36,7 +36,6 @@ export async function listSources(
   return (await Array.fromAsync(pages)).flat();
 }
 
-/** Subquery for those of the given channels that should run. */
 export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
   db
     .selectFrom("channels as c")

@@ -31,7 +31,6 @@ export interface StoredChannel {
    */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly definitions: readonly Definition[];
-  /** Topic names by event type. */
   readonly topics: ReadonlyMap<string, string>;
   readonly connectionId: string | null;
 }
@@ -42,7 +41,6 @@ export interface AddressedChannel {
   readonly leftMs: number | undefined;
 }
 
-/** A pull channel that should run. */
 export interface LiveSource {
   readonly channel: StoredChannel;
   /** All topics that the channel has ever published to, including those of removed definitions. */
@@ -57,7 +55,6 @@ export interface LiveSource {
 export interface StoredChannels {
   /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
-  /** @throws UnavailableError */
   readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
   /** Returns `undefined` unless the channel's state, settings and subscriptions require it to run. @throws UnavailableError */
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;

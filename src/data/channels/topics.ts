@@ -97,7 +97,6 @@ async function insertSome(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>)
     .execute();
 }
 
-/** Retires all topics of a deleted channel and returns their names. */
 export async function retireTopics(
   trx: Trx,
   channelNumber: number,

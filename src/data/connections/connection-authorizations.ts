@@ -3,13 +3,11 @@ import type { Author } from "../accounts/audit-entry.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 
-/** An OAuth authorization that waits for the provider's callback. */
 export interface PendingAuthorization {
   readonly connectionId: string;
   /** Version of the connection's settings at the start of the authorization. */
   readonly connectionVersion: number;
   readonly redirectUri: string;
-  /** PKCE code verifier. */
   readonly verifier: string;
   readonly author: Author;
 }

@@ -42,7 +42,6 @@ const NONE: StoredTokens = {
   rejectedAtMs: undefined,
 };
 
-/** @param connection id and current version of the connection */
 export async function readTokens(
   db: Queryable,
   keyring: Keyring,
@@ -148,7 +147,6 @@ const ANSWERED = { asking: false, answerLostAt: null } as const;
 /** A permanent rejection by the issuer: of the grant (`needsReauth`), or of the client or its settings (`error`). */
 export interface TokenRejection {
   readonly state: "needsReauth" | "error";
-  /** Error code that the issuer returned. */
   readonly code: string;
 }
 

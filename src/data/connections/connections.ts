@@ -33,7 +33,6 @@ export function findConnection(
     .executeTakeFirst();
 }
 
-/** Explains to the operator why a connection does not work. */
 export interface ConnectionError {
   readonly code: string;
   readonly message: string;

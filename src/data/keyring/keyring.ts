@@ -45,7 +45,7 @@ export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
-/** Plaintext of the check value in the database, which only the right master key can decrypt. */
+/** Only the right master key decrypts the check value in the database to this text. */
 export const CHECK_TEXT = "inlet master key";
 export const CHECK_ROW = "cluster/masterKeyCheck";
 export const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";

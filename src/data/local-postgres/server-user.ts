@@ -92,7 +92,6 @@ export function callAs(user: ServerUser, file: string, args: readonly string[]) 
   }
 }
 
-/** Returns the path under which the server finds its own working directory. */
 export const ownDirectory = (user: ServerUser, dir: string): string =>
   user.kind === "self" ? dir : "/proc/self/cwd";
 

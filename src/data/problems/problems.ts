@@ -11,7 +11,6 @@ import type { Queryable, Trx } from "../database.ts";
 import type { Row, Tables } from "../tables.ts";
 import { renderProblem } from "./render-problem.ts";
 
-/** A problem found by a check. */
 export interface Sighting {
   readonly kind: ProblemKind;
   readonly organizationId: string;

@@ -18,7 +18,6 @@ export interface ProblemFacts {
   readonly resolvedAt: Date | null;
 }
 
-/** Formats a problem for API responses and for event data. */
 export function renderProblem({ about, ...problem }: ProblemFacts) {
   const { app = null, channel = null, subscription = null, connection = null } = about;
   const { id, organizationId, kind, state, severity, message, cure, figures, acknowledgedBy } = problem;

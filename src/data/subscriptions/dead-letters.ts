@@ -52,7 +52,6 @@ export async function expireDeadLetters(
   }
 }
 
-/** The result omits subscriptions without dead letters. */
 export async function countDeadLettersOf(
   db: Queryable,
   subscriptionIds: readonly string[],
@@ -77,7 +76,6 @@ export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<strin
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** Returns true if the event was deleted for privacy. */
 export async function isDeletedEvent(db: Queryable, topic: string, entryId: string): Promise<boolean> {
   const row = await db
     .selectFrom("deletedEvents")

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
 
-/** A subscription whose risk of losing unread events to retention has started or ended. */
 export interface RiskChange {
   readonly id: string;
   readonly organizationId: string;

@@ -65,7 +65,6 @@ export function pageSubscriptions(
   return query.execute();
 }
 
-/** The result omits deleted subscriptions. */
 export function findSubscriptionStarts(
   db: Queryable,
   ids: readonly string[],
