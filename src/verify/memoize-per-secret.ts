@@ -1,9 +1,8 @@
 /**
- * Memoizes values that are derived from the secrets of a channel. Channels share verifiers, so a verifier must not retain
- * secrets. The results are therefore cached by the identity of the array of secrets.
+ * Memoizes values derived from a channel's secrets. Channels share verifiers, which must not retain secrets, so results are
+ * cached by the identity of the secrets array.
  *
- * @returns a function that maps an array of secrets to derived values. Values are derived again for an equal but different
- *   array
+ * @returns a function that maps an array of secrets to derived values. An equal but different array is not a cache hit
  */
 export function memoizePerSecret<T>(
   make: (secret: string) => T,

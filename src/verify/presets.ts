@@ -12,32 +12,33 @@ const path = z.string().min(1).max(1_024);
 
 const values = z.record(z.string(), z.string());
 
-/** An example delivery of a provider. It contains no credentials or signatures that Inlet reads from headers or the query. */
+/** Example delivery of a provider, without the credentials and signatures that Inlet reads from headers or the query. */
 const sampleSchema = z
   .strictObject({
-    headers: values.describe("Header names are in lower case. Times and ids are example values."),
+    headers: values.describe(
+      "Headers of the example, with names in lower case. Times and ids are placeholders.",
+    ),
     query: values.default({}).describe("Decoded query parameters."),
     body: z
       .string()
       .min(1)
       .max(65_536)
-      .describe("The body as text. A signature inside it was not made with your secret."),
+      .describe("Body of the example as text. Any signature inside it is not valid for your secret."),
   })
   .describe("An example delivery of the provider, for trying out a channel. It yields at least one event.");
 
-/** Describes a provider: how deliveries are verified, its handshakes, and the paths of values in its deliveries. */
 export const presetSchema = z.strictObject({
   preset: z
     .string()
     .regex(/^[a-z0-9-]{1,64}$/, "must be 1 to 64 characters of a-z 0-9 -")
-    .describe("Name of the preset. It equals the name of its file."),
+    .describe("Name of the preset, which is also its file name."),
   title: label.describe("The provider's name."),
   description: z
     .string()
     .min(1)
     .max(4_096)
-    .describe("The deliveries that the provider sends, and how they are verified."),
-  documentationUrl: z.url().describe("The provider's own documentation."),
+    .describe("Describes the provider's deliveries and how Inlet verifies them."),
+  documentationUrl: z.url().describe("URL of the provider's documentation about webhooks."),
   notes: z
     .array(z.string().min(1).max(1_024))
     .max(16)
@@ -53,19 +54,21 @@ export const presetSchema = z.strictObject({
   otherSecrets: z
     .array(
       z.strictObject({
-        name: secretName.describe("Value for `secrets[].name` of the channel."),
+        name: secretName.describe(
+          "Name of the secret, to be used as `secrets[].name` in the channel's settings.",
+        ),
         label: label.describe("The provider's name for the secret."),
         hint: hint.describe("Location of the secret at the provider, or how to create it."),
       }),
     )
     .max(8)
     .default([])
-    .describe("Named secrets that handshakes need."),
+    .describe("Additional, named secrets that the preset's handshakes need."),
   verification: verificationSchema.describe("Verification settings, in the form of `config.verification`."),
   replays: hint
     .optional()
     .describe(
-      "For signatures without a time limit: how well Inlet recognizes replays (`bindDedupe`), and why.",
+      "How reliably Inlet detects replays (`bindDedupe`) and why, for presets whose signatures never expire.",
     ),
   handshakes: handshakesField.default([]),
   ...deliverySettings,
@@ -75,17 +78,20 @@ export const presetSchema = z.strictObject({
   onConflict: z
     .enum(["quarantine", "duplicate", "publish"])
     .optional()
-    .describe("How to handle a known id with other data, in the form of `config.dedupe.onConflict`."),
+    .describe("How to handle an event with a known id but different data, as in `config.dedupe.onConflict`."),
   sample: sampleSchema,
 });
 export type Preset = z.output<typeof presetSchema>;
 
-/** All presets by name. Each one describes a provider. */
 export type Presets = ReadonlyMap<string, Preset>;
 
 const FOLDER = fileURLToPath(new URL("./presets/", import.meta.url));
 
-/** Reads all presets from a folder, which contains one file per provider. @throws Error that names the first invalid file */
+/**
+ * Reads all presets from a folder with one file per provider.
+ *
+ * @throws Error that names the first invalid file
+ */
 export function readPresets(folder: string = FOLDER): Presets {
   const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
   const names = files.map((file) => basename(file, ".json")).sort();
@@ -94,7 +100,9 @@ export function readPresets(folder: string = FOLDER): Presets {
 
 function readPreset(folder: string, name: string): Preset {
   const parsed = presetSchema.safeParse(JSON.parse(readFileSync(`${folder}/${name}.json`, "utf8")));
-  if (!parsed.success) throw new Error(`${name}.json is no preset: ${z.prettifyError(parsed.error)}`);
-  if (parsed.data.preset !== name) throw new Error(`${name}.json is the preset ${parsed.data.preset}`);
+  if (!parsed.success)
+    throw new Error(`${name}.json is not a valid preset: ${z.prettifyError(parsed.error)}`);
+  if (parsed.data.preset !== name)
+    throw new Error(`${name}.json must have the same name as its preset, ${parsed.data.preset}`);
   return parsed.data;
 }

@@ -8,7 +8,7 @@ import { standardWebhooks } from "./schemes/standard-webhooks.ts";
 import { token } from "./schemes/token.ts";
 import type { VerificationScheme } from "./verifier.ts";
 
-/** Verification schemes that check one credential or signature. To add a scheme, add its file and a line here. */
+/** Verification schemes that check a single credential or signature. A new scheme needs a file and a line here. */
 const SINGLE_SCHEMES: readonly [VerificationScheme, ...VerificationScheme[]] = [
   hmac,
   standardWebhooks,
@@ -25,7 +25,6 @@ export const VERIFICATION_SCHEMES: typeof SINGLE_SCHEMES = [
 
 const [first, ...others] = VERIFICATION_SCHEMES;
 
-/** Schema for the verification settings of any scheme. */
 export const verificationSchema = z.discriminatedUnion("scheme", [
   first.settings,
   ...others.map(({ settings }) => settings),

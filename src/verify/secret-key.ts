@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-/** Settings that determine how the text of a secret becomes the bytes of a key. */
 export const secretKeySchema = z
   .strictObject({
     encoding: z.enum(["utf8", "base64", "hex"]).default("utf8").describe("Encoding of the secret."),
@@ -11,20 +10,17 @@ export const secretKeySchema = z
       .max(32)
       .optional()
       .describe("Prefix to remove from the secret if present, such as whsec_."),
-    append: z.string().min(1).max(32).optional().describe("Text to append to the secret, such as &."),
+    append: z.string().min(1).max(32).optional().describe("Suffix to append to the secret, such as &."),
     hash: z
       .enum(["md5", "sha1", "sha256", "sha512"])
       .optional()
-      .describe("Uses this hash of the secret as the key."),
+      .describe("Hash function, if the key is a hash of the secret."),
   })
   .prefault({})
   .describe("How to derive the key from a secret.");
 export type SecretKeySettings = z.output<typeof secretKeySchema>;
 
-/**
- * Derives the key from a secret. Returns `undefined` if the secret has a different encoding, or is empty after its prefix is
- * removed.
- */
+/** Derives the key from a secret. Returns `undefined` if the secret is not in the configured encoding, or is empty without its prefix. */
 export function deriveKey(settings: SecretKeySettings, secret: string): Buffer | undefined {
   const { encoding, stripPrefix = "", append = "", hash } = settings;
   const stripped = secret.startsWith(stripPrefix) ? secret.slice(stripPrefix.length) : secret;
@@ -34,13 +30,12 @@ export function deriveKey(settings: SecretKeySettings, secret: string): Buffer |
   return hash === undefined ? appended : createHash(hash).update(appended).digest();
 }
 
-/** Returns the reason why no key can be derived from a secret, or `undefined` if one can. */
 export const findWrongKey = (settings: SecretKeySettings, secret: string): string | undefined =>
   deriveKey(settings, secret) === undefined
     ? `must be valid ${settings.encoding}, and not empty without its prefix`
     : undefined;
 
-/** Decodes a secret. Accepts both standard and URL-safe base64, because people paste secrets in either form. */
+/** Decodes a secret. Base64 may be standard or URL-safe, because people paste secrets in either form. */
 function decodeSecret(text: string, encoding: SecretKeySettings["encoding"]): Buffer | undefined {
   switch (encoding) {
     case "utf8":

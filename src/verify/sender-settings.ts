@@ -7,18 +7,18 @@ import { VERIFICATION_SCHEMES } from "./schemes.ts";
 
 const [first, ...others] = VERIFICATION_SCHEMES;
 
-/** Verification settings of a channel that uses the scheme of its preset. */
+/** Verification settings of a channel that inherits the scheme of its preset. */
 const presetVerification = z
   .looseObject({ scheme: z.literal("preset").describe("Uses the verification of the channel's preset.") })
   .describe("Uses the verification of the channel's `preset`. Settings given here override the preset's.");
 
-/** A secret with an optional validity window. The window makes it possible to add a new secret before the old one expires. */
+/** A secret with an optional validity window. Overlapping windows allow rotation without downtime. */
 const secretSchema = z
   .strictObject({
-    value: z.string().min(1).max(4_096).describe("The secret itself."),
+    value: z.string().min(1).max(4_096).describe("The secret value."),
     name: secretName
       .optional()
-      .describe("Name under which handshakes use this secret. A secret without a name verifies deliveries."),
+      .describe("Name by which handshakes refer to this secret. Secrets without a name verify deliveries."),
     notBefore: z.iso.datetime({ offset: true }).optional().describe("Start of the validity window."),
     notAfter: z.iso.datetime({ offset: true }).optional().describe("End of the validity window."),
   })
@@ -33,15 +33,14 @@ export const handshakesField = z
   .array(handshakeSchema)
   .max(16)
   .describe(
-    "Setup requests of the provider that are not deliveries, and the responses to them. The first match responds.",
+    "Setup requests of the provider that are not deliveries, and Inlet's responses to them. The first matching handshake applies.",
   );
 
-/** Settings for reading deliveries and responding to them. A preset or a channel can contain each of these settings. */
 export const deliverySettings = {
   readAs: z
     .enum(["application/json", "application/x-www-form-urlencoded"])
     .optional()
-    .describe("Content-Type to read bodies as, for senders that declare a different one."),
+    .describe("Content type with which to parse bodies, for senders that declare a wrong one."),
   forms: formReadingSchema
     .optional()
     .describe(
@@ -55,7 +54,6 @@ export const deliverySettings = {
     ),
 } as const;
 
-/** Settings that every push channel has for its sender. */
 export const senderSettings = {
   preset: z
     .string()
@@ -63,7 +61,7 @@ export const senderSettings = {
     .max(64)
     .optional()
     .describe(
-      "Name of a provider preset. It supplies verification, handshakes and the default paths of type and id; the channel's own settings take precedence. Without definitions, the channel publishes every item under its received type. Inlet stores only the name, so improvements to a preset in later versions apply to the channel.",
+      "Name of a provider preset, which supplies verification, handshakes and default paths of type and id. The channel's own settings take precedence. Without definitions, the channel publishes every item under its received type. Inlet stores only the name, so improvements to a preset in later versions apply to the channel.",
     ),
   verification: z
     .discriminatedUnion("scheme", [
@@ -73,14 +71,14 @@ export const senderSettings = {
     ])
     .prefault({ scheme: "none" })
     .describe(
-      "How to verify that a delivery is from the channel's sender. On a channel with a preset, `none` selects the preset's verification.",
+      "How to verify that a delivery comes from the channel's sender. On a channel with a preset, `none` means the preset's verification.",
     ),
   secrets: z
     .array(secretSchema)
     .max(16)
     .default([])
     .describe(
-      "Secrets that the sender signs with. Any currently valid secret is accepted, so a new one can be added before the old one expires.",
+      "Secrets that the sender signs with. Inlet accepts any currently valid secret, so you can add a new secret before the old one expires.",
     ),
   allowedAddresses: z
     .array(z.string().refine((text) => parseNetwork(text) !== undefined, NO_NETWORK))
@@ -94,27 +92,21 @@ export const senderSettings = {
     .boolean()
     .default(false)
     .describe(
-      "Whether to accept and count deliveries that fail verification. Use it to test settings on live deliveries.",
+      "Shadow mode: whether to accept deliveries that fail verification, and only count the failures. Use it to test settings on live deliveries.",
     ),
   handshakes: handshakesField.optional(),
   allowHandshakes: z
     .enum(["always", "setup", "never"])
     .default("always")
-    .describe("When to respond to handshakes; `setup` means only while the channel has no secret."),
+    .describe("When Inlet responds to handshakes. `setup` means only while the channel has no secret."),
   ...deliverySettings,
 } as const;
 
-/**
- * Parses the sender settings of any channel. Pull channels have none. Their data is trusted, because the gateway calls the
- * source itself.
- */
+/** Parses the sender settings of any channel. Pull channels have none, because the gateway itself calls the source. */
 export const senderConfigSchema = z.object(senderSettings);
 export type SenderConfig = z.output<typeof senderConfigSchema>;
 
-/**
- * Replaces the default scheme `none` by `preset` if a channel has a preset. The API then shows the scheme that is actually
- * used.
- */
+/** Replaces the default scheme `none` with `preset` on a channel with a preset, so that the API shows the scheme that is actually used. */
 export const inheritPresetVerification = <T extends Pick<SenderConfig, "preset" | "verification">>(
   config: T,
 ): T =>

@@ -9,7 +9,7 @@ import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationSettings, verificationSchema } from "./schemes.ts";
 import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-settings.ts";
 
-/** The sender settings of a channel, merged with those of its preset. */
+/** Sender settings of a channel, merged with those of its preset. */
 export interface Sender
   extends Pick<SenderConfig, "allowedAddresses" | "shadow" | "allowHandshakes" | "readAs"> {
   readonly verification: VerificationSettings;
@@ -17,11 +17,10 @@ export interface Sender
   readonly handshakes: readonly Handshake[];
   readonly answer: NonNullable<SenderConfig["answer"]>;
   readonly forms: FormReading;
-  /** Paths that apply to definitions which set none of their own. */
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
 
-/** Merges the settings of a channel over those of its preset. Validates the merged settings. */
+/** Merges a channel's settings over those of its preset, and validates the result. */
 export function resolveSender(
   config: SenderConfig,
   presets: Presets,
@@ -61,7 +60,7 @@ export function resolveSender(
   });
 }
 
-/** Returns whether verification needs a secret that is not set yet. Until it is set, the channel's hooks respond with 401. */
+/** Returns whether verification needs a secret that is not set yet. Until then, the channel's hooks respond with status 401. */
 export function lacksSecret({
   verification,
   secrets,
@@ -71,14 +70,14 @@ export function lacksSecret({
   return findScheme(verification).needsSecret(verification);
 }
 
-/** Returns whether stored settings lack a secret or are no longer valid. In either case, no delivery can be verified. */
+/** Returns whether stored settings lack a secret or are no longer valid, so that no delivery can be verified. */
 export function needsSetup(settings: unknown, presets: Presets): boolean {
   const sender = parseSender(settings, presets);
   return sender === undefined || lacksSecret(sender);
 }
 
 /**
- * Returns whether the channel rejects requests that fail verification. Also true for invalid settings, with which every request
+ * Returns whether the channel rejects requests that fail verification. Also true for invalid settings, because then every request
  * is rejected.
  */
 export function verifiesSenders(settings: unknown, presets: Presets): boolean {
@@ -110,8 +109,8 @@ function findWrongSecrets(
 }
 
 /**
- * Finds handshakes that an attacker could use to forge deliveries. Such a handshake signs a text for anyone. If the signatures
- * of deliveries do not cover the body, the result could be used as the signature of a delivery.
+ * Finds handshakes with which an attacker could forge deliveries. They sign texts for any caller, while delivery signatures do
+ * not cover the body.
  */
 function findSigningOracles(
   { signsBody, of }: VerificationSettings,
@@ -120,13 +119,12 @@ function findSigningOracles(
   const ways: readonly { readonly signsBody?: unknown }[] = Array.isArray(of) ? of : [{ signsBody }];
   if (ways.every((way) => way.signsBody !== false)) return [];
   const message =
-    "must be true: this handshake signs texts for any caller, and signatures of deliveries do not cover the body";
+    "must be true, because this handshake signs texts for any caller and delivery signatures do not cover the body";
   return handshakes.flatMap((handshake, index) =>
     signsForAnyone(handshake) ? [{ path: ["handshakes", index, "requireVerified"], message }] : [],
   );
 }
 
-/** Returns whether a handshake signs a text with the channel's secret and returns the result to any caller. */
 export const signsForAnyone = ({ requireVerified, respond }: Handshake): boolean =>
   !requireVerified && [respond.body, ...Object.values(respond.headers)].some((text) => SIGNS.test(text));
 

@@ -3,27 +3,21 @@ import type { RawRequest } from "../event/received.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { KeySource } from "./keys/key-source.ts";
 
-/** Input that a verifier needs in addition to the request. */
 export interface VerifyContext {
-  /** The secrets that were valid when the request arrived, in the order of the channel's settings. */
+  /** Secrets that were valid when the request arrived, in configured order. */
   readonly secrets: readonly string[];
-  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
+  /** Public base URL of the gateway, without `/hooks/…`. */
   readonly hooksUrl: string;
-  /** Content type to use for reading the body, if it differs from the one that the sender declares. */
+  /** Content type to read the body as, if it differs from the one that the sender declares. */
   readonly readAs?: string | undefined;
   readonly keys: KeySource;
-  /**
-   * Whether a handshake of the channel signs texts for any caller. A signature over such a text does not prove who sent a
-   * request.
-   */
+  /** Whether a handshake of the channel signs texts for any caller. A signature over such a text does not prove who sent it. */
   readonly signsForAnyone?: boolean;
 }
 
 /**
- * Places where a scheme reads credentials and signatures. Headers (names in lower case) and query parameters at these places
- * are removed from the delivery.
- *
- * Values in the body cannot be removed, but they are never displayed.
+ * Places where a scheme reads credentials and signatures. Headers (names in lower case) and query parameters are removed from the
+ * delivery. Body values remain, but are never displayed.
  */
 export interface Consumed {
   readonly consumedHeaders: readonly string[];
@@ -31,33 +25,23 @@ export interface Consumed {
   readonly consumedBody: readonly string[];
 }
 
-/** Facts about a delivery that its verification has proved. */
 export interface Verification {
-  /** Delivery id from the sender. `undefined` if the signature does not cover it. */
+  /** Delivery id from the sender. `undefined` if the signature does not cover one. */
   readonly deliveryId?: string | undefined;
-  /**
-   * Digest of the signed bytes. The same signed bytes with a different id or type are a replay. `undefined` if replays are not
-   * checked.
-   */
+  /** Digest of the signed bytes. The same bytes with another id or type are a replay. `undefined` if replays are not detected. */
   readonly boundTo?: string | undefined;
-  /**
-   * SHA-256 of the body, in 43 base64url characters. Set only if the signature covers exactly the body. It then equals
-   * `boundTo`.
-   */
+  /** SHA-256 of the body as 43 base64url characters, equal to `boundTo`. Only set if the signature covers exactly the body. */
   readonly bodyHash?: string | undefined;
 }
 
-/** Maximum length of a delivery id. The index of an item is appended to it, and an event id has at most 512 characters. */
+/** Maximum length of a delivery id. Event ids have at most 512 characters, and consist of the delivery id and an item index. */
 const MAX_LENGTH = 256;
 
-/**
- * Returns whether a text can be a delivery id. Rejects lone surrogates, because UTF-8 would turn all of them into the same
- * character.
- */
+/** Returns whether a text can be a delivery id. Rejects lone surrogates, which UTF-8 would all encode as the same character. */
 export const isDeliveryId = (text: string): boolean =>
   text !== "" && text.length <= MAX_LENGTH && text.isWellFormed();
 
-/** Reason why verification failed. The reasons are a fixed set, because they are also values of a metric label. */
+/** Reason why verification failed. Also used as a metric label, so the set must stay small and fixed. */
 export type FailureReason =
   | "address"
   | "no_secret"
@@ -67,7 +51,7 @@ export type FailureReason =
   | "mismatch"
   | "unavailable";
 
-/** Describes why verification failed. The message is for logs and operators, and must never reach the sender. */
+/** A verification failure. The message is for logs and operators, and must never reach the sender. */
 export interface VerificationFailure {
   readonly reason: FailureReason;
   readonly message: string;
@@ -80,13 +64,12 @@ export const reject = (reason: FailureReason, message: string): Result<never, Ve
 
 const NO_SECRET = reject("no_secret", "the channel has no currently valid secret");
 
-/** A compiled verification scheme. All channels with the same settings share one verifier. */
+/** A compiled verification scheme, shared by all channels with the same settings. */
 export interface Verifier extends Consumed {
-  /** Whether the verifier fetches public keys. Only such verifiers receive a key source. */
   readonly fetchesKeys?: boolean;
   /**
-   * Verifies the raw bytes of a request. Compares secrets in constant time. Returns a promise only if keys must be fetched, or
-   * if the signature library is asynchronous.
+   * Verifies the raw bytes of a request, comparing secrets in constant time. Returns a promise only if keys must be fetched or
+   * the signature library is asynchronous.
    *
    * @throws UnavailableError if the keys cannot be fetched
    */
@@ -94,30 +77,28 @@ export interface Verifier extends Consumed {
 }
 
 /**
- * A verification scheme. To add one, add a file to `schemes/` and a line to `schemes.ts`.
+ * A verification scheme. A new scheme needs a file in `schemes/` and a line in `schemes.ts`.
  *
- * `settings` is a strict object, and its member `scheme` is the literal name of the scheme. The schema must reject inconsistent
- * settings, so that they are never stored.
+ * `settings` is a strict object with the scheme's name as the literal member `scheme`. It must reject inconsistent settings, so
+ * that they are never stored.
  */
 export interface VerificationScheme {
   readonly scheme: string;
   readonly settings: z.ZodObject;
-  /** Whether the scheme needs a secret with any settings. */
+  /** Whether every configuration of the scheme needs a secret. */
   readonly alwaysNeedsSecret: boolean;
-  /** Returns whether verification with these settings needs a secret. A channel without the secret has the state `needsSetup`. */
+  /** Returns whether verification with these settings needs a secret. Without it, the channel has the state `needsSetup`. */
   readonly needsSecret: (settings: unknown) => boolean;
-  /**
-   * Returns the reason why a secret does not fit the settings, or `undefined` if it does. The reason never contains the secret.
-   */
+  /** Returns why a secret does not fit the settings, or `undefined` if it does. The text never contains the secret. */
   readonly findWrongSecret: (settings: unknown, secret: string) => string | undefined;
-  /** Creates a verifier. @throws z.ZodError if the settings do not match the schema `settings` */
+  /** @throws z.ZodError if the settings do not match the schema `settings` */
   readonly create: (settings: unknown) => Verifier;
 }
 
 /**
- * Defines a scheme from typed parts. The result hides the type of the settings, so that all schemes fit in one list.
+ * Defines a scheme from typed parts. The result hides the settings type, so that all schemes fit in one list.
  *
- * If the settings need a secret and no secret is valid, verification fails with `no_secret` without calling the verifier.
+ * If a secret is needed but none is valid, verification fails with `no_secret` without calling the verifier.
  */
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;

@@ -20,19 +20,13 @@ import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { Secret } from "./sender-settings.ts";
 import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
-/**
- * A delivery that failed verification. It has the shape of a verified delivery, so that quarantine can display it. It is never
- * parsed.
- */
+/** A delivery that failed verification, in the shape of a verified one so that quarantine can display it. Its body is never parsed. */
 export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo" | "bodyHash">;
 
 export interface RejectedRequest {
-  /** Explains the rejection in logs and to operators. It is never sent to the sender. */
+  /** Explanation for logs and operators. Never sent to the sender. */
   readonly message: string;
-  /**
-   * Returns the request without its credentials and signatures. They are removed even though they are invalid here, because
-   * they may be valid elsewhere.
-   */
+  /** Returns the request without credentials and signatures. Even invalid ones are removed, because they may be valid elsewhere. */
   readonly redacted: () => UnverifiedDelivery;
 }
 
@@ -40,43 +34,34 @@ export type Verified = Result<VerifiedDelivery, RejectedRequest>;
 
 export interface CompiledSender extends Pick<Handshakes, "methods"> {
   /**
-   * Verifies a raw request and returns a delivery that may be parsed. Returns a promise only if the verification scheme is
-   * asynchronous.
+   * Verifies a raw request and returns a delivery that may be parsed. Returns a promise only if the scheme is asynchronous.
    *
    * @throws UnavailableError if the sender's keys cannot be fetched
    */
   readonly verify: (request: RawRequest) => Verified | Promise<Verified>;
-  /** Finds the handshake that a request matches, among those that need no verification. Returns `undefined` if none matches. */
+  /** Finds the matching handshake among those that do not require verification. */
   readonly findOpenHandshake: Handshakes["findOpen"];
-  /**
-   * Finds the handshake that a request matches, among those that need verification. A delivery that only shadow mode accepted
-   * matches none.
-   */
+  /** Finds the matching handshake among those that require verification. A delivery accepted only because of shadow mode matches none. */
   readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
-  /**
-   * Creates a function that redacts texts of a delivery. It replaces the channel's secrets, signatures in the body, and channel
-   * addresses.
-   */
+  /** Creates a function that redacts the channel's secrets and addresses, and signatures in the body, from texts of a delivery. */
   readonly createRedactor: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
-  /** Returns whether a delivery failed verification, but was accepted because the channel is in shadow mode. */
+  /** Returns whether a delivery failed verification and was only accepted because the channel is in shadow mode. */
   readonly isShadowed: (delivery: VerifiedDelivery) => boolean;
-  /** Whether verification fetches public keys. Only channels that fetch keys need a key source. */
   readonly fetchesKeys: boolean;
-  /** Rejects a request without verifying it. Redacts the request in the same way as `verify`. */
+  /** Rejects a request without verifying it. Redacts it as `verify` would. */
   readonly reject: (request: RawRequest, message: string) => RejectedRequest;
 }
 
 export interface SenderDeps {
-  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
   readonly keys: KeySource;
-  /** Called for each request that fails verification but is accepted, because the channel is in shadow mode. */
+  /** Called for each request that fails verification but is accepted because of shadow mode. */
   readonly onShadowed: (reason: FailureReason) => void;
 }
 
 /**
- * Headers that are always removed from `$headers`, whatever the scheme. They contain credentials, or the address of the
- * channel, which is also a credential. Proxies repeat the address in these headers (Kong, Envoy, Traefik, nginx, IIS).
+ * Headers to remove from `$headers` for every scheme. They contain credentials, or the channel's address, which is also a
+ * credential. Proxies such as Kong, Envoy, Traefik, nginx and IIS repeat the address in them.
  */
 const CREDENTIAL_HEADERS = [
   "authorization",
@@ -94,7 +79,7 @@ const CREDENTIAL_HEADERS = [
   "x-rewrite-url",
 ];
 
-/** Compiled settings of a sender without its secrets. Senders that differ only in their secrets share one program. */
+/** Compiled settings of a sender without its secrets, shared by senders that differ only in their secrets. */
 export type SenderProgram = ReturnType<typeof compileSenderProgram>;
 
 export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
@@ -115,30 +100,21 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
     verifier,
     isAddressRejected: compileAddresses(sender.allowedAddresses),
     key: secretKeySchema.parse(verification.key),
-    /**
-     * Places in requests whose values are hidden. `open` applies if the channel's handshakes are enabled, and `shut` if they
-     * are disabled.
-     */
+    /** Places in requests whose values are hidden while handshakes are enabled (`open`) or disabled (`shut`). */
     hidden: { open: compileHidden(sender.handshakes), shut: compileHidden([]) },
-    // Include disabled handshakes, because signatures that they returned earlier are still valid.
+    // Disabled handshakes count, because signatures that they returned earlier are still valid.
     isSigning: sender.handshakes.some(signsForAnyone),
   };
 }
 
-/**
- * Compiles the settings of a sender once, for use with all of its requests.
- *
- * @param program existing program of the same settings, which avoids compiling them again
- */
+/** @param program existing program for the same settings, to avoid compiling them again */
 export const compileSender = (
   sender: Sender,
   deps: SenderDeps,
   program: SenderProgram = compileSenderProgram(sender),
 ): CompiledSender => new ActiveSender(sender, deps, program);
 
-/**
- * Implemented as a class to keep the memory per channel small. There can be many thousands of channels with their own secrets.
- */
+/** A class instead of closures, to save memory per channel. There can be many thousands of channels. */
 class ActiveSender implements CompiledSender {
   readonly methods: readonly string[];
   readonly findOpenHandshake: Handshakes["findOpen"];
@@ -148,7 +124,7 @@ class ActiveSender implements CompiledSender {
   readonly #hidden: SenderProgram["hidden"]["open"];
   readonly #handshakes: Handshakes;
   readonly #secrets: SecretWindows;
-  /** Deliveries that were accepted only because of shadow mode. `undefined` if the channel is not in shadow mode. */
+  /** Deliveries accepted only because of shadow mode. `undefined` if the channel is not in shadow mode. */
   readonly #shadowed: WeakSet<VerifiedDelivery> | undefined;
 
   constructor(sender: Sender, deps: SenderDeps, program: SenderProgram) {
@@ -250,7 +226,7 @@ class ActiveSender implements CompiledSender {
       : err(this.reject(request, message));
   }
 
-  /** Accepts an unverified request because of shadow mode. The resulting delivery has no verified facts. */
+  /** Accepts an unverified request in shadow mode. The delivery has no verified facts. */
   #accept(request: RawRequest, reason: FailureReason, shadowed: WeakSet<VerifiedDelivery>): Verified {
     this.#deps.onShadowed(reason);
     const delivery = this.#redact(request);
@@ -259,8 +235,8 @@ class ActiveSender implements CompiledSender {
   }
 
   /**
-   * Handles an error that the verifier has thrown. If keys cannot be fetched, shadow mode accepts the request. Otherwise,
-   * rethrows the error so that the sender retries.
+   * Handles an error thrown by the verifier. If keys cannot be fetched, shadow mode accepts the request. Otherwise, rethrows the
+   * error so that the sender retries.
    */
   #fail(request: RawRequest, error: unknown): Verified {
     if (this.#shadowed && error instanceof UnavailableError)
@@ -274,7 +250,6 @@ interface SecretWindow extends Pick<Secret, "value" | "name"> {
   readonly toMs: number;
 }
 
-/** The secrets of a channel with their validity windows. */
 class SecretWindows {
   readonly #windows: readonly SecretWindow[];
   #last: readonly string[] = NO_SECRETS;
@@ -293,11 +268,10 @@ class SecretWindows {
   }
 
   /**
-   * Returns the secrets that are valid at a time, in configured order. With `wanted`, returns the secrets of that name;
-   * otherwise, those without a name.
+   * Returns the secrets that are valid at a time, in configured order. With `wanted`, returns secrets of that name, otherwise
+   * unnamed ones.
    *
-   * Returns the same array as long as the valid secrets without a name do not change, because derived values are cached by
-   * array identity.
+   * Returns the same array while the valid unnamed secrets do not change, because derived values are cached by array identity.
    */
   at(nowMs: number, wanted?: string): readonly string[] {
     const valid: string[] = [];
@@ -316,10 +290,7 @@ const NO_SECRETS: readonly string[] = [];
 
 const ADDRESS_NOT_ALLOWED = rejection("address", "the client address is not in `allowedAddresses`");
 
-/**
- * Compiles a function that returns whether a client address is rejected. Returns `undefined` if all addresses may send
- * deliveries.
- */
+/** Compiles a check that rejects client addresses. Returns `undefined` if all addresses may send deliveries. */
 function compileAddresses(networks: Sender["allowedAddresses"]) {
   if (networks === undefined) return undefined;
   const isAllowed = createNetworkCheck(networks.flatMap((text) => parseNetwork(text) ?? []));
@@ -342,23 +313,17 @@ function handshakesEnabled(sender: Sender): boolean {
   }
 }
 
-/**
- * Replaces the content type in a set of headers. The result has no prototype, like all objects that contain values from a
- * sender.
- */
+/** Replaces the content type in a set of headers. The result has no prototype, like all objects with values from a sender. */
 const withContentType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
 
 /**
- * Removes values with hidden names. Also removes channel addresses from the other values, because a proxy or a `Referer` header
- * may repeat them.
- *
- * Returns the same object if it contains neither, which is nearly always the case.
+ * Removes values with hidden names. Also removes channel addresses from all other values, because a proxy or `Referer` header may
+ * repeat them. Returns the same object if it contains neither, which is nearly always the case.
  */
 function hideValues(values: Values, hidden: ReadonlySet<string>): Values {
   const kept = omitValues(values, hidden);
-  // Do not use `for…in`. V8 collects no type feedback for its reads if all objects have the same shape, and then re-optimizes
-  // the function repeatedly.
+  // `for…in` would be re-optimized repeatedly: V8 collects no type feedback for its reads if all objects have the same shape.
   for (const name of Object.keys(kept)) {
     const value = kept[name];
     if (value !== undefined && holdsChannelId(value))

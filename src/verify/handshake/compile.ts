@@ -9,41 +9,40 @@ import type { Consumed } from "../verifier.ts";
 import { compileReply } from "./reply.ts";
 import type { Condition, Handshake } from "./settings.ts";
 
-/** The result of matching a request to a handshake. The gateway must perform these actions before it responds. */
+/** A matched handshake, with the actions that the gateway must complete before it responds. */
 export interface MatchedHandshake {
-  /** Secret from the request, which must be stored before responding. `undefined` if there is no secret to store. */
+  /** Secret from the request that must be stored before the response is sent. `undefined` if there is none. */
   readonly captured: Result<string, string> | undefined;
-  /** URL from the request, which must be called before responding. `undefined` if there is no URL to call. */
+  /** URL from the request that must be called before the response is sent. `undefined` if there is none. */
   readonly visit: Result<string, string> | undefined;
   readonly reply: () => Result<HandshakeReply, string>;
 }
 
 export interface Handshakes {
-  /** HTTP methods that the channel's address accepts. They are POST and the methods of the channel's handshakes. */
+  /** HTTP methods that the channel's address accepts: POST and the methods of its handshakes. */
   readonly methods: readonly string[];
-  /** Finds the handshake that a request matches, among those that need no verification. */
   readonly findOpen: (request: RawRequest) => MatchedHandshake | undefined;
   /**
-   * Finds the handshake that a request matches, among those that need verification. Call this only for a verified request,
-   * because it may parse the body.
+   * Finds the first matching handshake among those that require verification. Only call this for a verified request, because it
+   * may parse the body.
    */
   readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
 }
 
 /**
- * Returns the secrets that are valid at a time, in configured order. With `name`, returns the secrets of that name. Otherwise,
- * returns the secrets without a name, which verify deliveries.
+ * Returns the secrets that are valid at a time, in configured order. Without `name`, returns the unnamed secrets, which verify
+ * deliveries.
  */
 export type SecretsAt = (nowMs: number, name?: string) => readonly string[];
 
 interface HandshakeDeps {
   readonly secretsAt: SecretsAt;
-  /** All secrets that verify deliveries, including those that are outside their validity window. */
+  /** All unnamed secrets, including those outside their validity window. */
   readonly ownSecrets: readonly string[];
   readonly readAs: string | undefined;
-  /** Derives the HMAC key from a secret in the same way as the channel's verification scheme. */
+  /** Derives the HMAC key from a secret as the channel's verification scheme does. */
   readonly hmacKeyOf: (secret: string) => Buffer | undefined;
-  /** Returns whether a text is a valid secret for the channel's verification scheme. */
+  /** Returns whether the channel's verification scheme accepts a text as a secret. */
   readonly isSecret: (text: string) => boolean;
 }
 
@@ -51,7 +50,7 @@ const MAX_CAPTURED_LENGTH = 4_096;
 const DELIVERY_METHOD = "POST";
 
 /**
- * Compiles the handshakes of a channel. If a request matches several handshakes, the first one applies.
+ * Compiles the handshakes of a channel. If several handshakes match a request, the first one applies.
  *
  * @throws Error for settings that `handshakeSchema` rejects
  */
@@ -82,7 +81,7 @@ const NO_HANDSHAKES: Handshakes = {
   findVerified: () => undefined,
 };
 
-/** Lists the places in requests where handshakes transport secrets, so that the values there can be hidden. */
+/** Lists the places in requests where handshakes transport secrets, so that their values can be hidden. */
 export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed {
   const secretPlaces = handshakes.flatMap(({ when, captureSecret }) => [
     ...when.all.filter(({ equalsSecret }) => equalsSecret !== undefined),
@@ -98,7 +97,7 @@ export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed
 
 function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   const { when, requireVerified, captureSecret, visit } = handshake;
-  // Check conditions on the body last. Most requests are deliveries, which already fail the cheaper conditions.
+  // Conditions on the body are checked last, because most requests are deliveries and already fail the cheaper conditions.
   const { body: ofBody = [], others = [] } = Object.groupBy(when.all, (one) =>
     one.in === "body" ? "body" : "others",
   );
@@ -138,10 +137,7 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   };
 }
 
-/**
- * Returns the secret to store. Returns `undefined` if the channel already has this secret, and an error if it has a different
- * one.
- */
+/** Returns the secret to store, `undefined` if the channel already has it, or an error if the channel has a different secret. */
 function capture(
   text: string | undefined,
   { ownSecrets, isSecret }: HandshakeDeps,
@@ -170,10 +166,7 @@ function compileCondition(
   return (view) => isSecretIn(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
 }
 
-/**
- * Compiles a search for the texts that the body must contain to meet the conditions. It searches the raw bytes, and avoids
- * parsing the body of nearly every delivery.
- */
+/** Compiles a search in the raw body for texts that the conditions require. It avoids parsing the body of nearly every delivery. */
 function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestView) => boolean {
   const needles = conditions.flatMap(({ name, equals, absent }) => {
     const needle = equals ?? /\.(?<last>[A-Za-z0-9_]+)$/.exec(name)?.groups?.last ?? "";
@@ -182,5 +175,5 @@ function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestV
   return ({ request }) => needles.every((needle) => request.body.includes(needle));
 }
 
-/** Matches texts whose spelling is the same in JSON and in forms. */
+/** Matches texts that are spelled the same in JSON and in forms. */
 const SAME_IN_ALL_FORMATS = /^[A-Za-z0-9_.-]+$/;

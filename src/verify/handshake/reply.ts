@@ -7,31 +7,27 @@ import { compileSource, type RequestView } from "../message/request-view.ts";
 import { findSource, findWrongName } from "../message/source.ts";
 import type { ReplySettings } from "./settings.ts";
 
-/** Values that are available to the template of a response. */
 export interface ReplySource {
   readonly view: RequestView;
-  /** Returns the secret with this name. Returns `undefined` if the channel has no valid secret of this name. */
+  /** Returns the named secret, or `undefined` if the channel has no valid secret of that name. */
   readonly secret: (name: string) => string | undefined;
-  /** Returns the HMAC key that verifies deliveries. Returns `undefined` if the channel has no valid secret. */
+  /** Returns the HMAC key that verifies deliveries, or `undefined` if the channel has no valid secret. */
   readonly hmacKey: () => Buffer | undefined;
 }
 
-/** Renders the response to a handshake request. The error names the value that is missing from the request. */
+/** Renders the response to a handshake. The error names the value that is missing from the request. */
 export type RenderReply = (source: ReplySource) => Result<HandshakeReply, string>;
 
 interface Rendering extends ReplySource {
   lacking: string | undefined;
 }
 
-/** Maximum length of a value that the response returns to the sender. */
+/** Maximum length in characters of a request value that the response echoes. Longer values make the handshake fail. */
 const MAX_ECHO_LENGTH = 4_096;
-/**
- * Matches texts that a handshake may sign for a sender. Such a text must not be usable as a delivery, or as the beginning of
- * one.
- */
+/** Matches texts that a handshake may sign for a sender. No such text can be a delivery, or the beginning of one. */
 const SIGNABLE = /^[A-Za-z0-9_~+/-]{1,256}={0,2}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-/** Matches headers that change how the response is interpreted, or that redirect the client. A handshake must not set them. */
+/** Matches headers that a handshake must not set, because they change how the response is interpreted or redirect the client. */
 const FORBIDDEN_HEADER =
   /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
 
@@ -69,7 +65,8 @@ export function compileReply(settings: ReplySettings): Result<RenderReply, reado
     const headers: Record<string, string> = {};
     for (const [name, render] of renderHeaders) {
       const value = render(rendering);
-      if (!HEADER_VALUE.test(value)) return err(`the value of ${name} is not valid in a header`);
+      if (!HEADER_VALUE.test(value))
+        return err(`the value of ${name} contains characters that are not allowed in a header`);
       headers[name] = value;
     }
     if (rendering.lacking !== undefined) return err(rendering.lacking);
@@ -116,10 +113,7 @@ function findReader(name: string): Result<(source: ReplySource) => string | unde
   return ok(({ view }) => read(view));
 }
 
-/**
- * Returns whether a template is valid JSON whose placeholders are all inside quotes. A value that is inserted outside quotes
- * could make the JSON invalid.
- */
+/** Returns whether a template is valid JSON with all placeholders inside quotes. A value inserted outside quotes could break the JSON. */
 function isJsonTemplate(text: string): boolean {
   try {
     JSON.parse(text.replace(/\{\{[^{}]*\}\}/g, 'a\\"b'));

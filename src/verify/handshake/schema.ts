@@ -12,18 +12,18 @@ export const handshakeSchema = handshakeShape
       for (const { path, message } of reply.error) note(["respond", ...path], message);
     }),
   )
-  .describe("A setup request that is not a delivery, and the response to it.");
+  .describe("A provider's setup request that is not a delivery, and Inlet's response to that request.");
 
-/** Finds conditions that contradict each other, and handshakes that a delivery could match. */
+/** Finds contradictory conditions, and handshakes that could match a delivery. */
 function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWrong): void {
   all.forEach(({ equals, equalsSecret, absent }, index) => {
     const said = [equals, equalsSecret, absent].filter((word) => word !== undefined).length;
-    if (said > 1) note(["when", "all", index], "must have only one of equals, equalsSecret and absent");
+    if (said > 1)
+      note(["when", "all", index], "must have at most one of `equals`, `equalsSecret` and `absent`");
   });
   if (method !== "POST") return;
   const present = all.filter(({ absent }) => absent !== true);
-  // A delivery can contain a body field of any name. The presence of a field is therefore only conclusive if another field
-  // must be absent.
+  // A delivery may contain a body field of any name, so the presence of a field is only conclusive if another field must be absent.
   const tellsApart = present.some(
     ({ in: where, equals, equalsSecret }) =>
       where !== "body" || equals !== undefined || equalsSecret !== undefined,
@@ -32,7 +32,7 @@ function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWro
   if (tellsApart || hasAbsent) return;
   note(
     ["when", "all"],
-    "could match a delivery. A POST needs a header, a query parameter, a field with `equals`, or one present and one absent field",
+    "could match a delivery. For POST, add a header, a query parameter, a body field with `equals`, or one present and one absent field",
   );
 }
 
@@ -40,10 +40,13 @@ function findWrongPlaces({ requireVerified, captureSecret, visit }: Handshake, n
   if (captureSecret && requireVerified) {
     note(
       "requireVerified",
-      "must be false: the channel cannot verify anything before it has captured the secret",
+      "must be false, because the channel cannot verify requests before the handshake has captured the secret",
     );
   }
   if (visit && !requireVerified) {
-    note("visit", "needs `requireVerified`: only a verified sender may cause the gateway to call a URL");
+    note(
+      "visit",
+      "needs `requireVerified: true`, because only a verified sender may cause the gateway to call a URL",
+    );
   }
 }

@@ -1,14 +1,12 @@
 import { UnavailableError } from "../../lib/errors.ts";
 import type { KeySource } from "./key-source.ts";
 
-/**
- * Maximum number of deliveries per channel that wait for keys to be fetched. Each waiting delivery keeps its body in memory.
- */
+/** Maximum number of deliveries per channel that wait for a key fetch, because each of them holds its body in memory. */
 const MAX_WAITING = 64;
 
 /**
- * Wraps the key source of a channel. While `MAX_WAITING` deliveries wait, further ones that need a fetch fail with
- * UnavailableError, so that their senders retry.
+ * Limits how many deliveries of a channel wait for keys. A fetch beyond `MAX_WAITING` fails with UnavailableError, so that the
+ * sender retries.
  */
 export function boundWaiting(keys: KeySource): KeySource {
   let waiting = 0;

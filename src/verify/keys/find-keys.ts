@@ -10,24 +10,27 @@ import type { signatureKeysSchema } from "./settings.ts";
 type KeySettings = z.output<typeof signatureKeysSchema>;
 type Keys = readonly PublicKey[];
 
-/** Public keys that may verify a request. */
 export interface FoundKeys {
-  /** The keys. A promise only if they must be fetched first. */
   readonly keys: Keys | Promise<Keys>;
-  /** Fetches the keys again if none of the cached keys matches. Resolves with `undefined` if they were fetched moments ago. */
+  /** Fetches the keys again if none of the cached keys matches. Resolves with `undefined` if the last fetch was too recent. */
   readonly renew?: () => Promise<Keys | undefined>;
 }
 
 /**
- * Finds the keys for a request. @throws UnavailableError if the keys cannot be fetched. The returned promises reject with the
- * same error
+ * Finds the keys that may verify a request.
+ *
+ * @throws UnavailableError if the keys cannot be fetched. The returned promises reject with the same error
  */
 export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, VerificationFailure>;
 
 export const areKeysFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
   from === "url" || from === "request";
 
-/** Compiles a function that finds the keys for a request. @param parse converts a secret to keys, for `from: "secrets"` */
+/**
+ * Compiles a function that finds the keys for a request.
+ *
+ * @param parse converts a secret to keys, for `from: "secrets"`
+ */
 export function compileKeys(
   settings: KeySettings,
   parse: (secret: string) => Keys | undefined = parsePublicKeys,

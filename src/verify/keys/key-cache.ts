@@ -5,8 +5,8 @@ import type { KeySource } from "./key-source.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 
 /**
- * Fetches an https URL that the settings contain, or that matches one of their pins. Does not follow redirects. Limits the time
- * to a few seconds, and the size to a few hundred KiB.
+ * Fetches a URL that the settings contain or pin. The URL must be https. Does not follow redirects, and limits the time to a few
+ * seconds and the size to a few hundred KiB.
  *
  * @throws Error if the fetch fails
  */
@@ -14,19 +14,15 @@ export type FetchPinned = (url: string, options: { readonly signal: AbortSignal 
 
 const HOUR_MS = 3_600_000;
 const FRESH_MS = HOUR_MS;
-/** Maximum age at which cached keys are still used if fetching them again fails. */
+/** Maximum age of cached keys that are still used when fetching them again fails. */
 const STALE_MS = 24 * HOUR_MS;
-/** Minimum interval between two fetches of the same URL, after a failed fetch or if the fetched keys did not match. */
+/** Minimum interval between two fetches of a URL when the first one failed or returned no matching key. */
 const RETRY_PAUSE_MS = 30_000;
-/** Maximum number of URLs whose keys are cached per organization. */
+/** Maximum number of URLs per organization with cached keys. The least recently used URL is evicted. */
 const MAX_ADDRESSES = 200;
-/**
- * Default limit on concurrent key fetches per organization. A limit is necessary because requests can name any number of URLs.
- */
+/** Default limit on concurrent key fetches per organization. Requests can name any number of URLs, so fetches must be bounded. */
 export const DEFAULT_KEY_FETCHES = 16;
-/**
- * Concurrent key fetches of an organization without its own limit. The sockets and memory of the process require this bound.
- */
+/** Limit on concurrent key fetches for an organization without its own limit. It bounds the sockets and memory of the process. */
 const MOST_KEY_FETCHES = 256;
 const MAX_ORGANIZATIONS = 10_000;
 
@@ -36,10 +32,9 @@ interface Known {
 }
 
 /**
- * Creates one key cache per organization. Slow or numerous key URLs of one organization therefore do not affect the others.
+ * Creates one key cache per organization, so that slow or numerous key URLs of one organization do not affect others.
  *
- * @param fetchesOf returns the maximum number of concurrent fetches of an organization; `undefined` if it has no limit of its
- *   own
+ * @param fetchesOf returns an organization's limit on concurrent fetches, or `undefined` if it has none
  */
 export function createKeyCaches(
   fetchPinned: FetchPinned,
@@ -50,7 +45,7 @@ export function createKeyCaches(
     memoMethod: (organizationId) =>
       createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? MOST_KEY_FETCHES),
   });
-  // Create each cache on first use, because few organizations have a sender whose keys must be fetched.
+  // Caches are created lazily, because few organizations need to fetch keys.
   return (organizationId) => ({
     get: (url, nowMs) => caches.memo(organizationId).get(url, nowMs),
     renew: (url, nowMs) => caches.memo(organizationId).renew(url, nowMs),
@@ -58,13 +53,12 @@ export function createKeyCaches(
 }
 
 /**
- * Caches the keys of each URL for one hour. Concurrent requests share one fetch. A failed fetch is not repeated for 30 seconds.
- *
- * The current time is the arrival time of the request that needs the keys.
+ * Caches the keys of each URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30
+ * seconds. All times are arrival times of requests.
  */
 function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): KeySource {
   const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));
-  // Use a separate cache for the times of fetches, so that URLs without keys cannot evict URLs with keys.
+  // Fetch times have their own cache, so that URLs without keys cannot evict URLs with keys.
   const triedAtMs = new LRUCache<string, number>(upToEntries(MAX_ADDRESSES));
   const fetching = new Map<string, Promise<readonly PublicKey[]>>();
 

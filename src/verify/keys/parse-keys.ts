@@ -1,20 +1,19 @@
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 
-/** A public key with its metadata. */
 export interface PublicKey {
   readonly key: KeyObject;
-  /** Key id: the member `kid` of a JWK. */
+  /** Key id (`kid` of a JWK). */
   readonly id: string | undefined;
-  /** The only algorithm that the key may be used with: the member `alg` of a JWK. */
+  /** The only algorithm for which the key may be used (`alg` of a JWK). */
   readonly algorithm: string | undefined;
-  /** Validity period of a certificate in ms since 1970. Both limits are inclusive. */
+  /** Validity period of a certificate in ms since 1970, both ends inclusive. */
   readonly validity: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 
 const MAX_KEYS = 64;
 
 const PEM_BLOCK = /-----BEGIN (?<label>[A-Z0-9 ]+)-----[\sA-Za-z0-9+/=]+-----END \k<label>-----/g;
-/** First bytes of every SubjectPublicKeyInfo with an Ed25519 key (RFC 8410). The 32 bytes of the key follow. */
+/** First bytes of every SubjectPublicKeyInfo with an Ed25519 key (RFC 8410). The 32-byte key follows. */
 const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
 const ED25519_BYTES = 32;
 
@@ -48,7 +47,6 @@ export const isValidAt = ({ validity }: PublicKey, nowMs: number): boolean =>
 const unlessEmptyOrTooMany = (keys: readonly PublicKey[]): readonly PublicKey[] | undefined =>
   keys.length > 0 && keys.length <= MAX_KEYS ? keys : undefined;
 
-/** Wraps a key that has no id, algorithm or validity period. */
 export const toPublicKey = (key: KeyObject): PublicKey => ({
   key,
   id: undefined,
@@ -76,7 +74,7 @@ function parseJson(json: unknown): readonly PublicKey[] {
   if ("kty" in json) return [parseJwk(json)];
   if ("keys" in json) {
     if (!Array.isArray(json.keys) || json.keys.length > MAX_KEYS) return [];
-    // Skip keys of unsupported types and keys that are not for signatures. A key set may contain both.
+    // Key sets may also contain keys of unsupported types and encryption keys, which are skipped.
     return json.keys.filter(isForSignatures).flatMap((jwk) => {
       try {
         return [parseJwk(jwk)];

@@ -1,6 +1,6 @@
 import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 
-/** Returns whether a URL matches a pin, which is a URL pattern. */
+/** Returns whether a URL matches a pin (a URL pattern). */
 type Pin = (url: string) => boolean;
 
 const LABEL = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)$/;
@@ -8,7 +8,7 @@ const PIN = /^https:\/\/(?<host>[^/?#@:]+)(?<path>\/[^?#]*)(?<query>\?\*)?$/;
 const MAX_URL_LENGTH = 4_096;
 const MIN_FIXED_LABELS = 2;
 /**
- * Matches one label of a host name, except labels that begin with `s3`. Anyone can own a host such as
+ * Matches one host name label. Excludes labels that begin with `s3`, because anyone can create a host such as
  * `<bucket>.s3.amazonaws.com`.
  */
 const ANY_LABEL = "(?!s3)[a-z0-9-]{1,63}";
@@ -43,7 +43,11 @@ export function compilePin(text: string): Result<Pin, string> {
   return ok((url) => url.length <= MAX_URL_LENGTH && isCanonical(url) && pattern.test(url));
 }
 
-/** Compiles a check that accepts a URL if at least one pin matches. @throws Error for pins that `compilePin` rejects */
+/**
+ * Compiles a check that a URL matches at least one pin.
+ *
+ * @throws Error for pins that `compilePin` rejects
+ */
 export function compilePins(texts: readonly string[]): Pin {
   const pins = texts.map((text) => unwrap(compilePin(text), text));
   return (url) => pins.some((isPinned) => isPinned(url));

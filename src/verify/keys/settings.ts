@@ -7,11 +7,11 @@ const KEY_TEXT =
   "PEM (public key or certificate), JWK or JWKS, DER in base64, or a bare Ed25519 key in hex or base64";
 
 const fromSecrets = z.strictObject({
-  from: z.literal("secrets").describe("The channel's secrets are the keys."),
+  from: z.literal("secrets").describe("Uses the channel's secrets as public keys."),
 });
 
 const inline = z.strictObject({
-  from: z.literal("settings").describe("The keys are given in these settings."),
+  from: z.literal("settings").describe("Uses the public keys in these settings."),
   keys: z
     .array(
       z
@@ -28,11 +28,11 @@ const inline = z.strictObject({
 const httpsUrl = z.url({ protocol: /^https$/ }).max(2_048);
 
 const fetched = {
-  from: z.literal("url").describe("Inlet fetches the keys and caches them for an hour."),
+  from: z.literal("url").describe("Fetches the keys from a URL and caches them for an hour."),
   url: httpsUrl.describe("URL of the keys. Must be https; redirects are not followed."),
 };
 
-/** URL patterns. Inlet calls a URL from a request only if it matches one of them. */
+/** URL patterns. Inlet only calls a URL from a request if it matches one of them. */
 export const pinsField = z
   .array(
     z
@@ -46,12 +46,12 @@ export const pinsField = z
   .min(1)
   .max(8)
   .describe(
-    "Trusted URLs: https://host/path. In the host, * matches one label, but not one of the last two. In the path, * matches letters, digits, dots and dashes within a segment, once per segment. ?* at the end matches any query.",
+    "Patterns for trusted URLs: https://host/path. In the host, * matches one label, but the last two labels must be literal. In the path, * matches letters, digits, dots and dashes, at most once per segment. ?* at the end matches any query.",
   );
 
 const named = z.strictObject({
-  from: z.literal("request").describe("The request contains the URL of the keys."),
-  source: requestSourceSchema.describe("Location of the URL in the request."),
+  from: z.literal("request").describe("Fetches the keys from a URL that the request contains."),
+  source: requestSourceSchema.describe("Location of the keys' URL in the request."),
   pinned: pinsField,
 });
 
@@ -63,11 +63,13 @@ export const signatureKeysSchema = z
       ...fetched,
       keyId: messageSourceSchema
         .optional()
-        .describe("Location of the key id (`kid`). Without it, any of the keys may verify the delivery."),
+        .describe(
+          "Location of the key id (`kid`) in the request. Without this setting, Inlet tries all keys.",
+        ),
     }),
     named,
   ])
   .describe("Source of the public keys.");
 export const tokenKeysSchema = z
   .discriminatedUnion("from", [fromSecrets, inline, z.strictObject(fetched)])
-  .describe("Source of the keys. The token selects one of them by its `kid`.");
+  .describe("Source of the keys. The `kid` in the token's header selects one of them.");

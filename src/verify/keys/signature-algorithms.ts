@@ -2,9 +2,9 @@ import { type KeyObject, verify } from "node:crypto";
 
 interface KeyKind {
   readonly type: "ed25519" | "ec" | "rsa";
-  /** OpenSSL name of the elliptic curve. */
+  /** OpenSSL name of the elliptic curve, for ECDSA. */
   readonly curve?: string;
-  /** Hash function for the message. `null` if the algorithm defines its own. */
+  /** Hash function for the message. `null` if the signature algorithm includes one. */
   readonly hash: string | null;
 }
 
@@ -23,7 +23,7 @@ export const SIGNATURE_ALGORITHMS = Object.keys(KINDS) as SignatureAlgorithm[];
 const MIN_RSA_BITS = 2_048;
 const MIN_WEAK_RSA_BITS = 1_024;
 
-/** Returns whether a key has the type that the algorithm needs, and is long enough. Other keys are never tried. */
+/** Returns whether a key has the right type and sufficient length for an algorithm. */
 export function isKeyForAlgorithm(
   key: KeyObject,
   algorithm: SignatureAlgorithm,

@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 
-/** Returns the values at a path in a body. Returns an empty array if there are none. */
+/** Returns the values at a path in a body. Empty if there are none. */
 export type BodyPath = (root: unknown) => readonly unknown[];
 
 export type Step = { readonly key: string | number } | { readonly key: undefined };
@@ -8,16 +8,14 @@ export type Step = { readonly key: string | number } | { readonly key: undefined
 const STEP =
   /\.(?<name>[\p{L}_][\p{L}\p{N}_-]*)|\[(?:'(?<single>[^'\\]*)'|"(?<double>[^"\\]*)"|(?<index>0|[1-9]\d{0,5})|(?<all>\*))\]/uy;
 
-/**
- * Maximum number of values that a path may yield. Paths of real senders, for credentials, ids and timestamps, yield far fewer.
- */
+/** Maximum number of values that a path may yield. Real senders' credentials, ids and timestamps yield far fewer. */
 const MAX_VALUES = 1_000;
 
 /**
- * Parses a path into a body that has not been verified yet. The supported subset of RFC 9535 consists of the root, member names
- * (`.name`, `['any name']`), indexes from 0, and `[*]`.
+ * Parses a path that is evaluated on an unverified body.
  *
- * The body is untrusted, so evaluating a path must not cost more than visiting each value once.
+ * Supports a subset of RFC 9535: the root, member names (`.name`, `['any name']`), indexes from 0, and `[*]`. Evaluating such a
+ * path visits each value at most once, so an untrusted body cannot make it expensive.
  */
 export function parseBodyPath(text: string): Result<readonly Step[], string> {
   if (!text.startsWith("$")) return err("must begin with $");
@@ -38,7 +36,7 @@ export function parseBodyPath(text: string): Result<readonly Step[], string> {
   return ok(steps);
 }
 
-/** Compiles a path that `parseBodyPath` accepts into a function that reads the values. */
+/** Compiles a path into a function that reads its values. Accepts the same paths as `parseBodyPath`. */
 export function compileBodyPath(text: string): Result<BodyPath, string> {
   const parsed = parseBodyPath(text);
   if (!parsed.ok) return parsed;

@@ -4,7 +4,7 @@ import type { SignedMessageSettings } from "./settings.ts";
 import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** A zod check that finds contradictions in the settings of a signature. */
+/** Zod check for contradictions in the settings of a signature. */
 export const checkMessage = checkSettings<SignedMessageSettings>((settings, note) => {
   let isSound = true;
   const noteFirst: NoteWrong = (path, message) => {
@@ -36,14 +36,14 @@ function findWrongPairs(settings: SignedMessageSettings, note: NoteWrong): void 
   }
 }
 
-/** Finds settings that need another setting which is missing. */
+/** Finds settings that require another setting that is missing. */
 function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong): void {
   const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = settings;
   if (toleranceSeconds !== undefined && timestamp === undefined) {
     note("toleranceSeconds", "needs `timestamp`");
   }
   if (items?.key !== undefined && items.assign === undefined) {
-    note(["items", "key"], "needs `assign`, because items have no keys without it");
+    note(["items", "key"], "needs `assign`, because items without it have no keys");
   }
   const besideSignature = [
     { path: ["timestamp", "source"], isThere: timestamp?.source.in === "item" },
@@ -61,7 +61,7 @@ function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong)
   }
 }
 
-/** Finds settings that read a value from a part of the request that the signature does not cover. */
+/** Finds settings that read values which the signature does not cover. */
 function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note: NoteWrong): void {
   const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = settings;
   const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
@@ -70,16 +70,16 @@ function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note
   const covers = (source: MessageSource): boolean =>
     isCovered(source, covered) && !isOmitted(source, parameters?.omit ?? []);
   if (toleranceSeconds !== undefined && timestamp !== undefined && !covers(timestamp.source)) {
-    note(["timestamp", "source"], "is not signed: add {{timestamp}} to `template`");
+    note(["timestamp", "source"], "is not covered by the signature: add {{timestamp}} to `template`");
   }
   if (deliveryId !== undefined && !covers(deliveryId)) {
     note(
       "deliveryId",
-      "is not signed, so anyone with one delivery can resend it under another id: remove it, or use `bindDedupe`",
+      "is not covered by the signature, so anyone with one delivery can resend it under another id: remove this setting, or use `bindDedupe`",
     );
   }
   if (bodyHash !== undefined && !coversHash) {
-    note(["bodyHash", "source"], "is not signed: add it to `template`");
+    note(["bodyHash", "source"], "is not covered by the signature: add the value to `template`");
   }
   if (signsBody && !coversBody) {
     note(
@@ -88,7 +88,10 @@ function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note
     );
   }
   if (reads.has(WEAK_BODY) && !settings.allowWeak) {
-    note("template", "contains only a checksum of the body, which can be forged: needs `allowWeak: true`");
+    note(
+      "template",
+      "contains only a checksum of the body, which can be forged: set `allowWeak: true` to accept that",
+    );
   }
 }
 
@@ -98,19 +101,16 @@ function isCovered(source: MessageSource, reads: Reads): boolean {
   return source.in === "body" && (reads.has("body") || reads.has(getTopMember(source.name)));
 }
 
-/**
- * Returns the top-level member that a path leads into, as a name in `Reads`. If the whole member is signed, every value inside
- * it is signed too.
- */
+/** Returns the top-level member that a path leads into, as a name in `Reads`. Signing that member also signs all values inside it. */
 const getTopMember = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(path)?.[0] ?? ""}`;
 
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
-/** Finds settings that have no effect, because the template does not use them. */
+/** Finds settings without effect, because the template does not use them. */
 function findUnusedSettings({ template = "", ...settings }: SignedMessageSettings, note: NoteWrong): void {
   for (const field of ["parameters", "signedHeaders"] as const) {
     if (settings[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))
-      note(field, `is not used: add {{${field}}} to \`template\``);
+      note(field, `has no effect: add {{${field}}} to \`template\``);
   }
 }

@@ -3,9 +3,13 @@ import { crc32 } from "node:zlib";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { ENCODINGS, type Encoding, HASHES, type HashName } from "./settings.ts";
 
-/** A value that a filter receives or returns: a text, or the bytes of a body or hash. */
+/** Input or output of a filter: text, or the bytes of a body or hash. */
 type Filtered = string | Buffer;
-/** A filter of a placeholder. @param hmacKey key for the `hmac-…` filters; `undefined` if the channel has no valid secret */
+/**
+ * Transforms the value of a placeholder.
+ *
+ * @param hmacKey key for the `hmac-…` filters. `undefined` if the channel has no valid secret
+ */
 type Filter = (value: Filtered, hmacKey?: Buffer) => Filtered;
 
 const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
@@ -18,10 +22,10 @@ const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
 const HMAC = /^hmac-(?<hash>sha1|sha256|sha512)$/;
 
 /**
- * Compiles the filters after `|` in a placeholder. A hash filter yields bytes, which become hex unless an encoding filter
- * follows. A text filter after a hash receives the hex.
+ * Compiles the filters after `|` in a placeholder. A hash filter yields bytes, which become hex before a text filter or at the
+ * end of the chain.
  *
- * @param allowed filters that are available in addition to text filters and hashes
+ * @param allowed filters to accept in addition to text filters and hashes
  */
 export function compileFilters(
   names: readonly string[],
@@ -38,7 +42,7 @@ export function compileFilters(
   );
 }
 
-/** Returns whether the first filter needs the raw bytes of a body instead of its text. */
+/** Returns whether the first filter needs the raw bytes of a body rather than its text. */
 export const takesBytes = ([first]: readonly string[]): boolean =>
   first !== undefined && (isHash(first) || isEncoding(first) || first === "crc32" || HMAC.test(first));
 

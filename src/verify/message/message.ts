@@ -13,18 +13,14 @@ import type { SignedMessageSettings } from "./settings.ts";
 import { compileSignatures, isHashOf } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
 
-/**
- * The signatures of a request and the content that they cover. Both are parsed by the channel's settings, but not yet verified.
- */
+/** The signatures of a request and the content that they cover, parsed but not yet verified. */
 export interface SignedMessage {
   readonly view: RequestView;
-  /** The signatures in the request, at least one. */
   readonly signatures: readonly Buffer[];
-  /** Returns the signed bytes, split into consecutive pieces. */
+  /** Returns the signed bytes as consecutive pieces. */
   readonly bytes: (secret: string) => readonly (string | Buffer)[];
-  /** Whether the signed bytes contain the secret, so that they differ for each secret. */
+  /** Whether the signed bytes contain the secret and therefore differ for each secret. */
   readonly dependsOnSecret: boolean;
-  /** Returns the facts that are proved if the signature is valid. */
   readonly proved: () => Verification;
 }
 
@@ -36,10 +32,8 @@ type ReadMessage = (
 const NO_FACTS: Verification = {};
 
 /**
- * Compiles the settings of a message signature into a function that parses a request. The function checks the timestamp. Some
- * senders sign a hash of the body instead of the body, and the function also checks this hash.
- *
- * The caller must check the signature itself.
+ * Compiles signature settings into a function that parses a request and checks its timestamp. If the sender signs a hash of the
+ * body, that hash is checked too. The caller must verify the signature.
  *
  * @throws Error for settings that `checkMessage` rejects
  */
@@ -101,10 +95,10 @@ function compileTimestampCheck({ timestamp, toleranceSeconds }: SignedMessageSet
 }
 
 const DIGITS = /^\d{1,15}$/;
-/** Matches a timestamp as in RFC 3339 section 5.6. T and Z must be in upper case, as all known senders write them. */
+/** RFC 3339 timestamp (section 5.6). T and Z must be in upper case, as all known senders write them. */
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** Converts a timestamp to ms since 1970. Returns `undefined` if the text is not a valid timestamp. */
+/** Converts a timestamp to ms since 1970. Returns `undefined` for an invalid timestamp. */
 function parseTimestamp(
   text: string,
   unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"],
@@ -124,8 +118,8 @@ function parseTimestamp(
 }
 
 /**
- * Computes the SHA-256 digest of the signed bytes, in 43 base64url characters. If the signed bytes are exactly the body, it is
- * also the hash of the body.
+ * Returns the SHA-256 digest of the signed bytes as 43 base64url characters. If exactly the body is signed, the digest is also
+ * the body hash.
  */
 function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verification {
   if (pieces.length === 1 && pieces[0] === body) {
@@ -137,7 +131,6 @@ function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verificati
   return { boundTo: hashing.digest("base64url") };
 }
 
-/** Compiles a function that checks whether the body matches the hash in the request. */
 function compileBodyHashCheck(settings: NonNullable<SignedMessageSettings["bodyHash"]>) {
   const read = compileSource(settings.source);
   return (view: RequestView): Result<never, VerificationFailure> | undefined => {

@@ -11,11 +11,10 @@ interface Pair {
   readonly value: string;
 }
 
-/** Maximum number of parameters that one request can sign. Real senders sign far fewer. */
+/** Maximum number of signed parameters per request. Real senders sign far fewer. */
 const MAX_PARAMETERS = 1_000;
 const MAX_SIGNED_HEADERS = 32;
 
-/** Compiles the template that formats one parameter or header from its name and value. */
 export function compilePair(text: string): Result<Template<Pair>, string> {
   return compileTemplate<Pair>(text, ({ name, filters }) => {
     if (filters.length > 0) return err("must not have filters");
@@ -26,8 +25,8 @@ export function compilePair(text: string): Result<Template<Pair>, string> {
 }
 
 /**
- * Compiles the placeholder `{{parameters}}`. Its value is `undefined` if the request has no parameters of the configured kind,
- * or too many.
+ * Compiles the placeholder `{{parameters}}`. It yields `undefined` if the request has no parameters of the configured kind, or
+ * too many.
  */
 export function compileParameters(settings: ParameterSettings): ReadText {
   const write = unwrap(compilePair(settings.pair), "pair");
@@ -50,8 +49,8 @@ export function compileParameters(settings: ParameterSettings): ReadText {
 }
 
 /**
- * Compiles the placeholder `{{signedHeaders}}`. Its value is `undefined` if a listed header is missing or repeated, or if too
- * many are listed.
+ * Compiles the placeholder `{{signedHeaders}}`. It yields `undefined` if a listed header is missing or repeated, or if too many
+ * are listed.
  */
 export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
   const write = unwrap(compilePair(settings.pair), "pair");
@@ -82,7 +81,7 @@ function readParameters(
     : undefined;
 }
 
-/** Formats the values of one parameter. If the parameter is repeated, returns its distinct values in sorted order. */
+/** Returns the values of one parameter as text. Values of a repeated parameter are sorted and deduplicated. */
 function formatValues(value: unknown): readonly string[] {
   if (Array.isArray(value)) return [...new Set(value.map(formatValue))].sort();
   return [formatValue(value)];

@@ -5,15 +5,15 @@ import { unwrap } from "../../lib/result.ts";
 import { compileBodyPath } from "./body-path.ts";
 import type { MessageSource, RequestSource } from "./source.ts";
 
-/** Reads one value of a request. Returns `undefined` if the value is missing or occurs more than once. */
+/** Reads one value of a request. Returns `undefined` if the value is missing or repeated. */
 export type ReadText = (view: RequestView) => string | undefined;
 
-/** A request whose query and body are parsed when they are first accessed. */
+/** A request whose query and body are parsed on first access. */
 export class RequestView {
   readonly request: RawRequest;
   /**
-   * All items of the value that contains the signature, by key, or by position if they have no keys. The values of a repeated
-   * key are in an array.
+   * Items of the value that contains the signature, keyed by name, or by position if they have no names. A repeated key maps to
+   * an array.
    */
   items: Values = NO_ITEMS;
   readonly #readAs: string | undefined;
@@ -30,7 +30,7 @@ export class RequestView {
     return this.#query;
   }
 
-  /** The fields of a form, or the JSON value of the body. `undefined` for any other body. */
+  /** Form fields or JSON value of the body. `undefined` for any other body. */
   get body(): unknown {
     return this.#parsed().value;
   }
@@ -59,7 +59,11 @@ function parse({ headers, body }: RawRequest, readAs: string | undefined) {
   }
 }
 
-/** Compiles a function that reads one value of a request. @throws Error for a name that `findWrongName` rejects */
+/**
+ * Compiles a function that reads one value of a request.
+ *
+ * @throws Error for a name that `findWrongName` rejects
+ */
 export function compileSource({ in: where, name }: MessageSource): ReadText {
   switch (where) {
     case "header": {
@@ -82,7 +86,7 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
   }
 }
 
-/** Compiles a function that returns whether a value is present. The value may have any type and occur any number of times. */
+/** Compiles a function that returns whether a value is present. Values of any type count, even if repeated. */
 export function compilePresence({ in: where, name }: RequestSource): (view: RequestView) => boolean {
   if (where === "header") return ({ request }) => request.headers[name.toLowerCase()] !== undefined;
   if (where === "query") return ({ query }) => query[name] !== undefined;
@@ -90,9 +94,7 @@ export function compilePresence({ in: where, name }: RequestSource): (view: Requ
   return ({ body }) => path(body).length > 0;
 }
 
-/**
- * Compiles a function that reads all texts at a path in the body. It returns `undefined` if any of the values is not a scalar.
- */
+/** Compiles a function that reads all texts at a path in the body. It returns `undefined` if any value is not a scalar. */
 export function compileTexts(name: string): (view: RequestView) => readonly string[] | undefined {
   const path = unwrap(compileBodyPath(name), `the path ${name}`);
   return ({ body }) => {
@@ -110,7 +112,7 @@ export function scalarToText(value: unknown): string | undefined {
 const single = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** Decodes a header as UTF-8, because senders sign the UTF-8 text. Node.js decodes headers as Latin-1. */
+/** Decodes a header as UTF-8, because senders sign UTF-8 text but Node decodes headers as Latin-1. */
 export function headerText(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== "string") return undefined;
   return /[\u0080-\u00ff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;

@@ -11,18 +11,14 @@ type SignaturePlace = Pick<
   "in" | "name" | "alsoNamed" | "prefix" | "items" | "encoding"
 >;
 
-/**
- * Reads the signatures of a request, at least one, without verifying them. Also stores the other items of the value that
- * contains a signature in the view.
- */
+/** Reads at least one signature from a request without verifying it. Stores other items next to the signature in the view. */
 type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], VerificationFailure>;
 
 const HEX = /^(?:[\da-f]{2})+$/i;
-/** Maximum number of signatures in a request. Real senders send far fewer. */
+/** Maximum number of signatures per request. Real senders send far fewer. */
 const MAX_SIGNATURES = 16;
 const MAX_ITEMS = 64;
 
-/** Compiles a function that reads the signatures of a request. */
 export function compileSignatures(place: SignaturePlace): ReadSignatures {
   const { items, prefix = "", encoding } = place;
   const where = `the ${place.in === "body" ? "value in the body" : place.in} ${place.name}`;
@@ -62,8 +58,8 @@ export function consumedBy(
 }
 
 /**
- * Compiles a function that splits a value into items. It stores all items in the view and returns the signatures among them. If
- * there are too many items, it returns none.
+ * Compiles a function that splits a value into items, stores them in the view and returns the signatures among them. If there are
+ * too many items, it returns no signatures.
  */
 function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["items"]>) {
   const separators = new RegExp(`[${RegExp.escape(separator)}]`);
@@ -87,21 +83,17 @@ function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["it
 
 const unquoted = (text: string): string => (/^"[^"]*"$/.test(text) ? text.slice(1, -1) : text);
 
-/**
- * Decodes a signature. Returns `undefined` unless the text is the canonical encoding of the decoded bytes. Missing padding is
- * accepted.
- */
+/** Decodes a signature. Returns `undefined` for a text that is not the canonical encoding of its bytes, except that padding is optional. */
 export function decode(text: string, prefix: string, encoding: Encoding): Buffer | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const encoded = text.slice(prefix.length);
-  // Check the text, because Node.js ignores invalid characters or stops decoding at them.
+  // Node ignores invalid characters or stops decoding at them, so the text is checked first.
   if (encoding === "hex") return HEX.test(encoded) ? Buffer.from(encoded, "hex") : undefined;
   const bytes = Buffer.from(encoded, encoding);
   const isSpelledSo = unpadded(bytes.toString(encoding)) === unpadded(encoded);
   return isSpelledSo && bytes.length > 0 ? bytes : undefined;
 }
 
-/** Returns whether a text is the hash of the body, in the format that the settings describe. */
 export function isHashOf(
   body: Buffer,
   text: unknown,

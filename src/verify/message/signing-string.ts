@@ -6,19 +6,17 @@ import { compileSource, type ReadText, type RequestView } from "./request-view.t
 import type { SignedMessageSettings } from "./settings.ts";
 import { findSource, type MessageSource } from "./source.ts";
 
-/** A template for the signed text, and the settings that its placeholders need. */
 type SigningParts = Pick<
   SignedMessageSettings,
   "template" | "timestamp" | "deliveryId" | "parameters" | "signedHeaders"
 >;
 
-/** Renders the signed text, split into consecutive pieces. The error names a value that is missing from the request. */
+/** Renders the signed text as consecutive pieces. The error names a value that is missing from the request. */
 type SigningString = (view: RequestView, use: SigningUse) => Result<readonly (string | Buffer)[], string>;
 
 interface SigningUse {
-  /** The secret that is being tried. Empty if the template does not use the secret. */
+  /** Secret to verify with. Empty if the template does not use the secret. */
   readonly secret: string;
-  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly baseUrl: string;
 }
 
@@ -31,8 +29,8 @@ interface CompiledSigning {
 }
 
 /**
- * Added to the names of read values if a template reads the body only through a checksum. A different body with the same
- * checksum can be constructed.
+ * Member of `Reads` for templates that read the body only through a checksum. An attacker can construct another body with the
+ * same checksum.
  */
 export const WEAK_BODY = "weak body";
 
@@ -41,14 +39,14 @@ interface Rendering extends SigningUse {
   missing: string | undefined;
 }
 
-/** Matches the placeholder of the raw body. The body is hashed as bytes, not as text. */
+/** Matches the placeholder of the raw body, which is hashed as bytes instead of text. */
 const RAW_BODY = /\{\{\s*body\s*\}\}/;
 const BODY_ONLY: Reads = new Set(["body"]);
-/** Maximum number of times that a template may contain the body. Each occurrence requires another pass over all bytes. */
+/** Maximum number of times that a template may contain the body. Each occurrence adds a pass over all bytes. */
 const MAX_BODIES = 2;
 const MAX_PLACEHOLDERS = 32;
 
-/** Compiles the template for the signed text. Without a template, the signed text is the raw body. */
+/** Compiles the template for the signed text, which defaults to the raw body. */
 export function compileSigningString(parts: SigningParts): Result<CompiledSigning, string> {
   const { template } = parts;
   if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: BODY_ONLY });
@@ -155,11 +153,11 @@ function compileNamedSource(
   return ok(({ view }) => read(view));
 }
 
-/** Formats the location of a value as a name in `Reads`. Header names are in lower case. */
+/** Formats the location of a value as a name in `Reads`, with header names in lower case. */
 export const toReadKey = ({ in: where, name }: MessageSource): string =>
   `${where}:${where === "header" ? name.toLowerCase() : name}`;
 
-/** Lists the values that a signature over parameters covers. These are the whole form or query, or the named parameters. */
+/** Lists the values covered by a signature over parameters: the whole form or query, or only the named parameters. */
 function listReadsOfParameters({ of, names, omit }: ParameterSettings): readonly string[] {
   const place = of === "query" ? "query" : "body";
   if (names === undefined) return [place];
@@ -178,7 +176,7 @@ const REQUEST_READERS: Readonly<Record<string, Read>> = {
 
 const HOOKS = "/hooks/";
 
-/** Returns the URL that the sender used: the public base URL, followed by the path and query as received. */
+/** Returns the URL that the sender used: the public base URL plus the path and query as received. */
 function computeUrl({ view, baseUrl }: Rendering): string {
   const { target } = view.request;
   const start = target.indexOf(HOOKS);

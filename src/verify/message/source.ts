@@ -2,7 +2,7 @@ import { z } from "zod";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileBodyPath } from "./body-path.ts";
 
-/** Matches a header name, which is a token in HTTP (RFC 9110 section 5.6.2). */
+/** Matches a header name, which is an HTTP token (RFC 9110 section 5.6.2). */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
 export const nameField = z
@@ -13,7 +13,6 @@ export const nameField = z
 
 const PLACES = ["header", "query", "body"] as const;
 
-/** Returns the reason why a name is invalid for its part of the request, or `undefined` if it is valid. */
 export function findWrongName(where: string, name: string): string | undefined {
   switch (where) {
     case "header":
@@ -34,7 +33,6 @@ function checkName({ value, issues }: z.core.ParsePayload<Named>): void {
   if (message !== undefined) issues.push({ code: "custom", path: ["name"], message, input: value.name });
 }
 
-/** Location of a value in a request. */
 export const requestSourceSchema = z
   .strictObject({
     in: z.enum(PLACES).describe("Part of the request that contains the value."),
@@ -45,25 +43,22 @@ export const requestSourceSchema = z
   .check(checkName);
 export type RequestSource = z.output<typeof requestSourceSchema>;
 
-/**
- * Location of a value in a signed request. The value may also be another item next to the signature, in the same header or
- * field.
- */
+/** Location of a value in a signed request. The value may also be an item next to the signature in the same header or field. */
 export const messageSourceSchema = z
   .strictObject({
     in: z
       .enum([...PLACES, "item"])
       .describe(
-        "Part of the request with the value; `item` is another item next to the signature (see `items`).",
+        "Part of the request that contains the value. `item` means another item next to the signature (see `items`).",
       ),
     name: nameField.describe(
-      "Name of the header (case-insensitive) or query parameter, path in the body ($.a['b'][0]; for forms, $.field), or the item's key. Without keys, use the item's position from 0.",
+      "Name of the header (case-insensitive) or query parameter, path in the body ($.a['b'][0]; for forms, $.field), or key of the item. For items without keys, the position, starting at 0.",
     ),
   })
   .check(checkName);
 export type MessageSource = z.output<typeof messageSourceSchema>;
 
-/** Parses the location in a template placeholder such as `{{header:x-id}}` or `{{item:t}}`. */
+/** Parses a location in a template placeholder, such as `{{header:x-id}}` or `{{item:t}}`. */
 export function findSource(where: string, name: string): Result<MessageSource, string> {
   const place = messageSourceSchema.shape.in.safeParse(where);
   if (!place.success) return err("is not a known placeholder");

@@ -3,8 +3,9 @@ import { UnavailableError } from "../../lib/errors.ts";
 import { defineScheme, reject, type Verdict, type VerificationScheme, type Verifier } from "../verifier.ts";
 
 /**
- * Creates the scheme `anyOf`. It accepts a delivery if at least one of several schemes does. @param schemes the schemes that
- * can be combined
+ * Creates the scheme `anyOf`, which accepts a delivery if at least one of several schemes does.
+ *
+ * @param schemes the schemes that can be combined
  */
 export function createAnyOf(
   schemes: readonly [VerificationScheme, ...VerificationScheme[]],
@@ -12,16 +13,18 @@ export function createAnyOf(
   const [first, ...others] = schemes;
   const settings = z
     .strictObject({
-      scheme: z.literal("anyOf").describe("Accepts a delivery if any of several schemes verifies it."),
+      scheme: z
+        .literal("anyOf")
+        .describe("Accepts a delivery if at least one of several schemes verifies it."),
       of: z
         .array(z.discriminatedUnion("scheme", [first.settings, ...others.map((one) => one.settings)]))
         .min(2)
         .max(4)
         .describe(
-          "The schemes, tried in this order with the same secrets. Together they are only as strong as the weakest.",
+          "Verification schemes to try, in this order and with the same secrets. The combination is only as strong as its weakest scheme.",
         ),
     })
-    .describe("Several verification schemes for one sender.");
+    .describe("Verifies deliveries with several alternative schemes.");
   const findSchemeFor = (options: { readonly scheme?: unknown }): VerificationScheme => {
     const found = schemes.find(({ scheme }) => scheme === options.scheme);
     if (found === undefined) throw new Error(`unknown verification scheme ${options.scheme}`);
@@ -49,8 +52,8 @@ export function createAnyOf(
 }
 
 /**
- * Tries the verifiers from `index` on. Works synchronously as long as the verifiers do. An unavailable verifier matters only if
- * no other verifier accepts the request.
+ * Tries the verifiers from `index` on, synchronously as long as the verifiers are synchronous. If any verifier accepts the
+ * request, unavailable ones do not matter.
  *
  * @throws UnavailableError if no verifier accepts the request and at least one was unavailable
  */

@@ -28,22 +28,26 @@ const shape = z.strictObject({
   algorithm: algorithm
     .optional()
     .describe(
-      "The signature algorithm. Keys of another type are ignored. rsa-sha1 is weak and needs `allowWeak`.",
+      "Signature algorithm. Inlet ignores keys of other types. rsa-sha1 is weak and needs `allowWeak`.",
     ),
   algorithmFrom: z
     .strictObject({
-      source: requestSourceSchema.describe("Value of the request that names the algorithm."),
+      source: requestSourceSchema.describe("Location of the algorithm's name in the request."),
       values: z
         .record(z.string().min(1).max(64), algorithm)
         .refine((values) => Object.keys(values).length <= 8, "must have at most 8 entries")
-        .describe("Maps each accepted value to its algorithm. Other values are rejected."),
+        .describe(
+          "Maps each accepted name to a signature algorithm. Inlet rejects deliveries with any other name.",
+        ),
     })
     .optional()
-    .describe("Selects the algorithm per request. Use it instead of `algorithm` for senders with several."),
+    .describe(
+      "How to select the algorithm for each request. Use this setting instead of `algorithm` if the sender uses several algorithms.",
+    ),
   ecdsaFormat: z
     .enum(["der", "ieee-p1363"])
     .default("der")
-    .describe("Format of an ECDSA signature: ASN.1 DER, or r and s concatenated at full length."),
+    .describe("Format of ECDSA signatures: ASN.1 DER, or the concatenation of r and s in full length."),
   keys: signatureKeysSchema,
   ...signedMessageSettings,
 });
@@ -65,13 +69,13 @@ const settings = shape
         note(field, "rsa-sha1 is weak and needs `allowWeak: true`");
       }
       if (keys.from === "secrets" && USES_SECRET.test(template)) {
-        note("template", "must not use {{secret}}: the channel's secrets are the public keys");
+        note("template", "must not contain {{secret}}, because the channel's secrets are public keys");
       }
     }),
   )
-  .describe("Deliveries signed with a private key.");
+  .describe("Verifies deliveries that are signed with a private key.");
 
-/** Verifies a signature with public keys of the sender. The signature covers the raw body, or a text that contains it. */
+/** Verifies a signature over the raw body, or over a text that contains it, with public keys of the sender. */
 export const asymmetric = defineScheme({
   scheme: "asymmetric",
   settings,
@@ -116,7 +120,7 @@ export const asymmetric = defineScheme({
           );
         const judge = (keys: readonly PublicKey[]): Verdict | Promise<Verdict> => {
           if (isRight(keys)) return ok(proved());
-          // Try again with newly fetched keys, because the sender may have rotated its keys since the last fetch.
+          // The sender may have rotated its keys since the last fetch, so try again with newly fetched keys.
           const renewed = found.value.renew?.();
           return renewed
             ? renewed.then((others) => (others && isRight(others) ? ok(proved()) : mismatch))
@@ -148,7 +152,10 @@ function isSignedBy(
   });
 }
 
-/** Maximum number of verification attempts (keys × signatures × secrets). Each attempt hashes the signed bytes again. */
+/**
+ * Maximum number of verification attempts per request (keys × signatures × secrets), because each attempt hashes the signed bytes
+ * again.
+ */
 const MAX_ATTEMPTS = 64;
 
 function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {

@@ -13,13 +13,13 @@ import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
 import { defineScheme, reject } from "../verifier.ts";
 
 const shape = z.strictObject({
-  scheme: z.literal("hmac").describe("An HMAC (RFC 2104) of the body, or of a text that contains it."),
+  scheme: z.literal("hmac").describe("An HMAC (RFC 2104) of the body, or of a text that contains the body."),
   algorithm: z.enum(HASHES).default("sha256").describe("Hash function. md5 is weak and needs `allowWeak`."),
   construction: z
     .enum(["hmac", "plain"])
     .default("hmac")
     .describe(
-      "`plain` is a bare hash of a template that contains {{secret}}. It is weak and needs `allowWeak`.",
+      "`plain` uses a hash of a template that contains {{secret}} instead of an HMAC. It is weak and needs `allowWeak`.",
     ),
   key: secretKeySchema,
   ...signedMessageSettings,
@@ -39,13 +39,12 @@ const settings = shape
       if (construction === "plain") note("construction", "plain is weak and needs `allowWeak: true`");
     }),
   )
-  .describe("Deliveries signed with a shared secret.");
+  .describe("Verifies deliveries that are signed with a shared secret.");
 
 /**
- * Verifies an HMAC with any of the channel's secrets. The HMAC covers the raw body, or a text that contains it.
+ * Verifies an HMAC over the raw body, or over a text that contains it, with any of the channel's secrets.
  *
- * Compares every secret with every signature in constant time. Timing therefore does not reveal that a signature is nearly
- * correct.
+ * Compares every secret with every signature in constant time, so that timing reveals nothing about nearly correct signatures.
  */
 export const hmac = defineScheme({
   scheme: "hmac",
@@ -75,7 +74,7 @@ export const hmac = defineScheme({
         if (context.signsForAnyone && couldHandshakeSign(bytes(""))) {
           return reject(
             "mismatch",
-            "the signed text could have come from a handshake of the channel, which signs for any caller",
+            "the signature could come from a handshake of the channel, because that handshake signs texts for any caller",
           );
         }
         return ok(proved());
@@ -84,10 +83,7 @@ export const hmac = defineScheme({
   },
 });
 
-/**
- * Matches texts that a handshake can sign. It allows all characters that remain possible after the filters of the handshake's
- * template.
- */
+/** Matches texts that a handshake could have signed. Allows all characters that the filters of a handshake's template can produce. */
 const HANDSHAKE_SIGNABLE = /^[A-Za-z0-9_~+/=%-]*$/;
 const MAX_HANDSHAKE_BYTES = 16_384;
 
@@ -96,17 +92,14 @@ function couldHandshakeSign(pieces: readonly (string | Buffer)[]): boolean {
   return pieces.every((piece) => HANDSHAKE_SIGNABLE.test(piece.toString()));
 }
 
-/**
- * Compiles a function that returns the HMAC function for a secret. It returns `undefined` if no key can be derived from the
- * secret.
- */
+/** Compiles a function that returns the HMAC function for a secret, or `undefined` if no key can be derived from the secret. */
 export function compileDigest({
   algorithm,
   construction,
   key,
 }: HmacSettings): (secret: string) => Hmac | undefined {
   const { encoding, stripPrefix, append, hash } = key;
-  // Avoid deriving a key if possible. For most senders, the text of the secret is the key.
+  // For most senders, the text of the secret is the key, so skip the derivation.
   const isPlainText =
     encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
   const keyOf = (secret: string) => (isPlainText ? secret : deriveKey(key, secret));

@@ -8,18 +8,15 @@ import { checkToken } from "../token/check-token.ts";
 import { jwtSettings, usesSharedSecrets } from "../token/jwt-settings.ts";
 import { defineScheme, reject } from "../verifier.ts";
 
-/** Maximum length of a token. It exceeds the length of any header that Node.js accepts. */
+/** Maximum length of a token in characters. Exceeds the length of any header that Node accepts. */
 const MAX_TOKEN_LENGTH = 16_384;
 const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 
-/**
- * Verifies a JSON Web Token in compact form (RFC 7515 section 7.1). The token must be signed with one of the algorithms in the
- * settings.
- */
+/** Verifies a JSON Web Token in compact form (RFC 7515 section 7.1), signed with one of the configured algorithms. */
 export const jwt = defineScheme({
   scheme: "jwt",
   settings: jwtSettings,
-  // A secret is either a key, or the required value of a claim.
+  // The channel's secret is either the key or the required value of a claim.
   needsSecret: ({ keys, secretClaim }) => keys.from === "secrets" || secretClaim !== undefined,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
     if (keys.from !== "secrets") return undefined;

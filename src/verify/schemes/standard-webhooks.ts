@@ -18,7 +18,7 @@ const settings = z
       .enum(["base64", "utf8"])
       .default("base64")
       .describe(
-        "Encoding of v1 secrets after the optional prefix whsec_. Secrets of v1a are public keys: whpk_ followed by base64.",
+        "Encoding of v1 secrets, without the optional prefix whsec_. Secrets for v1a are public keys: whpk_ followed by base64.",
       ),
     toleranceSeconds: z
       .int()
@@ -30,7 +30,7 @@ const settings = z
       ),
   })
   .describe(
-    "Deliveries signed according to the Standard Webhooks specification. The signature covers the id.",
+    "Verifies deliveries that are signed according to the Standard Webhooks specification, including the delivery id.",
   );
 
 const PUBLIC_KEY_PREFIX = "whpk_";
@@ -66,7 +66,7 @@ export const standardWebhooks = defineScheme({
       keys: { from: "secrets" },
     });
     const parts = new WeakMap<readonly string[], ReturnType<typeof splitSecrets>>();
-    /** Splits secrets by signature version. Returns the same arrays each time, because both verifiers cache by array identity. */
+    /** Splits secrets by signature version. Memoized, because the verifiers cache by array identity. */
     function getParts(secrets: readonly string[]): ReturnType<typeof splitSecrets> {
       const known = parts.get(secrets) ?? splitSecrets(secrets);
       parts.set(secrets, known);
@@ -88,7 +88,6 @@ export const standardWebhooks = defineScheme({
 
 export type StandardSettings = z.output<typeof settings>;
 
-/** Converts the settings to those of the scheme `hmac`, which verifies the symmetric signatures (v1). */
 export const toHmacSettings = (options: StandardSettings) => ({
   scheme: "hmac",
   ...toMessageSettings(options),

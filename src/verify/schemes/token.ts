@@ -19,7 +19,7 @@ const shape = z.strictObject({
     .enum(["header", "bearer", "basic", "query", "body"])
     .default("header")
     .describe(
-      "Location of the token: a header; `Authorization: Bearer` or the query parameter access_token; `Authorization: Basic`, with user:password as the secret; a query parameter; or the body. The path is not available, because the channel's address is a credential itself.",
+      "Location of the token: a header; `Authorization: Bearer` or the query parameter access_token; `Authorization: Basic`, with user:password as the secret; a query parameter; or the body. The URL path is not available, because the channel's address is itself a credential.",
     ),
   name: nameField
     .optional()
@@ -49,11 +49,11 @@ const settings = shape
       if (prefix !== undefined && where !== "header") note("prefix", "is only allowed when `in` is header");
     }),
   )
-  .describe("A shared secret that the sender includes in each delivery.");
+  .describe("Verifies a shared secret that the sender includes in each delivery.");
 
 /**
- * Verifies a shared secret that the delivery contains. Compares digests instead of texts. Timing therefore reveals neither the
- * length of the secret nor how much of it matches.
+ * Verifies a shared secret that the delivery contains. Compares digests, so that timing reveals neither the secret's length nor
+ * any matching prefix.
  */
 export const token = defineScheme({
   scheme: "token",
@@ -84,10 +84,7 @@ export const token = defineScheme({
   },
 });
 
-/**
- * Returns all tokens in a request, each of which must be a secret of the channel. Returns `undefined` if the request has no
- * readable token.
- */
+/** Returns all tokens in a request, each of which must match a secret. `undefined` if the request has no readable token. */
 type ReadTokens = (request: RawRequest, readAs: string | undefined) => readonly string[] | undefined;
 
 function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): ReadTokens {
@@ -99,7 +96,7 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): Re
         const inHeader = /^bearer +(?<token>\S+)$/i.exec(headerText(headers.authorization) ?? "")?.groups
           ?.token;
         const inQuery = queryValues(target)[BEARER_PARAMETER];
-        // Reject a request with a token in both places. RFC 6750 section 2 allows only one method per request.
+        // RFC 6750 section 2 allows only one method per request, so a token in both places is rejected.
         if (inQuery === undefined) return one(inHeader);
         return inHeader === undefined && typeof inQuery === "string" ? one(inQuery) : undefined;
       };
@@ -122,14 +119,14 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): Re
   }
 }
 
-/** Returns the Basic credentials (RFC 7617) as `user:password`, decoded as UTF-8. */
+/** Returns Basic credentials (RFC 7617) as `user:password`, decoded as UTF-8. */
 function basicCredentials(header: string): string | undefined {
   const encoded = /^basic +(?<encoded>[A-Za-z0-9+/]+={0,2})$/i.exec(header)?.groups?.encoded;
   return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString("utf8");
 }
 
 /**
- * Query parameter with a bearer token (RFC 6750 section 2.3). "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 requires receivers
- * to accept it (section 3.2).
+ * Query parameter for a bearer token (RFC 6750 section 2.3). "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 requires receivers to
+ * accept it (section 3.2).
  */
 const BEARER_PARAMETER = "access_token";

@@ -5,8 +5,8 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 type Paths = Pick<Preset, "typePath" | "idPath" | "itemsPath" | "verification">;
 
 /**
- * Turns a provider's sample into a new event. Sets a new id, and the type if `type` is given. The error explains why the type
- * cannot be set.
+ * Turns a provider's sample into a new event with a new id, and with the given type if `type` is set. The error explains why the
+ * type cannot be set.
  */
 export function freshenSample(
   request: OutgoingRequest,
@@ -21,11 +21,13 @@ export function freshenSample(
   if (type === undefined) return ok(fresh);
   const place = paths.typePath === undefined ? undefined : parsePlace(paths.typePath, paths.itemsPath);
   if (place === undefined)
-    return err("the preset has no single place for the type; pass the whole body with --data");
+    return err(
+      "cannot set the event type, because the preset does not read it from a single place; pass the whole body with --data",
+    );
   return putInto(fresh, place, () => type);
 }
 
-/** Makes the signed bytes unique if the channel detects replays by the signed bytes (`bindDedupe`). */
+/** If the channel detects replays by the signed bytes (`bindDedupe`), changes the sample so that its signed bytes are unique. */
 function withUniqueBytes(
   request: OutgoingRequest,
   { verification }: Paths,
@@ -43,7 +45,7 @@ function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Plac
     readonly scheme: string;
     readonly headerPrefix?: string;
   };
-  // In Standard Webhooks, this header contains the signed id.
+  // The signed id of Standard Webhooks.
   const signed = scheme === "standardWebhooks" ? [{ in: "header", name: `${headerPrefix}id` } as const] : [];
   const place = idPath === undefined ? undefined : parsePlace(idPath, itemsPath);
   return place === undefined ? signed : [...signed, place];
@@ -53,8 +55,8 @@ const IN_HEADER = /^\$headers\['([^']+)'\]$/;
 const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
 
 /**
- * Converts a path of the preset to a place in the request. If there are several items, uses the first one. Returns `undefined`
- * for a path that is too complex.
+ * Converts a path of the preset to a place in the request, using the first item if there are several. Returns `undefined` for a
+ * path that is too complex.
  */
 function parsePlace(path: string, itemsPath = "$"): Place | undefined {
   const header = IN_HEADER.exec(path)?.[1];
@@ -68,14 +70,10 @@ function parsePlace(path: string, itemsPath = "$"): Place | undefined {
 const DIGITS = "0123456789";
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
 
-/**
- * Creates a random id of the same form as an existing one. Keeps the part before the last separator, unless all characters are
- * hexadecimal.
- */
+/** Creates a random id with the format of an existing one. Keeps everything before the last separator, unless the id is hexadecimal. */
 function createSimilarId(before: unknown, random: () => number): unknown {
   if (typeof before === "number") return Math.floor((0.1 + 0.9 * random()) * 10 ** String(before).length);
-  // A number beyond double precision is not of type `number`, because its source text is kept instead. Use a random number
-  // then.
+  // `parseExactly` returns an object for a number beyond double precision, so use a random number instead.
   const text = typeof before === "string" ? before : `${Math.floor(random() * 1e15)}`;
   const pick = (letters: string): string => letters[Math.floor(random() * letters.length)] ?? "";
   if (/^[0-9a-f-]+$/i.test(text)) {

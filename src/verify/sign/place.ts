@@ -2,12 +2,10 @@ import { parseExactly } from "../../event/exact-json.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { parseBodyPath, type Step } from "../message/body-path.ts";
 
-/** A request that the CLI is about to send. */
 export interface OutgoingRequest {
   readonly method: string;
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Path and query of the request. */
   readonly target: string;
   readonly body: Buffer;
 }
@@ -17,7 +15,7 @@ interface Place {
   readonly name: string;
 }
 
-/** Sets a value in a header, a query parameter or the body. The error explains why the value cannot be set. */
+/** Sets a value in a header, a query parameter or the body. The error explains why that is impossible. */
 export function putInto(
   request: OutgoingRequest,
   place: Place,
@@ -64,10 +62,7 @@ function putIntoForm(
   return ok(form.toString());
 }
 
-/**
- * Sets a value in a JSON text. The rest of the text keeps its number spelling and escapes, but not the whitespace between
- * tokens.
- */
+/** Sets a value in a JSON text. Preserves number spelling and escapes in the rest of the text, but not whitespace between tokens. */
 function putIntoJson(
   text: string,
   steps: readonly Step[],
@@ -83,10 +78,7 @@ function putIntoJson(
   return found ? ok(JSON.stringify(root)) : err("the body has no value at this path");
 }
 
-/**
- * Changes the value at a path. For `[*]`, changes the value in every element. Adds the last member of the path if its object
- * lacks it.
- */
+/** Changes the value at a path, or the value in every element for `[*]`. Adds the last member of the path if it is missing. */
 function changeAt(
   value: unknown,
   [step, ...rest]: readonly Step[],

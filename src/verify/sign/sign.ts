@@ -14,10 +14,9 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 
 export interface SignOptions {
   readonly secret: string;
-  /** Public base URL of the gateway: the part of a channel's address before `/hooks/…`. */
   readonly hooksUrl: string;
   readonly nowMs: number;
-  /** Content type that the channel uses to read bodies, if it differs from the one that the sender declares. */
+  /** Content type to read bodies as, if it differs from the one that the sender declares. */
   readonly readAs?: string | undefined;
 }
 
@@ -25,8 +24,8 @@ type Settings = Readonly<Record<string, unknown>> & { readonly scheme?: unknown 
 type Signed = Result<OutgoingRequest, string>;
 
 /**
- * Signs a request as its provider would, with a shared secret and the current time. Verifies the result with the same settings.
- * The error explains why the request cannot be signed.
+ * Signs a request as its provider would, with a shared secret and the current time, and verifies the result. The error explains
+ * why the request cannot be signed.
  */
 export async function signRequest(
   request: OutgoingRequest,
@@ -65,10 +64,7 @@ async function signWith(request: OutgoingRequest, way: Settings, options: SignOp
   }
 }
 
-/**
- * Verifies a signed request in the same way as the channel. The CLI therefore never sends a request that the channel would
- * reject.
- */
+/** Verifies a signed request as the channel would, so that the CLI never sends a request that the channel would reject. */
 async function isVerified(signed: OutgoingRequest, way: Settings, options: SignOptions): Promise<boolean> {
   const { secret, hooksUrl, nowMs, readAs } = options;
   const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
@@ -79,7 +75,6 @@ async function isVerified(signed: OutgoingRequest, way: Settings, options: SignO
   ).ok;
 }
 
-/** A key source without keys. Schemes with shared secrets fetch none. */
 const NO_KEYS: KeySource = { get: () => [], renew: async () => undefined };
 
 function signMessage(request: OutgoingRequest, settings: HmacSettings, options: SignOptions): Signed {
@@ -110,7 +105,7 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
   const place = { in: settings.in, name: settings.name };
   const write = (signature: string): Signed =>
     prepared.ok ? putInto(prepared.value, place, () => writeValue(signature, settings, beside)) : prepared;
-  // Write a placeholder signature first, because the signed text may include other items of the same header.
+  // The signed text may include other items of the signature's header, so write a placeholder signature first.
   const length = createHash(settings.algorithm).update("").digest().length;
   const empty = write(Buffer.alloc(length, 1).toString(settings.encoding));
   if (!empty.ok) return empty;
@@ -120,11 +115,11 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
   const signature = compileDigest(settings)(secret)?.(message.value.bytes(secret));
   if (signature === undefined) return err("the secret does not have the encoding that the scheme requires");
   return items !== undefined && beside.some(([name]) => name === items.key)
-    ? err("another item next to the signature has the signature's key")
+    ? err("an item next to the signature already has the signature's key")
     : write(signature.toString(settings.encoding));
 }
 
-/** Formats the value that contains the signature. It may also contain other items, such as a timestamp. */
+/** Formats the value that contains the signature, with any other items such as a timestamp. */
 function writeValue(
   signature: string,
   { prefix = "", items }: Pick<SignedMessageSettings, "prefix" | "items">,

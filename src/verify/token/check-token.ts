@@ -21,15 +21,15 @@ interface TokenCheck {
   readonly findKeys: FindKeys;
 }
 
-/** Header of a token, which names its algorithm and key. It is not verified. */
+/** Unverified header of a token, which names its algorithm and key. */
 interface TokenHeader {
   readonly algorithm: string;
   readonly keyId: string | undefined;
 }
 
 /**
- * Verifies the signature of a token, then its claims (RFC 7519 section 7.2). The token's header can only select among the keys
- * and algorithms in the settings.
+ * Verifies the signature of a token and then its claims (RFC 7519 section 7.2). The token's header only selects among the
+ * configured keys and algorithms.
  *
  * @throws UnavailableError if the keys cannot be fetched
  */
@@ -69,10 +69,7 @@ function parseTokenHeader(token: string): TokenHeader | undefined {
   }
 }
 
-/**
- * Returns whether a key is currently valid and matches the algorithm and key id of a token. If the key or the token has no id,
- * any id matches.
- */
+/** Returns whether a key is currently valid and matches a token's algorithm and key id. A missing id matches any id. */
 const matchesKey = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: number): boolean =>
   (one.id === undefined || keyId === undefined || one.id === keyId) &&
   (one.algorithm === undefined || one.algorithm === algorithm) &&
@@ -91,7 +88,7 @@ function toVerifyOptions(settings: JwtSettings, nowMs: number): JWTVerifyOptions
   };
 }
 
-/** Verifies a token with one key. Returns `undefined` if the token was not signed with this key. */
+/** Returns `undefined` if the token was not signed with this key. */
 async function verifyWithKey(
   key: KeyObject,
   token: string,
@@ -108,7 +105,7 @@ async function verifyWithKey(
         `the token's claim ${error.claim} is missing or has the wrong value`,
       );
     }
-    // All other errors mean that this key does not verify the token: wrong signature, other key type, or malformed payload.
+    // Any other error means that this key did not sign the token: wrong signature, wrong key type, or malformed payload.
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import { ENCODINGS } from "../message/settings.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { secretKeySchema } from "../secret-key.ts";
 
-/** Algorithms that sign with a private key. Only the sender has this key. */
+/** Algorithms that sign with a private key, which only the sender has. */
 export const PUBLIC_KEY_ALGORITHMS = [
   "RS256",
   "RS384",
@@ -28,7 +28,7 @@ const shape = z.strictObject({
   scheme: z.literal("jwt").describe("A signed JSON Web Token (RFC 7519)."),
   source: requestSourceSchema
     .default({ in: "header", name: "authorization" })
-    .describe("Location of the token. A leading `Bearer ` is ignored."),
+    .describe("Location of the token in the request. Inlet removes a leading `Bearer `."),
   keys: tokenKeysSchema,
   key: secretKeySchema,
   algorithms: z
@@ -38,10 +38,10 @@ const shape = z.strictObject({
     .describe(
       "Accepted signature algorithms: either only HS… with the channel's secrets as keys, or no HS… at all.",
     ),
-  issuer: oneOrMore.optional().describe("Accepted value or values of `iss`."),
+  issuer: oneOrMore.optional().describe("Accepted values of the claim `iss`."),
   audience: oneOrMore
     .optional()
-    .describe("Accepted value or values of `aud`. If `aud` is a list, one match suffices."),
+    .describe("Accepted values of the claim `aud`. If the claim is a list, one match is enough."),
   claims: z
     .record(claimName, z.union([z.string(), z.number(), z.boolean()]))
     .default({})
@@ -49,19 +49,21 @@ const shape = z.strictObject({
   secretClaim: claimName
     .optional()
     .describe(
-      "A claim that must equal one of the channel's secrets, such as the `email` of a service account. For senders that sign for all their customers with the same keys.",
+      "A claim that must equal one of the channel's secrets, such as the `email` of a service account. Use this setting if the sender signs for all its customers with the same keys.",
     ),
   bodyHash: z
     .strictObject({
-      claim: claimName.describe("The claim that contains the hash."),
+      claim: claimName.describe("Name of the claim that contains the body hash."),
       algorithm: z.enum(["sha256", "sha384", "sha512"]).default("sha256").describe("Hash function."),
       encoding: z.enum(ENCODINGS).default("hex").describe("Encoding of the hash."),
     })
     .optional()
-    .describe("A claim with the hash of the body, which binds the token to the body."),
+    .describe("A claim that contains a hash of the body, so that the token is only valid for that body."),
   deliveryIdClaim: claimName
     .optional()
-    .describe("The claim with the delivery's id, such as jti. Used when no idPath applies."),
+    .describe(
+      "Name of the claim that contains the delivery's id, such as jti. Inlet uses this id when no `idPath` applies.",
+    ),
   requireExpiry: z.boolean().default(true).describe("Whether to reject a token without `exp`."),
   maxAgeSeconds: z
     .int()
@@ -79,13 +81,12 @@ const shape = z.strictObject({
     .enum(["none", "signedBytes"])
     .default("none")
     .describe(
-      "`signedBytes` remembers the token for the dedupe window, in addition to the event ids. The same token under another id or type is quarantined as replayed.",
+      "With `signedBytes`, Inlet remembers the token for the dedupe window, in addition to the event ids. A delivery with the same token but another id or type is quarantined as a replay.",
     ),
 });
 
 export type JwtSettings = z.output<typeof shape>;
 
-/** Returns whether tokens with these algorithms are signed with shared secrets instead of private keys. */
 export const usesSharedSecrets = (algorithms: readonly string[]): boolean =>
   algorithms.every((name) => name.startsWith("HS"));
 
@@ -99,14 +100,14 @@ export const jwtSettings = shape
       if (bySecret > 0 && bySecret < algorithms.length) {
         note(
           "algorithms",
-          "must not mix HS… with other algorithms: an attacker could use a public key as the secret",
+          "must not mix HS… with other algorithms, because an attacker could use a public key as the secret",
         );
       } else if (bySecret > 0 && keys.from !== "secrets") {
         note(
           "keys",
-          "must be the channel's secrets when `algorithms` are HS…: keys that others can read are not secret",
+          "must be `secrets` when `algorithms` are HS…, because keys that others can read are not secret",
         );
       }
     }),
   )
-  .describe("Deliveries that contain a signed token.");
+  .describe("Verifies deliveries that contain a signed token.");
