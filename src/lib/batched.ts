@@ -1,5 +1,4 @@
 export interface BatchOptions {
-  /** Maximum number of keys per call of `load`. */
   readonly maxKeys: number;
   /** Maximum number of concurrent calls of `load`. Keys that arrive while all calls are in flight wait for the next call. */
   readonly maxCalls: number;

@@ -1,6 +1,5 @@
 import type { z } from "zod";
 
-/** An invalid setting: its path, and the reason. */
 export interface WrongSetting {
   readonly path: readonly PropertyKey[];
   readonly message: string;

@@ -32,7 +32,6 @@ export class FairQueue<K, T> {
     const line = this.#turns[this.#turn];
     if (line === undefined) return undefined;
     const item = line.items[line.taken];
-    // Release the item for garbage collection.
     line.items[line.taken++] = undefined;
     this.#size--;
     const isLast = line.taken === line.items.length;
@@ -71,7 +70,6 @@ export class FairQueue<K, T> {
     this.#turn = 0;
   }
 
-  /** Removes all items and yields them in round-robin order. */
   *drain(): Generator<T, void> {
     while (this.#size > 0) {
       const item = this.shift();

@@ -26,7 +26,6 @@ const MAX_PARTS = 1_000;
 /** Maximum length of a cached part, as JSON. Longer parts are nearly always unique, so caching them would only waste memory. */
 const MAX_PART_CHARS = 1_000;
 
-/** An object that may share parts with other objects. */
 export interface SharedWhole<T> {
   readonly whole: T;
   /** Length of the parts that it does not share, as JSON. */

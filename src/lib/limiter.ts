@@ -18,7 +18,6 @@ export interface Limiter {
 }
 
 export interface HeldWeight extends Disposable {
-  /** Reduces the held weight to `weight`, and releases the rest. */
   readonly shrinkTo: (weight: number) => void;
 }
 

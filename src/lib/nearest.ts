@@ -13,7 +13,6 @@ export function findNearest(text: string, candidates: readonly string[]): string
   return best?.candidate;
 }
 
-/** Computes the Levenshtein distance row by row. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { UnavailableError } from "./errors.ts";
 
-/** Result of a job that exceeded its CPU time or memory limit. The job was stopped. */
+/** Result of a job that was stopped, because it exceeded its CPU time or memory limit. */
 export interface Exceeded {
   readonly kind: "exceeded";
 }

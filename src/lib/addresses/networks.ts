@@ -15,7 +15,6 @@ export function parseNetwork(text: string): string | undefined {
 
 export const NO_NETWORK = "must be a network such as 10.0.0.0/8 or fd00::/8";
 
-/** @param networks in CIDR notation */
 export function createNetworkCheck(networks: readonly string[]): (address: Address) => boolean {
   const parsed = networks.map((network) => ipaddr.parseCIDR(network));
   return (address) =>

@@ -1,4 +1,3 @@
-/** One part of an archive, stored as a gzip file inside the tar file. */
 export interface ArchivePart {
   readonly name: string;
   /** Size of the gzip file. */

@@ -22,7 +22,6 @@ export interface ReadPart {
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
-  /** Called with the number of bytes of the archive that have been read so far. */
   readonly onBytes?: (bytes: number) => void;
 }
 

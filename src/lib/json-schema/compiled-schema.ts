@@ -5,7 +5,6 @@ import type { JobOptions } from "../worker-queue.ts";
 /** A JSON Schema document. The compiler identifies it by reference, so do not modify it after passing it to the compiler. */
 export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
 
-/** The first place at which a value violates a schema. */
 export interface SchemaViolation {
   /** JSON Pointer (RFC 6901) to the invalid part of the value. The empty string means the whole value. */
   readonly path: string;
@@ -29,7 +28,6 @@ export interface CompiledSchema {
   ): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
 }
 
-/** Compiles JSON Schema documents in worker threads, without blocking the calling thread. */
 export interface SchemaCompiler extends AsyncDisposable {
   /**
    * Compiles a schema, or returns it from the cache or the code store. Compilations are scheduled round-robin by lane. If several
@@ -54,6 +52,5 @@ export interface SchemaCompiler extends AsyncDisposable {
 
 export interface CompileOptions {
   readonly signal: AbortSignal;
-  /** Id of the organization that needs the schema. */
   readonly lane: string;
 }

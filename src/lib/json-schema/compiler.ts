@@ -27,7 +27,6 @@ export interface SchemaCompilerOptions {
   readonly maxCompileCpuMs?: number;
   /** CPU time limit for validating one value in a worker thread, in ms. */
   readonly maxCheckCpuMs?: number;
-  /** CPU time quota for compilations, per lane. Without it, compilations are not limited. */
   readonly quota?: CompileQuota;
   /** Called for each schema that was not cached in memory. `stored` means that its code came from the code store. */
   readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;

@@ -19,10 +19,8 @@ const NOTHING: CompiledSchema = {
 
 export const validatorOf = (schema: boolean): CompiledSchema => (schema ? ANYTHING : NOTHING);
 
-/** Modules of Ajv that generated code may require. */
 const AJV_RUNTIME = new Set(["ajv/dist/runtime/equal", "ajv/dist/runtime/ucs2length"]);
 
-/** Returns the first violation, or `undefined` if the value is valid. */
 export type Check = (value: unknown) => SchemaViolation | undefined;
 
 /**

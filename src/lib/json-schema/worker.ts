@@ -18,7 +18,6 @@ export type SchemaAnswer =
   | {
       readonly kind: "compiled";
       readonly result: Result<GeneratedCode, readonly Finding[]>;
-      /** CPU time that the compilation used. */
       readonly cpuMs: number;
     }
   | { readonly kind: "checked"; readonly violation: SchemaViolation | undefined }

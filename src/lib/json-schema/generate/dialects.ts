@@ -10,7 +10,6 @@ import { OWN_KEYWORDS } from "./keywords.ts";
 
 export type Dialect = "draft-07" | "2020-12";
 
-/** URIs of the meta-schemas. Ajv knows the meta-schemas by these URIs. */
 const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
   "draft-07": "http://json-schema.org/draft-07/schema",
   "2020-12": "https://json-schema.org/draft/2020-12/schema",
@@ -68,7 +67,6 @@ const MAX_FINDINGS = 10;
 /** Validates a schema against the meta-schema of its dialect. The path of a finding is a JSON Pointer into the schema. */
 export type CheckSchema = (dialect: Dialect, schema: JsonSchema) => readonly Finding[];
 
-/** Each meta-schema is compiled on first use and then cached. */
 export function createSchemaCheck(): CheckSchema {
   const compiled = new Map<Dialect, ValidateFunction>();
   return (dialect, schema) => {

@@ -74,7 +74,6 @@ function toFinding(error: unknown, findPatternPlace: () => string): Finding {
   return { path: "", message: `cannot be compiled: ${reason}` };
 }
 
-/** Returns a JSON Pointer to the first use of a pattern in the schema. */
 function findPattern(source: string, references: References | undefined): string {
   for (const [node, { pointer }] of references?.places ?? []) {
     if (node.pattern === source) return `${pointer}/pattern`;

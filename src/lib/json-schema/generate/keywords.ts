@@ -132,7 +132,6 @@ function applyToRest(cxt: KeywordCxt, dataProp: Name, dataPropType: number, vali
   cxt.gen.if(not(valid), () => cxt.gen.break());
 }
 
-/** Replacements for keywords of Ajv, by dialect. */
 export const OWN_KEYWORDS: Readonly<Record<"draft-07" | "2020-12", readonly CodeKeywordDefinition[]>> = {
   "draft-07": [multipleOf],
   "2020-12": [multipleOf, conditional, unevaluatedItems, unevaluatedProperties],

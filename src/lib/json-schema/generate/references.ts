@@ -35,7 +35,6 @@ export class References {
   /** Positions of all schema objects, including objects that are schemas only because a reference points to them. */
   readonly places = new Map<SchemaNode, Place>();
   readonly findings: Finding[] = [];
-  /** For each schema object, the schemas to which its references point. */
   readonly targets = new Map<SchemaNode, readonly unknown[]>();
   readonly #dialect: Dialect;
   readonly #resources = new Map<string, Target>();
@@ -128,7 +127,6 @@ export class References {
     return isAnchored && (this.#dynamicAnchors.get(name)?.size ?? 0) > 1;
   }
 
-  /** Returns the target of a reference, or an error message if there is none. */
   #locate(reference: string, base: string): Target | string {
     const [address = "", fragment = ""] = reference.split("#");
     const resource = this.#resources.get(address === "" ? base : resolveUri(base, address));

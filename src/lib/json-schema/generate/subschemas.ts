@@ -8,7 +8,6 @@ const MAPS = new Set([
   ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
 ]);
 
-/** A subschema, with its JSON Pointer relative to the parent schema. */
 export interface Subschema {
   readonly keyword: string;
   readonly pointer: string;
