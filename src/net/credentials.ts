@@ -25,7 +25,6 @@ export interface AuthorizedRequest {
   readonly generation: number | undefined;
 }
 
-/** Stored credentials of a connection, with which channels call other servers. */
 export interface Credentials {
   /**
    * Returns the request with credentials. Renews the token first if it expires soon; for each connection, only one worker renews

@@ -9,7 +9,6 @@ import {
   type OutboundResponse,
 } from "./outbound.ts";
 
-/** Status and headers of a response, with its body before decoding. */
 export interface Exchange {
   readonly status: number;
   readonly statusText: string;
@@ -55,10 +54,8 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
   #head: PromiseWithResolvers<Exchange> | undefined;
   #request: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether the exchange has ended. Later events are ignored. */
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
-  /** Chunks of the body that have arrived but were not read yet. */
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #reader: PromiseWithResolvers<Uint8Array | undefined> | undefined;

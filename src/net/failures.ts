@@ -21,7 +21,6 @@ const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   ],
 ];
 
-/** Converts an error of undici, a socket or a decoder to an `OutboundError`. */
 export function toOutboundError(thrown: unknown): OutboundError {
   if (thrown instanceof OutboundError) return thrown;
   const code = getErrorCode(thrown);

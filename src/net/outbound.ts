@@ -76,7 +76,6 @@ export class OutboundError extends Error {
  * OutboundError, or the reason of their signal.
  */
 export interface Outbound {
-  /** Resolves when the response has been read completely. */
   readonly request: (
     request: OutboundRequest,
     options: OutboundLimits & { readonly signal: AbortSignal },

@@ -4,7 +4,6 @@ import { isCallable } from "../redirects.ts";
 import type { OAuth2Settings } from "./oauth2.ts";
 import { exchangeCode, type Fetch, findServer, type TokenAnswer, type TokenCall } from "./token-endpoint.ts";
 
-/** The authorization URL to open in a browser, and the secret to keep until the callback. */
 export interface AuthorizationRequest {
   readonly url: string;
   /** PKCE code verifier (RFC 7636). It must stay secret. */

@@ -11,7 +11,6 @@ const settings = z.strictObject({
   password: secretText.meta({ example: "swordfish" }),
 });
 
-/** HTTP Basic authentication (RFC 7617), with user name and password in UTF-8. */
 export const basic: ConnectionKind<typeof settings, "basic"> = {
   kind: "basic",
   settings,

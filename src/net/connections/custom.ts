@@ -48,7 +48,6 @@ const settings = z
     }),
   );
 
-/** Headers and query parameters from templates. A template can contain several secrets. */
 export const custom: ConnectionKind<typeof settings, "custom"> = {
   kind: "custom",
   settings,

@@ -11,7 +11,6 @@ export const CONNECTION_KINDS = [apiKey, basic, bearer, oauth2, custom] as const
 /** A kind of connection without the type of its settings, so that all kinds have the same type. */
 interface AnyConnectionKind extends Pick<ConnectionKind, "secretSettings" | "issuesTokens"> {
   readonly destinations: readonly string[];
-  /** @param settings the stored settings, with secrets decrypted */
   readonly apply: (settings: unknown, accessToken: string | undefined) => AppliedCredentials;
 }
 

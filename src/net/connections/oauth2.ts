@@ -105,7 +105,6 @@ const settings = z
 
 export type OAuth2Settings = z.output<typeof settings>;
 
-/** An access token from an OAuth 2.0 issuer (RFC 6749). Inlet renews it before it expires. */
 export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   kind: "oauth2",
   settings,

@@ -2,7 +2,6 @@ import * as oauth from "oauth4webapi";
 import { OutboundError } from "../outbound.ts";
 import type { OAuth2Settings } from "./oauth2.ts";
 
-/** A `fetch` function, such as the result of `Outbound.fetch()`. */
 export type Fetch = typeof globalThis.fetch;
 
 export interface Tokens {
@@ -232,7 +231,6 @@ function clientAuthentication({ clientAuthentication: method, clientSecret = "" 
   }
 }
 
-/** Options that the OAuth library passes to `fetch`. */
 interface LibraryRequest extends Pick<RequestInit, "headers" | "method" | "redirect" | "signal"> {
   readonly body?: URLSearchParams | undefined;
 }
