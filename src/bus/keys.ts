@@ -19,7 +19,7 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{q.<organization>}:…` | | quarantine (quarantine-store.lua) | age, budget, or that of the channel |
  * | `inlet:{d.<organization>}:b` | hash | bytes of delivery records by channel, `t` for the total (delivery-records.lua) | a day after the last record |
  * | `inlet:{d.<organization>}:x:<channel>` | sorted set | delivery records of a channel by arrival, with the filterable fields | a day after the last record, or that of the channel |
- * | `inlet:{d.<organization>}:r:<record>` | hash | `m` delivery record (JSON), `i` values of its paths (JSON), `b` body in base64 | one day, or until newer records need the space |
+ * | `inlet:{d.<organization>}:r:<record>` | hash | `m` delivery record (JSON), `i` recorded items (JSON), `b` body in base64 | one day, or until newer records need the space |
  * | `inlet:{d.<organization>}:g:<channel>` | string | empty; guard: records were deleted, and gateways must not write buffered ones | ten seconds |
  * | `inlet:sub:<subscription>` | set | topics of a subscription | that of the subscription |
  * | `inlet:sub:<subscription>:paused` | string | empty; readers must wait | until it is resumed, or that of the subscription |
@@ -37,7 +37,7 @@ import calculateSlot from "cluster-key-slot";
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
 /** Key prefix of a channel's signed-bytes memory, which detects replayed deliveries (dedupe.lua). */
 export const signedBytesKey = (channelNumber: number): string => `inlet:{b.${channelNumber}}:`;
-/** Key of the hash that lists the dedupe slicings in use in a channel's signed-bytes memory (dedupe.lua). */
+/** Key of the hash that lists the time slicings that a channel's signed-bytes memory uses (dedupe.lua). */
 export const signedBytesNotesKey = (channelNumber: number): string => `${signedBytesKey(channelNumber)}e`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;

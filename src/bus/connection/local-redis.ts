@@ -96,8 +96,8 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
 }
 
 /**
- * Returns the socket path of the embedded Redis that runs under a data directory. Returns `undefined` if none runs or if it is still
- * loading. `dataDir` must not contain symbolic links.
+ * Returns `undefined` if no embedded Redis runs under the data directory or if it is still loading. `dataDir` must not contain symbolic
+ * links.
  */
 export async function findLocalRedis(dataDir: string): Promise<string | undefined> {
   const socketPath = await configuredSocket(dataDir);
@@ -106,7 +106,7 @@ export async function findLocalRedis(dataDir: string): Promise<string | undefine
   return seen?.dir === join(dataDir, "redis") && !seen.loading ? socketPath : undefined;
 }
 
-/** Returns true if an embedded Redis runs under a data directory, even if it does not reply. `dataDir` must not contain symbolic links. */
+/** Returns true even if the embedded Redis does not reply. `dataDir` must not contain symbolic links. */
 export async function hasLocalRedis(dataDir: string): Promise<boolean> {
   const socketPath = await configuredSocket(dataDir);
   return socketPath !== undefined && (await findRunningPid(join(dataDir, "redis"), socketPath)) !== undefined;
@@ -171,18 +171,15 @@ function renderConfig(options: {
   ].join("\n")}\n`;
 }
 
-/**
- * Returns the memory of this machine in bytes, or the limit of its control group if that is lower. Without such a limit,
- * `constrainedMemory` returns 0 or more than the machine has.
- */
+/** `constrainedMemory` is the limit of the control group. Without such a limit, it returns 0 or more than the machine has. */
 function availableMemoryBytes(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
 /**
- * Returns the pid of a server that is already running, because two servers would corrupt the append-only file. Finds the server by its
- * socket, or by its pid file if it does not reply.
+ * An embedded Redis that is already running must be found, because two servers would corrupt the append-only file. If it does not reply on
+ * its socket, its pid file is used.
  */
 async function findRunningPid(redisDir: string, socketPath: string): Promise<number | undefined> {
   const seen = await inspectServer(socketPath);

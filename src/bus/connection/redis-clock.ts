@@ -11,7 +11,9 @@ export interface RedisClockDeps {
   readonly everyMs?: number;
 }
 
-/** Clock of Redis, by which all workers decide when jobs are due. Disposal stops the periodic comparison with this machine's clock. */
+/**
+ * Clock of Redis, which decides for all workers when jobs are due. Disposing it stops the periodic comparison with this machine's clock.
+ */
 export interface RedisClock extends AsyncDisposable {
   /** Returns Redis time in ms. Uses this machine's clock while the two clocks agree, and before the first reply of Redis. */
   readonly now: Clock;

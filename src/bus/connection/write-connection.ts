@@ -45,7 +45,7 @@ export interface WriteConnection extends AsyncDisposable {
   /** Why the server rejected the last write, or `undefined` if it did not. Further writes are still attempted. */
   readonly writeRejection: string | undefined;
   /**
-   * Commands that are sent in the same tick reach Redis in that order.
+   * Commands sent in the same tick reach Redis in the order of the calls.
    *
    * @param sinceMs time at which the caller began to wait (`performance.now()`). The write fails `writeTimeoutMs` later.
    * @throws UnavailableError when the command was not sent or its outcome is unknown. Other Redis error replies are thrown unchanged.

@@ -13,7 +13,7 @@
 --   - arrival (ms)
 --   - "<status> <request id or ->"
 --   - record (JSON)
---   - values of its paths (JSON)
+--   - recorded items (JSON)
 --   - body (base64)
 --
 -- Reply: number of stored records

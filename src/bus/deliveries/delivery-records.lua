@@ -4,7 +4,7 @@
 -- All keys share the prefix inlet:{d.<organization>}: and end with:
 --   - hash b: bytes per channel, and "t" for the total
 --   - sorted set x:<channel>: "<record> <bytes> <status> <request id or ->" by arrival (ms)
---   - hash r:<record>: m record (JSON), i values of its paths (JSON), b body (base64)
+--   - hash r:<record>: m record (JSON), i recorded items (JSON), b body (base64)
 --   - string g:<channel>: guard. While it exists, gateways drop records of the channel, because they may have been deleted.
 local function openDeliveryRecords(bytes)
   local prefix = string.sub(bytes, 1, -2)

@@ -53,8 +53,8 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
       return Number(await runReset([topic], [group, startId]));
     },
     /**
-     * Removes the group and its readers' dead letters. Returns true if the group existed. Also removes the stream if it has no other group
-     * and never held an entry.
+     * Returns true if the group existed. Also removes the dead letters of its readers, and the stream if it has no other group and never
+     * held an entry.
      */
     async remove(topic: string, group: string): Promise<boolean> {
       return (await runRemove([topic], [group])) === 1;

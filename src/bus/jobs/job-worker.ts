@@ -16,7 +16,7 @@ import { replyCode } from "../connection/redis-errors.ts";
 export interface Job<D> {
   readonly id: string;
   readonly data: D;
-  /** Due time by the clock of Redis. */
+  /** Due time, by the clock of Redis. */
   readonly dueAtMs: number;
   /** Number of starts, including this one. Above 1 if the job was postponed, failed, or its worker died. */
   readonly starts: number;

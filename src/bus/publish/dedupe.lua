@@ -249,7 +249,7 @@ local function findNewest(view, policy, identity, first)
   end
 end
 
--- Returns digest and entry id of a remembered identity, or nil.
+-- Returns digest and entry id of the event with this identity, or nil if it is not remembered.
 local function recall(view, policy, identity)
   local digest, ms, sequence = findNewest(view, policy, identity, 1)
   if digest then

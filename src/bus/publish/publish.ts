@@ -324,7 +324,10 @@ function parseReply(words: readonly string[], events: number): PublishResult {
   return { receipts: words.slice(0, events).map(parseReceipt), quarantineIds: words.slice(events) };
 }
 
-/** If true, the cursor commit and the release must wait until the events that were not published are in quarantine. */
+/**
+ * Returns true if at least one event was not published. The cursor commit and the release of quarantine records must then wait until that
+ * event is in quarantine.
+ */
 const hasConflict = (eventWords: readonly string[]): boolean =>
   eventWords.includes(CONFLICT) || eventWords.includes(REPLAYED);
 

@@ -61,7 +61,7 @@ local function openQuarantineStore(budget)
     end
   end
 
-  -- Deletes a record, and its delivery if this was its last record. Returns 1 if the record existed, else 0.
+  -- Also deletes the delivery of the record if no other record needs it. Returns 1 if the record existed, else 0.
   function store.drop(id)
     local key = prefix .. 'r:' .. id
     local record = call('HMGET', key, 'ch', 'x', 'a', 'd', 'i', 'z')

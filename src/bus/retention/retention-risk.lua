@@ -21,8 +21,8 @@
 --   - pending entries
 --   - dead letters of its readers
 --
--- A stream does not know the position of an entry. The number of entries behind the oldest unread one is the group's lag, if
--- that entry is the first undelivered one. Otherwise, or if Redis does not know the lag, it is estimated from the entries' times.
+-- Redis does not know the position of an entry in a stream. If the oldest unhandled entry is the first undelivered one, the group's
+-- lag is the number of entries from there to the end. Otherwise, or if the lag is unknown, that number is estimated from entry times.
 local topic = KEYS[1]
 local max_age, max_entries, max_bytes, part, samples, first, most =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -43,7 +43,7 @@ if length > 0 then
   is_filling = length > part * max_entries or bytes > part * max_bytes
 end
 
--- Returns the estimated fraction of the stream from an entry to the end.
+-- Estimates the fraction of the stream that lies between entry `id` and the end.
 local function share_from(id)
   local span = ms_of(tail) - ms_of(head)
   return span > 0 and (ms_of(tail) - ms_of(id)) / span or 1
@@ -57,7 +57,7 @@ local function older(a, b)
   return tonumber(string.match(a, '%d+$')) < tonumber(string.match(b, '%d+$'))
 end
 
--- Returns the oldest undelivered entry and the oldest unhandled one (undelivered or pending).
+-- Returns the oldest undelivered entry and the oldest unhandled entry (undelivered or pending).
 local function oldest_of(group)
   if length == 0 then
     return

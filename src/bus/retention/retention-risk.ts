@@ -5,8 +5,8 @@ import type { RetainedTopic } from "./retention.ts";
 export interface GroupStatus {
   readonly name: string;
   /**
-   * Whether the oldest unhandled entry (undelivered or pending) has passed `RISK_FRACTION` of the topic's maximum age, entries or
-   * bytes. The number of entries behind a pending entry is an estimate.
+   * Whether the oldest unhandled entry (undelivered or pending) has passed `RISK_FRACTION` of the topic's maximum age, entries or bytes.
+   * The number of entries that follow a pending entry is only estimated.
    */
   readonly isAtRisk: boolean;
   /** Undelivered entries; estimated if Redis does not know the number. */

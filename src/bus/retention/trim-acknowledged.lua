@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Trims entries that all groups of a topic have acknowledged. Trims no entry of a topic without groups: it has no readers yet.
+-- Trims entries that all groups of a topic have acknowledged. A topic without groups is not trimmed, because it has no readers yet.
 -- KEYS:  stream
 -- ARGV:  samples for MEMORY USAGE, maximum entries to remove in one call
 -- Reply: {removed entries, remaining bytes, 1 if there is more to remove, else 0}

@@ -12,8 +12,8 @@
 --
 -- Reply: {number of live workers, fair share, the worker's shards ...}
 --
--- The lease belongs to the worker, not to each of its shards. So renewing it is one write, regardless of the number of shards. A
--- new worker takes no shard at its first renewal, so that workers that start at the same time are counted first.
+-- The lease belongs to the worker, not to each of its shards, so that renewing it is a single write. A new worker takes no shard
+-- at its first renewal, so that workers that start at the same time are counted first.
 local call = redis.call
 local worker, ttl, shards, maxNew = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = call('TIME')

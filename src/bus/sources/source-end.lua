@@ -9,7 +9,7 @@
 --   4. delay after a failure (ms), or 0
 --   5. progress of a run with an interval: "done", "more" (it continues at once), or "" (it did not finish)
 --   6. "1" if the sender rejected the run, "0" if the run succeeded, "" otherwise
---   7. number of consecutive rejections from which on they count as persistent
+--   7. minimum number of consecutive rejections that count as persistent
 --   8. minimum duration of these rejections (ms)
 --   9. delay after persistent rejections (ms)
 --

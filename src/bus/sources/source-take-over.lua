@@ -25,7 +25,7 @@
 --   - w, ws: consecutive rejections by the sender, and the time of the first of them
 --   - b, d: start of the last run with an interval; d exists if that run finished
 --
--- An epoch is at least the current time. So even after Redis was flushed, new epochs are higher than those of runs in flight.
+-- An epoch is at least the current time, so that it is higher than those of runs in flight even after Redis was flushed.
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

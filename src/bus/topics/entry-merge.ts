@@ -85,7 +85,7 @@ function sortKey(entryId: string): string {
   return `${ms.padStart(20, "0")}-${sequence.padStart(20, "0")}`;
 }
 
-/** Returns the index at which to insert a head with this key into `heads`, which are sorted in reverse order. */
+/** Binary search in `heads`, which are sorted in reverse order. */
 function findInsertIndex(
   heads: readonly Head[],
   key: string,
