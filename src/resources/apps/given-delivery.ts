@@ -35,4 +35,4 @@ export function toRawRequest(
 
 /** Returns the request as if its sender were verified, without the credentials that the verification scheme reads. */
 export const skipVerification = ({ sender }: CompiledChannel, request: RawRequest): VerifiedDelivery =>
-  sender.reject(request, "not asked for").redacted();
+  sender.reject(request, "verification was skipped").redacted();

@@ -53,7 +53,7 @@ export const knowledgeBase = shape({
 });
 
 const suggestion = z.strictObject({
-  id: z.string().min(1).max(64).optional().meta({ description: "Default: a new one." }),
+  id: z.string().min(1).max(64).optional().meta({ description: "Default: a new id." }),
   content: z.string().min(1).max(1_024).meta({ example: "Where is my order?" }),
 });
 
@@ -74,7 +74,7 @@ const suggestions = z
 const agentFields = {
   uid: uidField("agent"),
   identifier: z.string().min(1).max(255).nullable().default(null).meta({
-    description: "The name that participants refer to. Unique in the organization.",
+    description: "The name by which participants refer to the agent. Unique within the organization.",
     example: "support",
   }),
   name: nameInput.meta({ example: "Support" }),
@@ -88,7 +88,7 @@ const agentFields = {
   serviceAccountId: idInput("The account that the agent acts as."),
   customAvatarId: opaqueIdInput,
   avatarPublicUrl: z
-    .url({ protocol: /^https?$/, error: "must be a URL of http or https" })
+    .url({ protocol: /^https?$/, error: "must be an http or https URL" })
     .max(2_048)
     .nullable()
     .default(null),

@@ -23,16 +23,18 @@ declare module "../../data/tables.ts" {
  */
 const INSIDE = "`null` when nested in another entity.";
 const NEWEST =
-  "Only the newest, sorted from oldest to newest. A response holds up to 1,000 of a kind and 1 MiB of attachments, divided evenly.";
+  "Only the newest entries, sorted from oldest to newest. A response contains up to 1,000 entries of each kind and 1 MiB of attachments, divided evenly among its entities.";
 /** Total number of items, for lists that contain only the newest items. */
-const count = z.int().meta({ description: "Total number." }).optional();
+const count = z.int().meta({ description: "Total number of entries, listed or not." }).optional();
 const MAX_INT4 = 2_147_483_647;
 const text = z.string().nullable();
 
 const participantFields = {
   roomId: readOnly(id("room")),
-  conversationId: once(idInput("A conversation of the room. `null` for the room itself.")),
-  accountId: idInput("An account. `null` for a participant without one."),
+  conversationId: once(
+    idInput("The conversation of the room that the participant belongs to. `null` for the room itself."),
+  ),
+  accountId: idInput("The participant's account. `null` for a participant without an account."),
   agentIdentifier: textInput.meta({ description: "An agent's `identifier`.", example: "support" }),
   firstName: textInput,
   lastName: textInput,
@@ -66,7 +68,9 @@ const messageFields = {
   // The live token belongs to the account that started the conversation, but a guest uses it. Such messages have no author.
   authorId: orElse(
     readOnly(
-      text.meta({ description: "`null` if it was sent with the live token, or its author was deleted." }),
+      text.meta({
+        description: "`null` if the message was sent with a live token, or its author was deleted.",
+      }),
     ),
     ({ caller }) => (caller.by === "liveToken" ? null : caller.accountId),
   ),

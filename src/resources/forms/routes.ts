@@ -75,7 +75,7 @@ export const forms = standardResource({
     if (versionParentId === null) return {};
     const parent = await getRow(trx, caller, FORMS, versionParentId, "update");
     if (uid !== id && uid !== parent.uid) {
-      const message = "must be omitted or equal the uid of the form that this is a version of";
+      const message = "must be omitted, or equal the uid of the form in versionParentId";
       throw invalidParameters([{ path: "uid", message }]);
     }
     return { uid: parent.uid };

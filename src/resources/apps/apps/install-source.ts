@@ -48,7 +48,7 @@ export async function getInstallSource(
       .select("id")
       .where("id", "=", artifactId)
       .executeTakeFirst();
-    if (!offered) throw conflict("The artifact is not free. Your organization needs a paid order of it.");
+    if (!offered) throw conflict("The artifact is not free. Your organization needs a paid order for it.");
   }
   return toInstallSource(deps, caller, artifact);
 }

@@ -51,7 +51,7 @@ export const apps = standardResource({
         const { organizationId, defaultSpaceId } = caller;
         const spaceId = body.spaceId ?? defaultSpaceId;
         if (spaceId === null) {
-          const message = "is required, because the key has no default space";
+          const message = "is required, because the API key has no default space";
           throw invalidParameters([{ path: "spaceId", message }]);
         }
         const { blueprint, artifactId } =

@@ -28,7 +28,7 @@ const fields = {
   isSystem: readOnly(
     z.boolean().meta({
       description:
-        "Whether this is the system app `inlet`, which each organization has. Inlet publishes detected problems to its channel `problems`. You can subscribe to it, but not delete or upgrade it, or change its channels.",
+        "Whether this is the system app `inlet`, which each organization has. Inlet publishes detected problems to its channel `problems`. You can subscribe to the system app, but not delete or upgrade it, or change its channels.",
     }),
   ),
 };
@@ -36,7 +36,7 @@ const fields = {
 export const app = shape({
   prefix: "app",
   fields,
-  meta: { id: "App", description: "An installed blueprint." },
+  meta: { id: "App", description: "A group of channels, usually installed from a blueprint." },
 });
 
 export const installedAppSchema = app.entity

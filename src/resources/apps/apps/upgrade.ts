@@ -45,7 +45,7 @@ export const appUpgrades: Resource<AppDeps> = {
         operation: "upgradeApp",
         summary: "Upgrade an app to the current version of its blueprint",
         description:
-          "Applies all changes or none. Channels with the same uid keep their id, secrets and paused state. Their title, settings and events are replaced by the blueprint's, even if you changed them. Only verification is never turned off: such a channel keeps its verification settings. New channels are added. Channels that are not in the blueprint are kept and listed. With `removeMissing`, those that a blueprint created are removed, but not those that you added. The app's title and description do not change. If the app comes from a store that requires approval, it is upgraded to the approved version.",
+          "Applies all changes or none. Channels with the same uid keep their id, secrets and paused state. Their title, settings and events are replaced by the blueprint's, even if you changed them. Verification is never turned off: a channel keeps its verification settings if the blueprint has none for it. New channels are added. Channels that are not in the blueprint are kept and listed. With `removeMissing`, such channels are removed if a blueprint created them, and kept if you added them. The app's title and description do not change. If the app comes from a store that requires approval, it is upgraded to the approved version.",
         params: appParams,
         body: upgradeSchema,
         answer: upgradedAppSchema,

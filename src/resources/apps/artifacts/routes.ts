@@ -89,13 +89,14 @@ export const artifacts = standardResource({
     },
     update: {
       description:
-        "In another organization's store, a change to kind, title, description or `blueprintId` makes the artifact `pending` again if it was rejected or the store requires approval. Changes to the content of its blueprint do not unpublish it. If the store requires approval, others continue to install the approved version.",
+        "In another organization's store, a change to kind, title, description or `blueprintId` makes the artifact `pending` again if it was rejected or the store requires approval. Changes to the content of its blueprint do not unpublish it. If the store requires approval, other organizations continue to install the approved version.",
       missing: "the artifact, blueprint, store or category does not exist",
       conflict:
         "the artifact has orders or reviews and would leave its store; or the new store belongs to another organization and does not accept submissions",
     },
     delete: {
-      description: "Also deletes the artifact's pricing plans and reviews. Apps installed from it stay.",
+      description:
+        "Also deletes the artifact's pricing plans and reviews. Apps that were installed from the artifact are kept.",
     },
   },
   more: ({ db }, { change }) => [
@@ -106,7 +107,7 @@ export const artifacts = standardResource({
         operation: "getArtifactBlueprint",
         summary: "Get the current blueprint of an artifact",
         description:
-          "Shows the version that the store would approve. Only for the artifact's organization and the store's organization.",
+          "Shows the version that the store would approve. Only the artifact's organization and the store's organization can see it.",
         params,
         answer: offeredBlueprintSchema,
       },
@@ -124,12 +125,12 @@ export const artifacts = standardResource({
         operation: "approveArtifact",
         summary: "Approve an artifact, or a new version of its blueprint",
         description:
-          "Only for the store's organization. Publishes the artifact and approves the current version of its blueprint. Others install and upgrade to this version until you approve another, even if the blueprint changes.",
+          "Publishes the artifact and approves the current version of its blueprint. Other organizations install this version until you approve another one, even if the blueprint changes. Only the store's organization may do this.",
         params,
         body: approveSchema,
         answer: artifact.entity,
         conflict:
-          "the artifact is not in a store, its current version is already published, or its blueprint is at another version",
+          "the artifact is not in a store, its current version is already published, or `version` is not the blueprint's current version",
       },
       ({ caller, params: { artifactId }, body: { version } }) =>
         change(
@@ -159,7 +160,8 @@ export const artifacts = standardResource({
         path: "/:artifactId/reject",
         operation: "rejectArtifact",
         summary: "Reject a submitted artifact, or unpublish a published one",
-        description: "Only for the store's organization. Existing orders and installed apps stay.",
+        description:
+          "Existing orders and installed apps are kept. Only the store's organization may do this.",
         params,
         body: z.strictObject({}),
         answer: artifact.entity,

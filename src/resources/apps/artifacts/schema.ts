@@ -62,11 +62,11 @@ export const artifact = shape({
     pricingPlans: z.array(pricingPlan.entity),
     approvedVersion: z.int().nullable().meta({
       description:
-        "Blueprint version that the store approved and that others install. Null if no version was approved.",
+        "Blueprint version that the store approved and that other organizations install. Null if no version was approved.",
     }),
     awaitsApproval: z.boolean().meta({
       description:
-        "Whether the artifact, or a change to its blueprint, waits for the store's approval. Meanwhile, others install the previously approved version.",
+        "Whether the artifact, or a change to its blueprint, waits for the store's approval. Until then, other organizations install the previously approved version.",
     }),
   },
   check({ kind, blueprintId, storeId, categoryId }, context) {
@@ -84,14 +84,13 @@ export const artifact = shape({
 export const artifactFilters = {
   storeId: z.string().optional().meta({
     description:
-      "Only artifacts of this store. Default without `categoryId`: artifacts of your organization.",
+      "Only artifacts of this store. If neither `storeId` nor `categoryId` is set, lists the artifacts of your organization.",
   }),
   categoryId: z.string().optional().meta({ description: "Only artifacts of this store category." }),
   status: status.optional(),
-  awaitsApproval: z
-    .enum(["true"])
-    .optional()
-    .meta({ description: "Only artifacts that wait for approval, or whose blueprint does." }),
+  awaitsApproval: z.enum(["true"]).optional().meta({
+    description: "Only artifacts that wait for approval, as a whole or for a new version of their blueprint.",
+  }),
 };
 
 export const offeredBlueprintSchema = z

@@ -28,7 +28,7 @@ export const blueprints = standardResource({
   notes: {
     update: { description: "Apps installed from the blueprint change only when you upgrade them." },
     delete: {
-      description: "Apps installed from the blueprint stay. Their `blueprintId` becomes null.",
+      description: "Apps installed from the blueprint are kept. Their `blueprintId` becomes null.",
     },
   },
 });

@@ -68,7 +68,7 @@ export const channelLife: Resource<ChannelDeps> = {
           operation: "pauseChannel",
           summary: "Pause a channel",
           description:
-            "Takes effect within two seconds. Deliveries to the channel's address are still verified, and stored in quarantine as `paused` for up to seven days. They receive a 200, or a 503 if the quarantine is full, and are processed in order of arrival after you resume the channel. A channel that fetches stops and later continues at its cursor. Pausing a paused channel has no effect.",
+            "Takes effect within two seconds. Deliveries to the channel's address are still verified, and stored in quarantine as `paused` for up to seven days. Their senders receive a 200, or a 503 if the quarantine is full. After you resume the channel, the deliveries are processed in order of arrival. A channel that fetches its events stops, and later continues at its cursor. Pausing a paused channel has no effect.",
           params,
           body: emptyBody,
           answer: channelSchema,
@@ -87,7 +87,7 @@ export const channelLife: Resource<ChannelDeps> = {
           operation: "resumeChannel",
           summary: "Resume a channel",
           description:
-            "Resumes a channel that is `paused`, `error` or `needsReauth`. In any other state, the request has no effect. Deliveries that arrived during the pause are processed automatically, in order of arrival and with the current definitions. Until this is done, new deliveries are also stored in quarantine as `paused` (200), or wait briefly if few are left. Deliveries therefore stay in order.",
+            "Resumes a channel that is `paused`, `error` or `needsReauth`. In any other state, the request has no effect. Deliveries that arrived during the pause are processed automatically, in order of arrival and with the current definitions. Until then, new deliveries also receive a 200 and are stored in quarantine as `paused`, or wait briefly if few deliveries are left. Deliveries therefore stay in order.",
           params,
           body: emptyBody,
           answer: channelSchema,
@@ -121,7 +121,7 @@ export const channelLife: Resource<ChannelDeps> = {
             const rotated = await rotateAddress(trx, keyring, before, rotation);
             if (rotated) return rotated;
             throw conflict(
-              `The channel already has ${MAX_FORMER_ADDRESSES} valid former addresses. Set graceSeconds to 0 to end them.`,
+              `The channel already has ${MAX_FORMER_ADDRESSES} valid former addresses. Set graceSeconds to 0 to invalidate them.`,
             );
           }),
       ),

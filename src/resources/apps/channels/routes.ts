@@ -162,7 +162,7 @@ export const channels: Resource<ChannelDeps> = {
         operation: "deleteChannel",
         summary: "Delete a channel",
         description:
-          "The channel's address stops working within two seconds. Also deletes its quarantine and secrets. Published events stay until their retention ends. With `purge`, they are deleted too.",
+          "The channel's address stops working within two seconds. Also deletes the channel's quarantine and secrets. Published events stay until their retention ends. With `purge`, they are deleted too.",
         params: channelParams,
         query: purgeQuerySchema,
         answer: deleted,

@@ -3,7 +3,8 @@ import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.
 import { toPatchSchema } from "../../kit/merge.ts";
 
 const connectionId = z.string().nullable().default(null).meta({
-  description: "Connection whose credentials the channel sends. Only for channels that fetch their events.",
+  description:
+    "Connection whose credentials the channel sends. Only allowed for channels that fetch their events.",
   example: null,
 });
 

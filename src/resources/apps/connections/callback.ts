@@ -20,7 +20,7 @@ const PAGES: Readonly<Record<AuthorizationResult, string>> = {
   issuerNeeded:
     "oauth_issuer_needed: the issuer's response contains its name (`iss`, RFC 9207), but the connection has no `config.issuer`. The connection was not changed. Set `config.issuer` to the issuer's name and start again.",
   refused:
-    "The issuer rejected the authorization code. The connection was not changed. Check its settings and start again.",
+    "The issuer rejected the authorization code. The connection was not changed. Check the settings of the connection and start again.",
   unreachable:
     "The issuer's token endpoint did not respond. The connection was not changed. Start again later.",
 };
@@ -47,7 +47,7 @@ export const connectionCallback: Resource<AuthorizeDeps> = {
         operation: "finishConnectionAuthorization",
         summary: "Complete an authorization",
         description:
-          "An issuer redirects the person's browser to this address (RFC 6749, section 4.1.2). The one-time `state` is the credential. It is valid for ten minutes, until its first use or until the connection is changed.",
+          "An issuer redirects the person's browser to this address (RFC 6749, section 4.1.2). The one-time `state` is the credential. The `state` expires after ten minutes, at its first use, or when the connection is changed.",
         anyQuery: true,
         query: z.object({
           state: parameter,
@@ -58,7 +58,7 @@ export const connectionCallback: Resource<AuthorizeDeps> = {
         answer: nonJsonAnswer(
           "text/plain",
           "The connection is authorized.",
-          "The authorization failed. The text states the reason.",
+          "The authorization failed. The response text states the reason.",
         ),
       },
       async ({ c }) => {

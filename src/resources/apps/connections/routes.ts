@@ -60,7 +60,7 @@ export const connections = standardResource({
         operation: "updateConnection",
         summary: "Change a connection",
         description:
-          "Takes effect at once. Secrets that you do not send are kept. If you add an allowed origin or change the issuer, you must send all secrets again. Tokens from a person's authorization are then deleted, and the person must authorize again.",
+          "Takes effect at once. Secrets that you do not send are kept. If you add an allowed origin or change the issuer, you must send all secrets again. This also deletes tokens that a person authorized, and the person must authorize the connection again.",
         params,
         body: connectionPatch,
         answer: connection.entity,
@@ -101,7 +101,8 @@ export const connections = standardResource({
           description: "URL at which a person authorizes a connection.",
         }),
         permission: "connections.write",
-        conflict: "the connection has another grant, or its issuer's endpoints cannot be determined",
+        conflict:
+          "the connection's grant is not `authorizationCode`, or its issuer's endpoints cannot be determined",
       },
       ({ caller, params }) => beginAuthorization(deps, caller, params.connectionId),
     ),

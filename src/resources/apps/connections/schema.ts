@@ -71,7 +71,11 @@ const fields = {
   name: readOnly(z.string()),
   kind: readOnly(z.enum(CONNECTION_KINDS.map(({ kind }) => kind))),
   config: readOnly(
-    json(z.record(z.string(), z.unknown()).meta({ description: "Settings without the secret ones." })),
+    json(
+      z
+        .record(z.string(), z.unknown())
+        .meta({ description: "Settings of the connection, without its secrets." }),
+    ),
   ),
   allowedOrigins: readOnly(z.array(z.string())),
   state: readOnly(

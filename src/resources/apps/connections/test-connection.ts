@@ -17,7 +17,7 @@ const LIMITS = { totalTimeoutMs: 15_000, maxBytes: 1024 * 1024 } as const;
 export const connectionTestInput = z.strictObject({
   url: z.string().max(2_048).optional().meta({
     description:
-      "URL to request with GET, within the allowed origins. Default: connections that obtain tokens only request a token, others request the first allowed origin.",
+      "URL to request with GET. Must be within the allowed origins. By default, a connection that obtains tokens only requests a token, and any other connection requests its first allowed origin.",
     example: "https://api.example.com/me",
   }),
 });

@@ -52,7 +52,8 @@ const explanationSchema = z
       .object({
         result: z.enum(["verified", "refused", "skipped"]),
         message: z.string().nullable().meta({
-          description: "Reason for a rejection. The sender does not see it. Null if not rejected.",
+          description:
+            "Reason for the rejection, which the sender does not see. Null if the delivery was not rejected.",
         }),
       })
       .meta({

@@ -84,7 +84,7 @@ export const sources: Resource<SourcesDeps> = {
         const ref = { number: row.number, topics };
         const written = await positions.set(ref, value, version === undefined ? {} : { version });
         if (written === undefined)
-          throw conflict("The cursor has changed since that version. Read it again.");
+          throw conflict("The cursor has changed since the given version. Read the cursor again and retry.");
       });
     }
 
@@ -139,11 +139,11 @@ export const sources: Resource<SourcesDeps> = {
           operation: "setSourceCursor",
           summary: "Set the cursor of a source",
           description:
-            "Stops the current run, which then writes no more events. The next run starts at the new cursor within two seconds. If you set the cursor back, events are fetched again, but those whose ids are still remembered are not published again.",
+            "Stops the current run of the source, which then writes no more events. The next run starts at the new cursor within two seconds. If you set the cursor back, events are fetched again. Events whose ids are still remembered are not published again.",
           params,
           body: setCursorSchema,
           answer: cursorSchema,
-          conflict: "the cursor has another version",
+          conflict: "the cursor's current version is not `version`",
         },
         async ({ caller, params, body }) => {
           const { row, cursor } = await getSource(caller, params);

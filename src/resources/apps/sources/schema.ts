@@ -24,13 +24,15 @@ export const sourceSchema = z
   .object({
     state: z.enum([...SOURCE_STATES, "idle"]).meta({
       description:
-        "`connecting`, `open`: the worker connects, or is connected or polling. `waiting`: waits for the next connection or poll, or for a worker, a secret or a connection. `idle`: no subscription covers the channel. `paused`: stopped until you resume the channel. `error`, `needsReauth`: retried every 15 minutes until a request succeeds, the cause is fixed, or you resume the channel.",
+        "`connecting`: the worker is connecting. `open`: the worker is connected or polling. `waiting`: waits for the next attempt to connect or poll, for a worker, or for a missing secret or `connectionId`. `idle`: no subscription covers the channel. `paused`: stopped until you resume the channel. `error`, `needsReauth`: retried every 15 minutes until a request succeeds, the cause is fixed, or you resume the channel.",
     }),
     stateReason: z.enum(["noSubscription", "needsSetup", "needsConnection"]).nullable().meta({
       description: "The missing requirement that keeps the source from running. Null if there is none.",
     }),
     since: timestamp,
-    lastEventAt: timestamp.nullable().meta({ description: "Time at which a delivery was last written." }),
+    lastEventAt: timestamp
+      .nullable()
+      .meta({ description: "Time at which the source last wrote a delivery." }),
     lastError: z
       .object({ code: z.string(), message: z.string(), at: timestamp })
       .nullable()

@@ -48,7 +48,7 @@ const testedSchema = z
       .array(z.object({ id: z.string(), type: z.string(), topic: z.string(), entryId: z.string() }))
       .meta({ description: "The published events." }),
     failures: z.array(failures.element.extend({ item })).meta({
-      description: "Reasons for which the other items were not published. These items are not stored.",
+      description: "Reasons why the other items were not published. These items are not stored.",
     }),
   })
   .meta({ id: "TestedChannel", description: "Result of a test delivery." });
@@ -64,7 +64,7 @@ export const testEvents: Resource<TestEventsDeps> = {
         operation: "testChannel",
         summary: "Send a test event",
         description:
-          "Publishes a test delivery as if its sender were verified: the one in the body, or by default the sample of the channel's preset. Its events have the extension `inlettest`. Handlers only receive them with the setting `testEvents`; other readers and the event stream always do. Their ids are neither checked nor remembered, so each call publishes again. Failed items are returned, not quarantined.",
+          "Publishes the delivery in the body, or by default the sample of the channel's preset. The sender is not verified. The published events have the extension `inlettest`. Handlers only receive test events with the setting `testEvents`. Other readers and the event stream always receive them. Event ids are neither checked nor remembered, so each call publishes the events again. Failed items are returned, not quarantined.",
         permission: "channels.write",
         params: channelParams,
         body: testSchema,

@@ -25,6 +25,9 @@ export const collections = standardResource({
     meta: { id: "Collection", description: "A set of records with the same fields." },
   }),
   audit: "collection",
-  inUse: { when: "a knowledge base uses the collection", message: "Knowledge bases use the collection." },
+  inUse: {
+    when: "a knowledge base uses the collection",
+    message: "The collection is used by knowledge bases, so it cannot be deleted.",
+  },
   notes: { delete: { description: "Deletes the collection with its fields and records." } },
 });

@@ -24,7 +24,7 @@ export const agents = standardResource({
   notes: {
     delete: {
       description:
-        "Participants with the agent's identifier stay. They have no agent until another agent gets that identifier.",
+        "Participants with the agent's identifier are kept. They have no agent until another agent gets that identifier.",
     },
   },
   prepare: async ({ values: { querySuggestions }, nowMs }) => ({

@@ -9,5 +9,8 @@ export const knowledgeBases = standardResource({
   table: "knowledgeBases",
   shape: knowledgeBase,
   references: { ownerId: ACCOUNTS, spaceId: SPACES, collectionId: COLLECTIONS },
-  inUse: { when: "an agent uses the knowledge base", message: "Agents use the knowledge base." },
+  inUse: {
+    when: "an agent uses the knowledge base",
+    message: "The knowledge base is used by agents, so it cannot be deleted.",
+  },
 });

@@ -14,9 +14,12 @@ export const rooms = standardResource({
   table: "rooms",
   shape: room,
   references: { ownerId: ACCOUNTS, spaceId: SPACES },
-  inUse: { when: "the room has conversations", message: "The room has conversations." },
+  inUse: {
+    when: "the room has conversations",
+    message: "The room has conversations, so it cannot be deleted.",
+  },
   async prepare({ before }) {
-    if (before?.immutable) throw conflict("The room is immutable.");
+    if (before?.immutable) throw conflict("The room is immutable, so it cannot be changed.");
     return {};
   },
   async inside(db, rows) {

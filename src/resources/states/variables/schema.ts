@@ -48,4 +48,4 @@ export type VariableInput = z.output<typeof variable.input>;
 
 export const stateReference = z
   .object({ id: id("state") })
-  .meta({ id: "StateReference", description: "The state that got the variables." });
+  .meta({ id: "StateReference", description: "The state to which the variables were added." });

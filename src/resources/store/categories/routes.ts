@@ -44,12 +44,16 @@ export const storeCategories = standardResource({
     when: "the store already has a category with this name",
     message: "The store already has a category with this name.",
   },
-  inUse: { when: "the category contains artifacts", message: "The category contains artifacts." },
+  inUse: {
+    when: "the category contains artifacts",
+    message: "The category contains artifacts, so it cannot be deleted.",
+  },
   visible: visibleCategories,
   filters: {
     query: {
       storeId: z.string().optional().meta({
-        description: "Only categories of this store. Default: all stores of the caller's organization.",
+        description:
+          "Only categories of this store. Default: categories of all stores of the caller's organization.",
       }),
     },
     find: (db, caller, { storeId }) =>

@@ -28,7 +28,10 @@ export const STEPS = {
 export function requireStep({ organizationId }: Caller, row: OrderRow, name: keyof typeof STEPS): void {
   const { from, byBuyer }: Step = STEPS[name];
   if (!byBuyer && organizationId !== row.storeOrganizationId)
-    throw new ApiError("permission_denied", "Only the organization of the store can do this with an order.");
+    throw new ApiError(
+      "permission_denied",
+      "Only the store's organization may mark an order as paid, refunded or expired.",
+    );
   if (!from.includes(row.status))
     throw conflict(`The order is ${row.status}, but must be ${from.join(" or ")}.`);
 }

@@ -10,12 +10,16 @@ import { paymentOf, requireStep, STEPS, termsOf } from "./life.ts";
 import { order, orderFilters, paymentInput } from "./schema.ts";
 
 const params = { orderId: pathId("ord", "order") } as const;
-const SELLER = "Only for the store's organization.";
+const SELLER = "Only the store's organization may do this.";
 
 const ENDINGS = [
   { step: "refund", summary: "Mark an order as refunded", by: SELLER },
   { step: "expire", summary: "Mark an order as expired", by: SELLER },
-  { step: "cancel", summary: "Cancel an order", by: "Only for the buyer's or the store's organization." },
+  {
+    step: "cancel",
+    summary: "Cancel an order",
+    by: "Only the buyer's or the store's organization may do this.",
+  },
 ] as const;
 
 /** An order is visible to the buyer's organization and to the store's organization. */
@@ -49,13 +53,13 @@ export const storeOrders = standardResource({
   notes: {
     create: {
       description:
-        "The order is pending until the store's organization marks it as paid. The subtotal is the current price of the plan. Later changes of the plan or store do not affect the order.",
+        "The order is pending until the store's organization marks it as paid. The subtotal is the current price of the plan. Later changes to the plan or the store do not affect the order.",
       missing: "the artifact or its plan does not exist",
       conflict: "the artifact is not published",
     },
     list: { description: "Lists the orders of the caller's organization and the orders in its stores." },
     update: { description: SELLER, conflict: "the order is not pending" },
-    delete: { description: "Only for the buyer's organization.", conflict: "the order was paid" },
+    delete: { description: "Only the buyer's organization may do this.", conflict: "the order was paid" },
   },
   more: (_, { change }) => [
     defineRoute(

@@ -92,7 +92,7 @@ export const paymentInput = z.strictObject({
     .optional()
     .meta({ description: "Default: the payment method of the order." }),
   total: amount.optional().meta({
-    description: "The paid total. The status is 409 if it differs from the order's total.",
+    description: "The paid total. The request fails with 409 if it differs from the order's total.",
     example: "23.68",
   }),
 });

@@ -22,7 +22,10 @@ export const storePricingPlans = standardResource({
       .selectFrom("pricingPlans")
       .where("artifactId", "in", visibleArtifacts(db, caller).select("artifacts.id")),
   taken: { when: taken, message: "The artifact already has a pricing plan with this name." },
-  inUse: { when: "the pricing plan has orders", message: "The pricing plan has orders." },
+  inUse: {
+    when: "the pricing plan has orders",
+    message: "The pricing plan has orders, so it cannot be deleted.",
+  },
   async prepare({ trx, before, values: { artifactId } }) {
     if (before) return {};
     const { count } = await trx

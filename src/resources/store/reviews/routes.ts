@@ -36,7 +36,7 @@ const review = shape({
   inside: {
     isVerified: z
       .boolean()
-      .meta({ description: "Whether the reviewer's organization has a paid order of the artifact." }),
+      .meta({ description: "Whether the reviewer's organization has a paid order for the artifact." }),
   },
   meta: { id: "StoreReview", description: "A review of an artifact." },
 });
@@ -55,7 +55,7 @@ export const storeReviews = standardResource({
       artifactId: z.string().optional().meta({ description: "Only reviews of this artifact." }),
       storeId: z.string().optional().meta({
         description:
-          "Only reviews of artifacts in this store. Without both filters: the reviews of the caller's organization.",
+          "Only reviews of artifacts in this store. If neither `artifactId` nor `storeId` is set, lists the reviews of the caller's organization.",
       }),
     },
     find: (db, caller, filters) =>
@@ -107,7 +107,7 @@ export const storeReviews = standardResource({
   },
   notes: {
     create: { description: "The reviewer is the caller's account.", missing: "the artifact does not exist" },
-    update: { description: "Only for the reviewer. `id` must equal the id in the path." },
-    delete: { description: "Only for the reviewer and the organization of the store." },
+    update: { description: "Only the reviewer may do this. `id` must equal the id in the path." },
+    delete: { description: "Only the reviewer and the store's organization may do this." },
   },
 });

@@ -79,7 +79,7 @@ export const stores = standardResource({
   },
   inUse: {
     when: "the store has artifacts or orders",
-    message: "The store has artifacts or orders.",
+    message: "The store has artifacts or orders, so it cannot be deleted.",
   },
   notes: {
     get: { description: "Returns a store of the caller's organization or a public store." },

@@ -85,7 +85,7 @@ export const phoneNumbers = standardResource({
         operation: "unassignPhoneNumber",
         summary: "Unassign a phone number",
         description:
-          "Removes organization and channel from the number. The trunk stays. Only the organization that registered the number can still see it and assign it again.",
+          "Removes the organization and the channel from the number, but keeps its trunk. Only the organization that registered the number can still see it and assign it again.",
         body: unassignInput,
         missing,
         conflict: "the number is not assigned",
