@@ -89,7 +89,7 @@ const inputRefusal = (kind: string, params: object) =>
 const INPUT = "content.items[0].input";
 
 describe("a form", () => {
-  it("with inputs of all sixteen kinds is returned as it was written", async () => {
+  it("with inputs of all sixteen kinds is returned exactly as it was written", async () => {
     const given = { uid: "all", title: "All", description: "kinds", content: EVERYTHING };
     const body = await form(given);
     expect(body).toEqual({
@@ -138,7 +138,9 @@ describe("a form", () => {
     });
   });
 
-  it.each(KINDS)("with an input of kind %s is rejected with the block of any other kind", async (kind) => {
+  it.each(
+    KINDS,
+  )("with an input of kind %s is rejected if the input has the params of another kind", async (kind) => {
     const { [kind]: own, ...all } = BLOCKS;
     const others = Object.fromEntries(Object.entries(all).filter(([name]) => name !== "secret"));
     const paths = Object.keys(others).map((other) => `${INPUT}.params.${other}`);
@@ -150,7 +152,7 @@ describe("a form", () => {
 
   it.each(
     KINDS,
-  )("with an input of kind %s accepts the blocks of other kinds if they are null or empty", async (kind) => {
+  )("with an input of kind %s accepts params of other kinds if they are null or empty", async (kind) => {
     for (const empty of [null, {}]) {
       const params = { ...Object.fromEntries(KINDS.map((name) => [name, empty])), [kind]: BLOCKS[kind] };
       const { content } = await form({ content: { items: [item("1", input(kind, params))] } });
@@ -163,7 +165,7 @@ describe("a form", () => {
     expect(await inputRefusal(kind, params)).toEqual(refusedFor(`${INPUT}.params.another`));
   });
 
-  it("accepts dates as days and as instants", async () => {
+  it("accepts the limits of a date input as days and as points in time", async () => {
     const block = { minDate: "2026-01-01", maxDate: "2026-12-31T23:59:59.999+02:00" };
     const { content } = await form({ content: { items: [item("1", input("date", { date: block }))] } });
     expect(content.items[0].input.params).toEqual({ date: block });
@@ -171,7 +173,7 @@ describe("a form", () => {
 
   it.each(
     KINDS,
-  )("with an input of kind %s is rejected if its block has fields with a wrong type or name", async (kind) => {
+  )("with an input of kind %s is rejected if its params have fields with a wrong type or name", async (kind) => {
     const at = `${INPUT}.params.${kind}`;
     const names = Object.keys(BLOCKS[kind]);
     for (const wrong of [{}, [{}]]) {
@@ -208,13 +210,13 @@ describe("a form", () => {
     ["date", { minDate: "2026-01-31T25:00:00Z" }, "minDate"],
     ["dateTime", { minDateTime: "2026-01-01" }, "minDateTime"],
     ["time", { minTime: "25:00" }, "minTime"],
-  ])("with an input of kind %s is rejected with the block %o", async (kind, block, name) => {
+  ])("with an input of kind %s is rejected with the params %o", async (kind, block, name) => {
     expect(await inputRefusal(kind, { [kind]: block })).toEqual(
       refusedFor(`${INPUT}.params.${kind}.${name}`),
     );
   });
 
-  it("is rejected with the path of every wrong field at any depth", async () => {
+  it("is rejected with an error that names the path of every wrong field at any depth", async () => {
     expect(await refusal({ uid: "a b", title: "" })).toEqual(refusedFor("uid", "title"));
     const content = {
       items: [
@@ -237,7 +239,7 @@ describe("a form", () => {
     );
   });
 
-  it("must have an input in each item of kind input, and in no other item", async () => {
+  it("is rejected if an item of kind input has no input, or if any other item has one", async () => {
     const text = input("text", { text: {} });
     const items = [item("1", null, { kind: "input" }), item("2", text, { kind: "heading" })];
     expect(await refusal({ content: { items } })).toEqual(
@@ -245,7 +247,7 @@ describe("a form", () => {
     );
   });
 
-  it("must have unique ids and keys, and items that refer only to its own sections", async () => {
+  it("is rejected if ids or keys are not unique, or if an item refers to an unknown section", async () => {
     const text = input("text", { text: {} });
     const content = {
       items: [item("1", text, { sectionId: "s1" }), item("1", null), item("3", text, { sectionId: "s3" })],
@@ -278,7 +280,7 @@ describe("a form", () => {
     expect(await putRefusal(id, { content: { items: null } })).toEqual(refusedFor("content.items"));
   });
 
-  it("returns the accounts that created it and changed it last", async () => {
+  it("returns the accounts that created the form and last changed it", async () => {
     const { id } = await form();
     const other = await api.call.post("/iam/api-keys", { name: "k", permissions: ["forms.write"] });
     await api.as(other.key).put(`/forms/${id}`, { title: "b" });

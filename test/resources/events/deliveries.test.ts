@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 describe("the record of a delivery", () => {
-  it("contains the request, the values of each path and the outcome", async () => {
+  it("contains the delivery's request, the values that each path selects, and the outcome", async () => {
     const app = await install();
     const text = '{"type":"push","id":"1","data":{"n":10000000000000000001}}';
     const result = await deliver(app, text, { "x-request-id": "req-1", "x-other": "kept" });
@@ -84,7 +84,7 @@ describe("the record of a delivery", () => {
     expect(explanation[0].events).toMatchObject([{ status: "duplicate" }]);
   });
 
-  it("can be found by request, event, entry, status, channel and time, in either order", async () => {
+  it("can be found by request id, event id, entry id, status, channel and time, in either order", async () => {
     const app = await install();
     const sent = await deliver(app, pushed("one"), { "x-request-id": "req-a" });
     // Records of the same millisecond have no defined order, so the second delivery waits for the next one.
@@ -109,7 +109,7 @@ describe("the record of a delivery", () => {
     });
   });
 
-  it("shows the original outcome and the outcome with the current definitions", async () => {
+  it("shows both the original outcome and the outcome with the current event definitions", async () => {
     const app = await install();
     await deliver(app, { kind: "push", id: "1", data: {} });
     const [{ id, status }] = await listed(app);
@@ -121,7 +121,7 @@ describe("the record of a delivery", () => {
     expect(explanation[0].events).toMatchObject([{ type: "push", status: "new" }]);
   });
 
-  it("contains neither credentials nor secrets in any part", async () => {
+  it("contains no credentials, secrets or channel addresses, neither in responses nor in Redis", async () => {
     const app = await install({ verification: { scheme: "token", in: "body", name: "$.token" } });
     const [{ id: address }] = app.channels;
     const token = "s3cret-t0ken";
@@ -165,7 +165,7 @@ describe("the record of a delivery", () => {
     expect(await listed(app)).toEqual([]);
   });
 
-  it("can be read by callers with deliveries.read, and each read is recorded in the audit", async () => {
+  it("can be read by callers with the permission deliveries.read, and each read is recorded in the audit log", async () => {
     const app = await install();
     await deliver(app, pushed("1"));
     const caller = spine.api.as(await spine.api.keyWith("deliveries.read"));
@@ -214,7 +214,7 @@ describe("a preview of the newest deliveries", () => {
     expect(await spine.api.call.expectRejection("POST", path, wrong)).toMatchObject({ status: 400 });
   });
 
-  it("covers a bounded number of items", async () => {
+  it("stops after 5,000 items and explains at most 100 items of each delivery", async () => {
     const app = await install({ itemsPath: "$.items", onNoMatch: "reject" });
     for (let n = 0; n < 6; n++) await deliver(app, { items: Array.from({ length: 1_000 }, () => 0) });
     const { examined, failures, items } = await spine.api.call.post(`/apps/${app.id}/deliveries/preview`, {
@@ -267,7 +267,7 @@ describe("the readings of a delivery's events", () => {
 });
 
 describe("deleting data for privacy", () => {
-  it("also removes the delivery records of a deleted event and of a repeated delivery", async () => {
+  it("also removes every delivery record that contains the deleted event, including that of a repeated delivery", async () => {
     const app = await install();
     await deliver(app, pushed("kept"));
     const sent = await deliver(app, pushed("gone", { person: "x" }));
@@ -282,7 +282,7 @@ describe("deleting data for privacy", () => {
     expect(await listed(app)).toHaveLength(1);
   });
 
-  it("also removes the records of deliveries whose events or body are too large for a record", async () => {
+  it("also removes delivery records that are too large to list all their events or store the body", async () => {
     const app = await install({ itemsPath: "$" });
     const pushes = (type: string) =>
       Array.from({ length: 150 }, (_, n) => ({ ...pushed(`${n}`, { text: "x".repeat(1_000) }), type }));

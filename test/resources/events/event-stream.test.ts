@@ -85,7 +85,7 @@ function expectInOrder(numbers: readonly number[]): void {
 }
 
 describe("the stream of an app's events", () => {
-  it("starts with new events and sends each event as getEvent returns it", async () => {
+  it("starts with new events and sends each event as the operation getEvent returns it", async () => {
     const { appId, channelId, send } = await install();
     await send(3);
     const response = await request(appId);
@@ -107,7 +107,7 @@ describe("the stream of an app's events", () => {
     expect((await reader.take(2)).map(numberOf)).toEqual([1, 4]);
   });
 
-  it("resumes after the last event id without a gap or a repeat, across several topics", async () => {
+  it("resumes after the last event id across several topics, without skipping or repeating events", async () => {
     const { appId, send } = await install();
     const sent: number[] = [];
     const seen: number[] = [];
@@ -125,7 +125,7 @@ describe("the stream of an app's events", () => {
     expectInOrder(seen);
   });
 
-  it("resends all events that a reader is missing after its connection was cut before it read any", async () => {
+  it("sends all missing events to a reader whose previous connection was cut before it read any", async () => {
     const { appId, send } = await install();
     const one = { type: "a" };
     const other = await follow(appId);
@@ -174,7 +174,7 @@ describe("the stream of an app's events", () => {
     await follow(appId);
   });
 
-  it("rejects the 21st stream of a key until another of its streams ends", async () => {
+  it("rejects the 21st open stream of an API key until one of its other streams ends", async () => {
     const { appId } = await install();
     const key = await spine.api.keyWith("apps.read");
     for (let i = 0; i < 20; i++) await follow(appId, { key });
@@ -203,7 +203,7 @@ describe("the stream of an app's events, with a fake clock", () => {
     vi.useRealTimers();
   });
 
-  it("follows the topic of a new definition within two seconds", async () => {
+  it("follows the topic of a new event definition within two seconds", async () => {
     const { appId, channelId, send } = await install();
     const reader = await follow(appId);
     const take = async () => (await reader.take(1)).map(numberOf);
@@ -221,7 +221,7 @@ describe("the stream of an app's events, with a fake clock", () => {
     expect(await take()).toEqual([42]);
   });
 
-  it("ends within five seconds after its key is revoked, while streams of other keys continue", async () => {
+  it("ends within five seconds after its API key is revoked, while streams of other keys continue", async () => {
     const { appId, send } = await install();
     const key = await spine.api.keyWith("apps.read");
     const ended = await follow(appId, { key });

@@ -36,7 +36,7 @@ const at = (appId: string, { topic, entryId }: { topic: string; entryId: string 
 const REQUIRED = ["specversion", "1.0", "id", "1", "source", "/other", "type", "push"] as const;
 
 describe("an event in a response", () => {
-  it("is CloudEvents JSON with the data as received, digit for digit", async () => {
+  it("is CloudEvents JSON that contains all numbers of the data digit for digit as received", async () => {
     const app = await install();
     const text = '{"t":"push","id":"1","big":12345678901234567890,"one":1.0,"e":1E+2,"s":"\\u00e9"}';
     const { events } = await spine.send(app.channels[0].id, text);
@@ -60,7 +60,7 @@ describe("an event in a response", () => {
     expect(json).not.toContain(app.channels[0].id);
   });
 
-  it("contains text as a string and bytes in base64", async () => {
+  it("contains text data as a string and binary data in base64", async () => {
     const app = await spine.install({ uid: "raw", kind: "webhook", events: [{ type: "all" }] });
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, "1,2\n", { "content-type": "text/csv" });
@@ -71,7 +71,7 @@ describe("an event in a response", () => {
     expect(body[1]).not.toHaveProperty("data");
   });
 
-  it("is valid JSON even if another writer stored data that is not", async () => {
+  it("is valid JSON even if another Redis client stored data that is not valid JSON", async () => {
     const { app, entries } = await installWithEvents(1);
     const topic = entries[0]?.topic ?? "";
     const written = [...REQUIRED, "datacontenttype", "application/json", "data", '{"a":'];
@@ -82,7 +82,7 @@ describe("an event in a response", () => {
 });
 
 describe("the events of an app", () => {
-  it("are listed in pages, in order of creation across topics, with their total", async () => {
+  it("are listed in pages, in order of creation across topics, with the total count", async () => {
     const { app, entries } = await installWithEvents(11);
     const pages = await Promise.all(
       [0, 4, 8, 12].map((offset) => spine.api.call("GET", `/apps/${app.id}/events?limit=4&offset=${offset}`)),
@@ -91,7 +91,7 @@ describe("the events of an app", () => {
     expect(pages.map(({ headers }) => headers.get("x-total-count"))).toEqual(["11", "11", "11", "11"]);
   });
 
-  it("can be filtered by type and by the time they were appended", async () => {
+  it("can be filtered by type and by the time at which the topic entry was appended", async () => {
     const { app, entries } = await installWithEvents(6);
     const byType = await spine.api.call("GET", `/apps/${app.id}/events?type=${encodeURIComponent("a/b c%")}`);
     expect(placesOf(byType.body)).toEqual(entries.filter(({ topic }) => topic.endsWith("c%25")));
@@ -107,7 +107,7 @@ describe("the events of an app", () => {
     expect(placesOf(to.body)).toEqual(entries.filter((entry) => msOf(entry) < ms));
   });
 
-  it("are merged in order from topics that have more entries than one read returns", async () => {
+  it("are merged in order across topics that have more entries than one read returns", async () => {
     const app = await install();
     const rows = await spine.api.database.db
       .selectFrom("topics")
@@ -142,7 +142,7 @@ describe("the events of an app", () => {
 });
 
 describe("one event", () => {
-  it("can be found and deleted by topic and entry id, with slashes in the topic encoded or not", async () => {
+  it("can be read and deleted by topic and entry id, whether slashes in the topic are encoded or not", async () => {
     const { app, entries } = await installWithEvents(2);
     const event = entries.find(({ topic }) => topic.endsWith("c%25"));
     if (!event) throw new Error("nothing was published");
@@ -158,7 +158,7 @@ describe("one event", () => {
     expect(await spine.server.client.xlen(event.topic)).toBe(0);
   });
 
-  it("is deleted with every copy in quarantine and dead letters, and no copy is written again", async () => {
+  it("is deleted with every copy in quarantine and dead letters, and no copy is written again later", async () => {
     const app = await install();
     const [channel] = app.channels;
     const person = { t: "push", id: "7", name: "Ada Lovelace" };
@@ -211,7 +211,7 @@ describe("one event", () => {
     it.each([
       ["equal data", "webhook", () => long, "application/json"],
       ["no data", "cloudevents", bare, "application/cloudevents+json"],
-    ])("leaves deliveries with other ids and %s in the pause buffer", async (_, kind, bodyOf, type) => {
+    ])("does not delete deliveries of a paused channel that have other ids and %s", async (_, kind, bodyOf, type) => {
       const app = await spine.install({ uid: "beat", kind, events: [{ type: "all" }] });
       const [{ id: channelId }] = app.channels;
       const send = (id: string) => spine.send(channelId, bodyOf(id), { "content-type": type });
@@ -228,7 +228,7 @@ describe("one event", () => {
     it.each([
       ["have ids from an idPath", long, { idPath: "$.id" }],
       ["have too little data to identify them", {}, {}],
-    ])("leaves other quarantined deliveries with equal data if they %s", async (_, data, path) => {
+    ])("does not delete other quarantined deliveries with equal data if they %s", async (_, data, path) => {
       const { app, send } = await installHalf(path);
       const [event] = (await send({ id: "1", data })).events;
       if (!event) throw new Error("nothing was published");
@@ -237,7 +237,7 @@ describe("one event", () => {
       expect(await idsIn(app.id)).toContain(other.quarantine[0]?.id);
     });
 
-    it("also deletes its quarantined delivery by its data if its definition has no idPath", async () => {
+    it("also deletes the quarantined delivery that contains its data if the event definition has no idPath", async () => {
       const { app, send } = await installHalf({});
       const [event] = (await send({ data: long })).events;
       if (!event) throw new Error("nothing was published");

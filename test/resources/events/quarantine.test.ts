@@ -25,7 +25,7 @@ async function quarantineOne(
 }
 
 describe("a quarantined item", () => {
-  it("is returned whole, without the channel's address or any credential", async () => {
+  it("is returned with its whole delivery, but without the channel's address or any credential", async () => {
     const app = await install({
       verification: {
         scheme: "hmac",
@@ -69,7 +69,7 @@ describe("a quarantined item", () => {
     expect(JSON.stringify(body)).not.toContain(signature);
   });
 
-  it("hides secrets and addresses in its body, but is redriven with the original body", async () => {
+  it("is returned without secrets and addresses in its body, but is redriven with the original body", async () => {
     const verification = { scheme: "token", in: "body", name: "$.token" };
     const app = await install({ verification });
     const [{ id: channelId }] = app.channels;
@@ -114,7 +114,7 @@ describe("a quarantined item", () => {
     expect((await entriesOf(app.id))[0].data).toEqual(sent.data);
   });
 
-  it("is stored without the wrong secret if verification of its delivery failed", async () => {
+  it("is stored without the wrong secret that made verification of its delivery fail", async () => {
     const app = await install({ verification: { scheme: "token", in: "body", name: "$.token" } });
     const [{ id: channelId }] = app.channels;
     await change(app, { config: { secrets: [{ value: "the-right-token" }] } });
@@ -148,7 +148,7 @@ describe("a quarantined item", () => {
 });
 
 describe("the list of quarantined items", () => {
-  it("is in order of arrival, in pages with the full count, and shows a repeated item once with its count", async () => {
+  it("is paginated in order of arrival with the total count, and shows a repeated item once with its number of arrivals", async () => {
     const app = await install();
     const ids = [];
     for (let i = 0; i < 3; i++) ids.push(await quarantineOne(app, { data: i }));
@@ -197,7 +197,7 @@ describe("the list of quarantined items", () => {
 });
 
 describe("a redrive", () => {
-  it("publishes with the channel's current definitions, and removes the item from quarantine", async () => {
+  it("publishes the item with the channel's current definitions, and removes it from quarantine", async () => {
     const app = await install();
     const id = await quarantineOne(app, { key: "k1", data: 7 });
     await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
@@ -228,7 +228,7 @@ describe("a redrive", () => {
     expect((await list(app.id)).body).toMatchObject([{ id, count: 2 }]);
   });
 
-  it("keeps a single record with the new reason for an item that fails for another reason", async () => {
+  it("keeps a single record with the new reason if the item fails for a different reason", async () => {
     const app = await install();
     const id = await quarantineOne(app, { key: "k" });
     await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
@@ -238,7 +238,7 @@ describe("a redrive", () => {
     expect(left).toMatchObject([{ id: body.quarantine[0].id, reason: "payload_missing" }]);
   });
 
-  it("publishes an item under a new id on request, but only if its id conflicts", async () => {
+  it("publishes an item under a new id on request, but only if its original id conflicts", async () => {
     const app = await install();
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { id: "1", data: "a" });
@@ -273,7 +273,7 @@ describe("a redrive", () => {
     expect((await list(app.id)).body).toMatchObject([{ item: 1, reason: "payload_missing", count: 1 }]);
   });
 
-  it("publishes once for three concurrent requests, even under a new id", async () => {
+  it("publishes an item only once for three concurrent requests, even under a new id", async () => {
     const app = await install();
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { id: "1", data: "a" });
@@ -333,7 +333,7 @@ describe("a redrive", () => {
     expect(bad.body.details.map(({ path }: { path: string }) => path)).toEqual(["limit"]);
   });
 
-  it("needs apps.write, while apps.read is enough to read an item", async () => {
+  it("requires the permission apps.write, while apps.read is enough to read an item", async () => {
     const app = await install();
     const id = await quarantineOne(app);
     const reader = spine.api.as(await spine.api.keyWith("apps.read"));

@@ -33,7 +33,7 @@ const read = async (topic: string, group: string): Promise<string[]> => {
 };
 
 describe("subscribing to an app's events", () => {
-  it("creates the subscription, its group on every topic, and the set of its topics in Redis", async () => {
+  it("creates the subscription, its consumer group on every topic, and the set of its topics in Redis", async () => {
     const app = await spine.install(channel("main", "push", "a:b c"), channel("second", "x"));
     const { status, body } = await subscribe(app.id, { eventUid: "main:*" });
     expect(status).toBe(200);
@@ -62,7 +62,7 @@ describe("subscribing to an app's events", () => {
     expect((await subscribe(app.id, { eventUid: "main:*" })).body.id).not.toBe(body.id);
   });
 
-  it("covers one type, which may contain colons, one channel, or the whole app", async () => {
+  it("covers one event type (which may contain colons), one channel or the whole app", async () => {
     const app = await spine.install(channel("main", "push", "a:b"), channel("second", "x"));
     const covered = async (eventUid: string) =>
       (await subscribe(app.id, { eventUid })).body.topics.map(
@@ -94,7 +94,7 @@ describe("subscribing to an app's events", () => {
     expect((await read(topic, now.id)).length).toBe(0);
   });
 
-  it("returns the number of undelivered entries, even if it starts between two entries", async () => {
+  it("returns the number of undelivered entries, even if the start position is between two entries", async () => {
     const app = await spine.install(channel("main", "push"));
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { n: 1 });
@@ -191,7 +191,7 @@ describe("subscribing to an app's events", () => {
     expect([most.status, most.body.topics.length, most.body.lag]).toEqual([200, 1_000, 0]);
   });
 
-  it("responds with 503 and writes no row while Redis is unavailable, while lists still work without reader positions", async () => {
+  it("responds with 503 and writes no row while Redis is unavailable, but still lists subscriptions without their lag", async () => {
     const server = await startRedis();
     await using away = await startTestSpine({ server });
     const app = await away.install(channel("main", "push"));
@@ -211,7 +211,7 @@ describe("subscribing to an app's events", () => {
 });
 
 describe("the subscriptions of an app", () => {
-  it("are listed in order of creation, in pages, with the full count", async () => {
+  it("are listed in pages, in order of creation, with the total count", async () => {
     const app = await spine.install(channel("main", "push"));
     const made: object[] = [];
     for (let i = 0; i < 3; i++) made.push((await subscribe(app.id, { eventUid: "*" })).body);
@@ -221,7 +221,7 @@ describe("the subscriptions of an app", () => {
     expect([page.body, page.headers.get("x-total-count")]).toEqual([[listed(made[1] ?? {})], "3"]);
   });
 
-  it("are deleted with a record of the keys to remove from Redis", async () => {
+  it("are deleted, and the keys to remove from Redis are recorded", async () => {
     const app = await spine.install(channel("main", "push"));
     const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
     expect(await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`)).toMatchObject({

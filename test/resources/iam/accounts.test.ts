@@ -56,7 +56,7 @@ describe("an account", () => {
     });
   });
 
-  it("has its API keys rejected after it is disabled", async () => {
+  it("can no longer use its API keys after it is disabled", async () => {
     const { key, accountId } = await call.post("/iam/api-keys", { name: "k", permissions: ["iam.read"] });
     const theirs = api.as(key);
     expect((await theirs("GET", "/iam/accounts")).status).toBe(200);
@@ -77,7 +77,7 @@ describe("an account", () => {
     expect((await call("GET", `/iam/identities/${identity.id}`)).status).toBe(404);
   });
 
-  it("that was created at the first start cannot be deleted", async () => {
+  it("cannot be deleted if it was created at the first start", async () => {
     const [{ id }] = await call.get("/iam/accounts");
     expect(await call.expectRejection("DELETE", `/iam/accounts/${id}`)).toMatchObject({ status: 409 });
     expect((await call("GET", `/iam/accounts/${id}`)).status).toBe(200);
@@ -91,7 +91,7 @@ describe("an account", () => {
     expect((await call.get(`/iam/accounts/${id}`)).memberships).toHaveLength(1);
   });
 
-  it("can be read in a second organization with only that membership, but cannot be changed there", async () => {
+  it("can be read but not changed in a second organization, and shows only its membership there", async () => {
     const made = await call.post("/organizations", { name: "second" });
     const theirs = api.as(made.apiKey.key);
     const account = await call.post("/iam/accounts", { name: "guest" });

@@ -152,8 +152,8 @@ describe("an API key", () => {
   });
 });
 
-describe("a caller cannot grant more than it holds", () => {
-  it("with a new key, directly or through a role", async () => {
+describe("a caller with few permissions", () => {
+  it("cannot grant permissions that it lacks with a new API key, directly or through a role", async () => {
     const role = await call.post("/iam/roles", { name: "writers", permissions: ["apps.write"] });
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     for (const grant of [{ permissions: ["apps.write"] }, { roleIds: [role.id] }, { permissions: ["*"] }]) {
@@ -165,7 +165,7 @@ describe("a caller cannot grant more than it holds", () => {
     await limited.post("/iam/api-keys", { name: "k", permissions: ["apps.read"] });
   });
 
-  it("when adding permissions to a key or extending its expiry", async () => {
+  it("cannot add permissions that it lacks to an API key, or extend the lifetime of a key that has them", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const expiresAt = "2100-01-01T00:00:00.000Z";
     const strong = await make({ permissions: ["apps.write"], expiresAt });
@@ -179,8 +179,8 @@ describe("a caller cannot grant more than it holds", () => {
   });
 });
 
-describe("a caller cannot take away more than it holds", () => {
-  it("when it revokes another key, removes its permissions or shortens its expiry", async () => {
+describe("a caller that takes permissions away", () => {
+  it("cannot revoke, restrict or shorten the lifetime of an API key with permissions that the caller lacks", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const role = await call.post("/iam/roles", { name: "strong writers", permissions: ["apps.write"] });
     for (const grant of [{ permissions: ["*"] }, { permissions: ["apps.write"] }, { roleIds: [role.id] }]) {
@@ -202,7 +202,7 @@ describe("a caller cannot take away more than it holds", () => {
     expect(await limited.delete(`/iam/api-keys/${weak.id}`)).toEqual({ id: weak.id });
   });
 
-  it("from an account, a membership, an identity or a role", async () => {
+  it("cannot remove permissions that it lacks from an account, a membership, an identity or a role", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const denied = { status: 403, code: "permission_denied" };
     const { accountId } = await make({ permissions: ["apps.write"] });
@@ -229,7 +229,7 @@ describe("a caller cannot take away more than it holds", () => {
     expect(await cleaner.expectRejection("DELETE", `/organizations/${id}`)).toMatchObject(denied);
   });
 
-  it("but may revoke itself without any permission", async () => {
+  it("can revoke its own API key without any permission", async () => {
     const { id, key } = await make();
     const other = await make();
     expect(await api.as(key).expectRejection("DELETE", `/iam/api-keys/${other.id}`)).toMatchObject({
@@ -245,7 +245,7 @@ describe("a caller cannot take away more than it holds", () => {
 describe("the last key with all permissions", () => {
   const LOST = { status: 409, code: "conflict" };
 
-  it("cannot be revoked, restricted or have its account disabled, even if the key itself is the caller", async () => {
+  it("cannot be revoked or restricted, nor its account disabled, even if the key itself is the caller", async () => {
     const made = await call.post("/organizations", { name: "kept" });
     const owner = api.as(made.apiKey.key);
     const { id, accountId } = made.apiKey;
@@ -273,7 +273,7 @@ describe("the last key with all permissions", () => {
     expect(await api.as(next.key).expectRejection("DELETE", `/iam/api-keys/${next.id}`)).toMatchObject(LOST);
   });
 
-  it("cannot get an expiry, or an expiry after those of all other keys", async () => {
+  it("cannot be given an expiry if no other key with all permissions is valid at that time", async () => {
     const made = await call.post("/organizations", { name: "without end" });
     const owner = api.as(made.apiKey.key);
     const path = `/iam/api-keys/${made.apiKey.id}`;
@@ -291,7 +291,7 @@ describe("the last key with all permissions", () => {
     await owner.put(`/iam/api-keys/${other.id}`, until(2099));
   });
 
-  it("keeps the role that grants its permissions", async () => {
+  it("cannot lose the role that grants its permissions, and the role cannot lose the permissions", async () => {
     const made = await call.post("/organizations", { name: "by role" });
     const owner = api.as(made.apiKey.key);
     const role = await owner.post("/iam/roles", { name: "all", permissions: ["*"] });
@@ -306,7 +306,7 @@ describe("the last key with all permissions", () => {
     await owner.put(`/iam/roles/${role.id}`, { permissions: ["iam.read"] });
   });
 
-  it("stays if all keys are revoked concurrently", async () => {
+  it("remains valid if all keys are revoked concurrently", async () => {
     const made = await call.post("/organizations", { name: "at once" });
     const owner = api.as(made.apiKey.key);
     const others = await Promise.all(

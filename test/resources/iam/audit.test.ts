@@ -69,7 +69,7 @@ describe("the audit list", () => {
 });
 
 describe("a change through the API", () => {
-  it("is recorded with its caller and the names of the changed fields, without secrets or channel addresses", async () => {
+  it("is recorded in the audit log with its caller and the names of the changed fields, without secrets or channel addresses", async () => {
     const total = async () => Number((await api.call("GET", "/audit")).headers.get("x-total-count"));
     const before = await total();
     const { call } = api;
@@ -130,7 +130,7 @@ describe("a change through the API", () => {
     expect(body.every(({ requestId }: Record<string, string>) => requestId?.startsWith("req_"))).toBe(true);
   });
 
-  it("is recorded only if it succeeds", async () => {
+  it("is recorded in the audit log only if it succeeds", async () => {
     const before = (await api.call("GET", "/audit")).headers.get("x-total-count");
     const make = { uid: "once", title: "a" };
     await api.call.post("/blueprints", make);
@@ -142,7 +142,7 @@ describe("a change through the API", () => {
 });
 
 describe("an operation that changes no configuration", () => {
-  it("is also recorded, such as deleting an event, using quarantine and dead letters, or issuing a token", async () => {
+  it("is also recorded in the audit log, such as deleting an event, using quarantine and dead letters, or issuing a token", async () => {
     const { call } = api;
     const app = await spine.install({
       uid: "main",
@@ -247,7 +247,7 @@ describe("rejected requests", () => {
     expect(found).toMatchObject([{ address: "2001:db8:0:9::/64", status: 401, count: 2 }]);
   });
 
-  it("from callers over the hourly limit are counted as others, separately for each organization", async () => {
+  it("from too many callers in an hour are counted together as others, separately for each organization", async () => {
     const { db } = api.database;
     const log = createLog({ level: "silent" });
     const hour = new Date("2020-01-01T02:00:00Z");
@@ -282,7 +282,7 @@ describe("rejected requests", () => {
     expect(["loud", "late", "others", "b"].map(countOf)).toEqual([8, undefined, 1_002, 1]);
   });
 
-  it("from callers over the limit are counted as others, and counts are kept if a write fails", async () => {
+  it("from too many callers are counted together as others, and counts are kept if a write to PostgreSQL fails", async () => {
     const { db } = api.database;
     const log = createLog({ level: "silent" });
     const clock = () => Date.parse("2020-01-01T00:30:00Z");

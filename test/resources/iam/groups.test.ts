@@ -10,7 +10,7 @@ const accountsOf = (group: { members: { accountId: string }[] }) =>
   group.members.map(({ accountId }) => accountId).sort();
 
 describe("a group", () => {
-  it("is created with each member once, and can be read, listed and deleted", async () => {
+  it("is created with each account as a member only once, and can be read, listed and deleted", async () => {
     const account = await addAccount();
     const group = await call.post("/iam/groups", { name: "Support", members: [account, account] });
     expect(group).toMatchObject({

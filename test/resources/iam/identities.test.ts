@@ -45,7 +45,7 @@ describe("an identity", () => {
     expect((await call("GET", path)).status).toBe(404);
   });
 
-  it("is rejected with an invalid email address or too much info", async () => {
+  it("is rejected if its email address is invalid or its info is too large", async () => {
     const { id: accountId } = await addAccount();
     const body = { accountId, identifier: "refused", email: "nobody", info: "i".repeat(20_000) };
     expect(await call.expectRejection("POST", "/iam/identities", body)).toEqual({
@@ -55,7 +55,7 @@ describe("an identity", () => {
     });
   });
 
-  it("is unique in its organization only", async () => {
+  it("must be unique within its organization, but not across organizations", async () => {
     const { id: accountId } = await addAccount();
     const other = await call.post("/organizations", { name: "other" });
     const theirs = api.as(other.apiKey.key);

@@ -38,7 +38,7 @@ describe("a membership", () => {
     expect(await call.get("/iam/memberships?limit=200")).toContainEqual(membership);
   });
 
-  it("is unique for each account", async () => {
+  it("can exist only once for each account", async () => {
     const accountId = await addOutsider();
     await call.post("/iam/memberships", { accountId });
     expect(await call.expectRejection("POST", "/iam/memberships", { accountId })).toMatchObject({

@@ -6,7 +6,7 @@ const api = opened(createTestApi);
 const { call } = api;
 
 describe("the permissions", () => {
-  it("are those that operations require or that reveal more of a response, plus the permission for everything", async () => {
+  it("are those that operations require or that reveal further response fields, plus the permission for everything", async () => {
     const all = await call.get("/iam/permissions?limit=200");
     const names = all.map(({ name }: { name: string }) => name);
     expect(names).toEqual(expect.arrayContaining(["*", "apps.read", "apps.write", "iam.read", "iam.write"]));

@@ -11,7 +11,7 @@ const newOrganization = async (): Promise<Caller> => api.as(await api.createFore
 const create = (role: object, as: Caller = call) => as.post("/iam/roles", role);
 
 describe("a role", () => {
-  it("returns its permissions by name, each as the organization's permission entity", async () => {
+  it("returns its permissions by name, each as a permission entity of the organization", async () => {
     const role = await create({ name: "Operators", permissions: ["iam.read", "apps.read", "apps.read"] });
     const listed = await call.get("/iam/permissions");
     const named = (name: string) => listed.find((one: { name: string }) => one.name === name);
@@ -62,7 +62,7 @@ describe("a role", () => {
     });
   });
 
-  it("has a name that is unique in its organization only", async () => {
+  it("must have a name that is unique within its organization, but not across organizations", async () => {
     const { id } = await create({ name: "unique" });
     await create({ name: "other" });
     expect(await call.expectRejection("POST", "/iam/roles", { name: "unique" })).toMatchObject({
@@ -108,7 +108,7 @@ describe("a caller with few permissions", () => {
     expect(await limited.expectRejection("PUT", path, { permissions: ["apps.write"] })).toMatchObject(denied);
   });
 
-  it("needs iam.read to list roles and iam.write to create one", async () => {
+  it("needs the permission iam.read to list roles and iam.write to create one", async () => {
     const reader = api.as(await api.keyWith("iam.read"));
     await reader.post("/iam/roles/list");
     expect(await reader.expectRejection("POST", "/iam/roles", { name: "a" })).toMatchObject({ status: 403 });
@@ -118,7 +118,7 @@ describe("a caller with few permissions", () => {
 });
 
 describe("the list of roles", () => {
-  it("can be paginated in the body or in the query", async () => {
+  it("can be paginated with parameters in the body or in the query", async () => {
     const owner = await newOrganization();
     for (const name of ["a", "b", "c"]) await create({ name }, owner);
     const { body, headers } = await owner("POST", "/iam/roles/list", { pagination: { limit: 1, offset: 1 } });
@@ -159,7 +159,7 @@ describe("the list of roles", () => {
   });
 });
 
-it("each change of a role is recorded in the audit and in the change feed", async () => {
+it("each change of a role is recorded in the audit log and in the change feed", async () => {
   const owner = await newOrganization();
   const role = await create({ name: "noted" }, owner);
   await owner.put(`/iam/roles/${role.id}`, { description: "new" });

@@ -32,7 +32,7 @@ const countBlueprints = async (title: string): Promise<number> => {
 };
 
 describe("a creating request with an Idempotency-Key", () => {
-  it("runs once, and a repeat gets the first response byte for byte", async () => {
+  it("runs once, and a repeated request gets the first response byte for byte", async () => {
     const first = await post("/blueprints", { title: "once" }, "k-once");
     const again = await post("/blueprints", { title: "once" }, "k-once");
     expect([first.status, again.status]).toEqual([200, 200]);
@@ -43,13 +43,13 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("once")).toBe(1);
   });
 
-  it("counts as the same request if its fields are in another order", async () => {
+  it("counts as the same request if its body has the same fields in another order", async () => {
     const first = await post("/blueprints", { title: "order", description: "d" }, "k-order");
     const again = await post("/blueprints", { description: "d", title: "order" }, "k-order");
     expect(again.text).toBe(first.text);
   });
 
-  it("is rejected if the key was used for another request", async () => {
+  it("is rejected if the Idempotency-Key was already used for a different request", async () => {
     await post("/blueprints", { title: "mine" }, "k-other");
     for (const [path, body] of [
       ["/blueprints", { title: "yours" }],
@@ -61,7 +61,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("yours")).toBe(0);
   });
 
-  it("is independent of the same key of another organization", async () => {
+  it("is independent of a request with the same Idempotency-Key in another organization", async () => {
     const stranger = await api.createForeignKey();
     const ours = await post("/blueprints", { title: "shared" }, "k-shared");
     const theirs = await post("/blueprints", { title: "shared" }, "k-shared", stranger);
@@ -69,7 +69,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(JSON.parse(theirs.text).id).not.toBe(JSON.parse(ours.text).id);
   });
 
-  it("is independent of the same key of the same account in another organization", async () => {
+  it("is independent of a request that the same account sent with the same Idempotency-Key in another organization", async () => {
     const { db } = api.database;
     const organizations = await db.selectFrom("organizations").select("id").limit(2).execute();
     const { id: accountId } = await db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
@@ -88,7 +88,7 @@ describe("a creating request with an Idempotency-Key", () => {
     }
   });
 
-  it("runs once if ten are sent concurrently, and the others get the same response or a conflict", async () => {
+  it("runs once if it is sent ten times concurrently, and the others get the same response or a conflict", async () => {
     const sent = await Promise.all(
       Array.from({ length: 10 }, () => post("/blueprints", { title: "crowd" }, "k-crowd")),
     );
@@ -99,7 +99,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", { title: "crowd" }, "k-crowd")).text).toBe(done[0]?.text);
   });
 
-  it("gets the same error response again, even if the cause is gone", async () => {
+  it("gets the same error response when repeated, even if the cause of the error is gone", async () => {
     const body = { title: "taken", uid: "taken" };
     const { id } = JSON.parse((await post("/blueprints", body, "k-taken-1")).text);
     const refused = await post("/blueprints", body, "k-taken-2");
@@ -109,7 +109,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", body, "k-taken-3")).status).toBe(200);
   });
 
-  it("runs again after an internal error", async () => {
+  it("runs again if it is repeated after an internal error", async () => {
     const { schema } = api.database.db;
     await schema.alterTable("blueprints").renameTo("elsewhere").execute();
     const failed = await post("/blueprints", { title: "later" }, "k-later");
@@ -118,7 +118,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", { title: "later" }, "k-later")).status).toBe(200);
   });
 
-  it("is a conflict if the outcome of the first request is unknown", async () => {
+  it("gets a conflict response if the outcome of the first request is unknown", async () => {
     await post("/blueprints", { title: "lost" }, "k-lost");
     const { db } = api.database;
     await db.updateTable("idempotencyKeys").set({ sealedAnswer: null }).where("key", "=", "k-lost").execute();
@@ -126,7 +126,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("lost")).toBe(1);
   });
 
-  it("runs again after 24 hours, and older keys are deleted", async () => {
+  it("runs again if it is repeated after 24 hours, and older keys are deleted", async () => {
     const { db } = api.database;
     await post("/blueprints", { title: "old" }, "k-old-1");
     await post("/blueprints", { title: "old" }, "k-old-2");
@@ -147,7 +147,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(kept).toEqual([{ key: "k-old-1" }]);
   });
 
-  it("gets the stored response only while the caller has the permission", async () => {
+  it("gets the stored response only while the caller still has the required permission", async () => {
     await post("/blueprints", { title: "secret" }, "k-allowed");
     const reader = await api.keyWith("blueprints.read");
     expect((await post("/blueprints", { title: "secret" }, "k-allowed", reader)).status).toBe(403);

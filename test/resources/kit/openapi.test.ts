@@ -88,7 +88,7 @@ describe("the OpenAPI document", () => {
     for (const name of Object.keys(document.components.schemas)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
   });
 
-  it("has no union with a branch that accepts anything", () => {
+  it("has no union with a variant that accepts any value", () => {
     const found: unknown[] = [];
     JSON.parse(JSON.stringify(document), (key, value) => {
       if (/^(?:any|one|all)Of$/.test(key) && value.some((one: object) => Object.keys(one).length === 0))

@@ -14,7 +14,7 @@ async function fill(by: Caller, path: string, body: (n: number) => object) {
 }
 
 describe("rows of an organization", () => {
-  it("are limited per resource and organization, with a 409 that names the setting", async () => {
+  it("are limited per resource and organization, with a 409 response that names the limit", async () => {
     const [first, second] = [api.as(await api.createForeignKey()), api.as(await api.createForeignKey())];
     const full = { made: 3, status: 409, message: expect.stringContaining("rowsPerResource") };
     expect(await fill(first, "/rooms", (n) => ({ title: String(n) }))).toEqual(full);
@@ -45,7 +45,7 @@ describe("rows of an organization", () => {
     expect(variables).toMatchObject({ made: 3, status: 409 });
   });
 
-  it("are all rejected if one request would create too many", async () => {
+  it("are all rejected if a single request would create more rows than the limit allows", async () => {
     const by = api.as(await api.createForeignKey());
     const refused = { status: 409, body: { message: expect.stringContaining("rowsPerResource") } };
     const state = await by.post("/states", { name: "s" });

@@ -41,7 +41,7 @@ const row = {
 };
 
 describe("a shape", () => {
-  it("renders a row with the API's times and decimals, and without hidden fields", () => {
+  it("renders a row with times and decimals in the API's format, and without hidden fields", () => {
     const cards = [{ id: "card_1" }];
     expect(board.render(row, { cards })).toEqual({
       id: "brd_1",
@@ -62,7 +62,7 @@ describe("a shape", () => {
     expect(board.render(row)).toMatchObject({ cards: [], cover: null });
   });
 
-  it("renders values that were written under other limits", () => {
+  it("renders stored values that violate the field's current limits", () => {
     expect(board.input.safeParse({ name: "long ago" }).success).toBe(false);
     expect(board.entity.parse(board.render(row))).toMatchObject({ name: "long ago" });
   });

@@ -54,7 +54,7 @@ describe.each([
     expect((await api.call("DELETE", path, undefined, { "if-match": "*" })).status).toBe(404);
   });
 
-  it("is changed by only one of three requests with the same version", async () => {
+  it("is changed by only one of three concurrent requests that name the same version", async () => {
     const { path, etag } = await make();
     const answers = await Promise.all(
       ["b", "c", "d"].map((title) => api.call("PUT", path, { title }, { "if-match": etag })),
