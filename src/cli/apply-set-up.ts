@@ -19,11 +19,11 @@ import type { Variables } from "./setup/environment.ts";
 import { parseSetUp } from "./setup/file.ts";
 import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
 
-/** Runs `inlet apply` and `inlet plan`. Returns the exit code. */
+/** Runs `inlet apply` or `inlet plan`, and returns the exit code. */
 export async function applySetUpFile(
   command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & {
     readonly config: Config;
-    /** Whether to exit with `EXIT.differs` if the plan contains changes. An invalid file then exits with `EXIT.failed`. */
+    /** Whether to exit with `EXIT.differs` if the plan contains changes, and with `EXIT.failed` if the file is invalid. */
     readonly tellsDifference: boolean;
   },
 ): Promise<number> {
@@ -44,11 +44,11 @@ export interface SetUpOptions extends CommandRun {
 }
 
 /**
- * Updates the database to match a config file. Never deletes objects that the file does not declare. Checks the whole file
- * before it opens a database, and the whole plan before the first write. Running gateways use the changes within two seconds.
+ * Updates the database to match a config file, without deleting objects that the file does not declare. Running gateways pick up
+ * the changes within two seconds.
  *
- * Returns `differs` if the plan contains changes. Returns `refused` if the file is invalid or conflicts with the database; the
- * database is then unchanged.
+ * Checks the whole file before it opens a database, and the whole plan before the first write. Returns `refused` and changes
+ * nothing if the file is invalid or conflicts with the database. Returns `differs` if the plan contains changes.
  *
  * @throws DataDirInUseError if a gateway is running on the embedded servers of this data directory
  */

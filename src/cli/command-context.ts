@@ -1,7 +1,7 @@
 import type { ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 
-/** The streams and environment that a command uses, and the exit code that it sets. */
+/** Streams and environment of a command, and the exit code that it sets. */
 export interface CommandContext {
   readonly io: Io;
   exitCode: ExitCode;

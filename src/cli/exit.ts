@@ -1,9 +1,8 @@
-/** Exit codes, as documented in docs/command-line.md. A command that a signal ends exits with 128 plus the signal's number. */
+/** Exit codes, as documented in docs/command-line.md. A command ended by a signal exits with 128 plus the signal's number. */
 export const EXIT = {
   done: 0,
   failed: 1,
   wrongSettings: 2,
-  /** `inlet plan` found changes. */
   differs: 2,
   dataDirInUse: 3,
   unavailable: 4,
@@ -12,7 +11,7 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends a command with an exit code. The message is shown to the user and may contain untrusted text. */
+/** Ends a command with an exit code and a message for the user. The message may contain untrusted text. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: ExitCode;
@@ -23,6 +22,5 @@ export class CommandError extends Error {
   }
 }
 
-/** Returns an error for invalid arguments. */
 export const usageError = (message: string): CommandError =>
   new CommandError(message, { exitCode: EXIT.wrongSettings });

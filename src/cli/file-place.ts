@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 
-/** Names of command arguments and option values that are paths of files or folders. */
+/** Names of command arguments and option values that are file or folder paths. */
 const FILES = ["file", "dir"];
 
 /**
  * Returns whether the last word of a command line is a path, so that the shell should complete file names.
  *
- * @param words the words after the program's name. The last word is the one being typed and may be empty
+ * @param words words after the program's name. The last one is being typed and may be empty
  */
 export function isFilePlace(program: Command, words: readonly string[]): boolean {
   const before = words.slice(0, -1);
@@ -28,7 +28,7 @@ export function isFilePlace(program: Command, words: readonly string[]): boolean
   return FILES.includes(command.registeredArguments[position]?.name() ?? "");
 }
 
-/** Returns the name of the value that an option takes, or `undefined` if the option takes none. */
+/** Returns the name of the value that an option takes, or `undefined` if it takes none. */
 function valueNameOf(command: Command, word: string): string | undefined {
   const option = command.options.find(({ short, long }) => word === short || word === long);
   return /[<[]([a-z]+)/.exec(option?.flags ?? "")?.[1];

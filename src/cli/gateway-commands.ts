@@ -1,7 +1,7 @@
 import { parseConfig } from "../config.ts";
 import { EXIT } from "./exit.ts";
 
-/** Parses the settings and flags of a gateway, and runs the command that they select. Returns the exit code. */
+/** Parses the gateway's settings and flags, runs the selected command, and returns the exit code. */
 export async function runGatewayCommand(
   env: Readonly<Record<string, string | undefined>>,
   argv: readonly string[],

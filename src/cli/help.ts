@@ -1,6 +1,5 @@
 import { SETTING_LIST, type SettingInfo } from "../settings.ts";
 
-/** Returns the text of `--help`. */
 export function renderHelp(): string {
   return `Usage: inlet [--config FILE] [--apply FILE [--plan] | --rotate-master-key | --revoke-key KEY | --seal-addresses] [--help] [--version]
 

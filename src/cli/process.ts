@@ -35,21 +35,17 @@ export function complain(beginning: string, error: unknown): void {
   process.stderr.write(`${beginning}: ${causes.join(": ")}\n`);
 }
 
-/**
- * Returns an error's message. The `AggregateError` of several connection attempts has none, so the messages of its errors are
- * joined.
- */
+/** Returns an error's message. An `AggregateError` of several connection attempts has no message, so joins those of its errors. */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(textOf).join(", ");
   return error instanceof Error ? error.message : String(error);
 }
 
 /**
- * Returns a signal that aborts at the first stop signal, which starts a graceful shutdown. A second stop signal exits
- * immediately.
+ * Returns a signal that aborts at the first stop signal to start a graceful shutdown. A second stop signal exits immediately.
  *
- * A repeat within half a second is ignored. At Ctrl-C the terminal signals the whole process group, and npm also forwards its
- * own copy.
+ * A repeat within half a second is ignored. On Ctrl-C, the terminal signals the whole process group and npm also forwards the
+ * signal.
  */
 export function stopOnSignals(log: Log): AbortSignal {
   const stopping = new AbortController();
@@ -68,10 +64,7 @@ export function stopOnSignals(log: Log): AbortSignal {
   return stopping.signal;
 }
 
-/**
- * Arguments of a command that runs on the gateway's machine. `print` writes results to standard output; `log` writes to
- * standard error.
- */
+/** Arguments of a command on the gateway's machine. `print` writes results to standard output, and `log` writes to standard error. */
 export interface CommandRun {
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -79,7 +72,7 @@ export interface CommandRun {
 }
 
 /**
- * Runs a command until it ends or a stop signal aborts it. Returns the exit code. Prints an error that the command throws.
+ * Runs a command until it ends or a stop signal aborts it, and returns the exit code. Prints an error that the command throws.
  *
  * @param failure beginning of the error message, such as `No API key was created`
  */

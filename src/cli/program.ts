@@ -7,7 +7,11 @@ import { CommandError, EXIT, type ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 import { escapeLines } from "./output/escape.ts";
 
-/** Runs a command and returns its exit code. Prints errors to standard error. @param argv arguments without node and script */
+/**
+ * Runs a command and returns its exit code. Prints errors to standard error.
+ *
+ * @param argv arguments without node and script
+ */
 export async function runProgram(argv: readonly string[], io: Io): Promise<ExitCode> {
   const context: CommandContext = { io, exitCode: EXIT.done };
   try {
@@ -23,7 +27,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<ExitC
   }
 }
 
-/** Creates the commander program with all commands. Only the commands in `loaded` define their arguments. */
+/** Creates the commander program. All commands are listed, but only those in `loaded` define their arguments. */
 export async function createProgram(
   context: CommandContext,
   loaded: readonly CommandEntry[],
@@ -52,7 +56,7 @@ export async function createProgram(
 }
 
 /**
- * Prints completions for the shell script, which calls this each time the user presses Tab. Prints `:0` to make the shell
+ * Prints completions for the shell script, which calls this whenever the user presses Tab. The output `:0` makes the shell
  * complete file names.
  */
 async function complete(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
@@ -68,7 +72,7 @@ async function complete(argv: readonly string[], context: CommandContext): Promi
   const { default: tab } = await import("@bomb.sh/tab");
   const { SHELLS } = await import("./commands/session/completion.ts");
   addCompletion(program, { completionCommandName: "completion" });
-  // Replace the package's list of shells, because it contains one that Inlet does not support.
+  // The package's own list contains a shell that Inlet does not support.
   tab.commands.get("completion")?.argument("shell", (offer) => {
     for (const shell of SHELLS) offer(shell, "");
   });

@@ -6,13 +6,14 @@ import { openDatabaseForCommand } from "../gateway/stores.ts";
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-/** Runs `inlet --revoke-key`. Returns the exit code. */
 export const revoke = (config: Config, named: string): Promise<number> =>
   runToExit(config, "The key was not revoked", (given) => runRevocation(config, named, given));
 
 /**
- * Revokes an API key, given by its id, its prefix or the key itself. It can revoke even the last key with all permissions.
- * Running gateways reject the key within five seconds. Returns the exit code.
+ * Revokes an API key, given by id, prefix or the key itself, and returns the exit code. Also revokes the last key with all
+ * permissions.
+ *
+ * Running gateways reject the key within five seconds.
  */
 export async function runRevocation(
   config: Config,

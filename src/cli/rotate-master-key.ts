@@ -8,7 +8,6 @@ import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/secrets/master-
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-/** Runs `inlet --rotate-master-key`. Returns the exit code. */
 export const rotate = (config: Config): Promise<number> =>
   runToExit(config, "The master key rotation is not complete; run it again", async (given) => {
     await runRotation(config, given);
@@ -16,10 +15,10 @@ export const rotate = (config: Config): Promise<number> =>
   });
 
 /**
- * Replaces the master key. Re-encrypts all secrets in one database transaction.
+ * Replaces the master key and re-encrypts all secrets in one database transaction.
  *
- * If the key is stored in a file, the new file is written before the transaction and replaces the old one after it. An
- * interrupted rotation is completed by running it again. At every point, a gateway can start with one of the two keys.
+ * A key file is written before the transaction and replaces the old file after it. At every point, a gateway can start with one
+ * of the two keys. Running the command again completes an interrupted rotation.
  *
  * @throws DataDirInUseError if a gateway is running on the embedded servers of this data directory
  */
@@ -27,7 +26,7 @@ export async function runRotation(config: Config, { log, signal, print }: Comman
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
   await migrate({ connection: store.database, log });
-  // Disable the timeout. The number of rows is unknown, and other transactions may lock some of them.
+  // No timeout, because the number of rows is unknown and other transactions may lock some of them.
   const { db } = opening.use(
     openDatabase({ connection: store.database, maxConnections: 1, statementTimeoutMs: 0 }),
   );

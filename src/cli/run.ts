@@ -1,7 +1,7 @@
 import type { ExitCode } from "./exit.ts";
 import { runProgram } from "./program.ts";
 
-/** Runs a command in this process. The first stop signal aborts the command. A second one exits immediately. */
+/** Runs a command in this process. The first stop signal aborts the command, and a second one exits immediately. */
 export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
   const { stdout, stderr, stdin, env } = process;
   // These commands handle signals themselves.
@@ -14,7 +14,7 @@ export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
       stopping.abort(new Error(`stopped by ${signal}`));
     });
   }
-  // The program that reads the output has exited, as in `inlet tail | head`, so stop.
+  // The reader of the output has exited, as in `inlet tail | head`, so stop.
   stdout.on("error", () => stopping.abort(new Error("the output was closed")));
   return runProgram(argv, { stdout, stderr, stdin, env, signal: stopping.signal });
 }

@@ -7,7 +7,6 @@ import { openDatabaseStore } from "../gateway/stores.ts";
 import { EXIT } from "./exit.ts";
 import { type CommandRun, runToExit } from "./process.ts";
 
-/** Runs `inlet --seal-addresses`. Returns the exit code. */
 export const sealAllAddresses = (config: Config): Promise<number> =>
   runToExit(config, "The plain-text addresses were not removed", async (given) => {
     await runSealing(config, given);
@@ -15,15 +14,15 @@ export const sealAllAddresses = (config: Config): Promise<number> =>
   });
 
 /**
- * Removes channel addresses that are stored in plain text. Only gateways of earlier versions need them to find channels, so run
- * this when no such gateway is running any more. Gateways of this version continue to work.
+ * Removes channel addresses that are stored in plain text. Only gateways of earlier versions use them to find channels, so run
+ * this once no such gateway is running.
  *
- * @throws DataDirInUseError if a gateway is running on the embedded servers. That gateway removed the addresses at its start
+ * @throws DataDirInUseError if a gateway is running on the embedded servers. That gateway removed the addresses when it started
  */
 export async function runSealing(config: Config, { log, signal, print }: CommandRun): Promise<void> {
   await using store = await openDatabaseStore(config, { log, signal });
   await migrate({ connection: store.database, log });
-  // Disable the timeout, because the number of rows is unknown.
+  // No timeout, because the number of rows is unknown.
   await using database = openDatabase({
     connection: store.database,
     maxConnections: 1,

@@ -16,17 +16,17 @@ import { choosePassphrase, findMasterKeys, sealMasterKey } from "./master-key.ts
 
 export interface BackupOptions {
   readonly config: Config;
-  /** Path of the backup file. By default, a name with the current time in the working directory. */
+  /** Path of the backup file. Defaults to a name with the current time in the working directory. */
   readonly file: string | undefined;
   readonly withoutMasterKey: boolean;
 }
 
 /**
- * Backs up the embedded PostgreSQL and Redis into one file. The gateway may be running or stopped.
+ * Backs up the embedded PostgreSQL and Redis into one file, whether the gateway is running or stopped.
  *
- * Takes the snapshot of Redis first and that of PostgreSQL right after it. Every object in the Redis snapshot then has its row,
- * and no internal channel id is assigned twice. In the other order, a dead letter that moves from Redis to PostgreSQL in
- * between would be missing from both.
+ * Takes the Redis snapshot first and the PostgreSQL snapshot right after it. Every object in the Redis snapshot then has its row,
+ * and no internal channel id is assigned twice. In the other order, a backup could lack a dead letter that moves from Redis to
+ * PostgreSQL between the snapshots.
  *
  * @throws CommandError
  */
@@ -52,7 +52,7 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
   await using archive = await createArchive(file, { signal }).catch((error: unknown) => {
     throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`);
   });
-  // The master key may be rotated meanwhile, so read the keys before and after the snapshot. One of them fits the snapshot.
+  // The master key may be rotated during the backup, so read it before and after the snapshot. One of the results fits the snapshot.
   const keysBefore = await findMasterKeys(config, dataDir);
   using transfer = await openRdbTransfer(stores.redis, signal);
   const takenAt = new Date();
@@ -85,7 +85,11 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
   tell(output, file, bytes, about);
 }
 
-/** Returns the real path of the data directory. @throws CommandError if its stores are not embedded, or do not exist yet */
+/**
+ * Returns the resolved path of the data directory.
+ *
+ * @throws CommandError if its stores are not embedded, or do not exist yet
+ */
 function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   const others = [
     ...(databaseUrl === undefined ? [] : ["DATABASE_URL"]),

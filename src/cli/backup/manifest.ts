@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Manifest } from "../../lib/archive/archive.ts";
 import { CommandError } from "../exit.ts";
 
-/** Version of the backup format. Inlet can read backups in its own version and all earlier ones. */
+/** Version of the backup format. Inlet reads backups of its own and all earlier versions. */
 export const FORMAT = 1;
-/** Encryption context of the master key in a backup. The encrypted key cannot be decrypted in any other context. */
+/** Encryption context of the master key in a backup, which is required to decrypt it. */
 export const MASTER_KEY_PLACE = "backup/masterKey";
 export const REDIS_PART = "redis.rdb";
 export const tablePart = (table: string): string => `postgres/${table}.copy`;
@@ -19,11 +19,11 @@ const sealedKey = z.object({
   text: z.string(),
 });
 
-/** Schema of a backup's manifest, which docs/operating.md documents. */
+/** Schema of a backup's manifest, which is documented in docs/operating.md. */
 const aboutSchema = z.object({
   /** Version of Inlet that created the backup. */
   inlet: z.string(),
-  /** Start time of the backup (RFC 3339, like all times). */
+  /** Start time of the backup (RFC 3339). */
   createdAt: z.string(),
   /** Time of the database snapshots (RFC 3339). */
   takenAt: z.string(),
@@ -37,15 +37,17 @@ const aboutSchema = z.object({
     sequences: z.record(z.string(), z.string()),
   }),
   /**
-   * The master key, or `null` if the gateway was never started. `sealed` is the key encrypted with the passphrase, or `null` if
-   * the backup omits it.
+   * `null` if the gateway was never started. `sealed` is the master key encrypted with the passphrase, or `null` if the backup
+   * omits it.
    */
   masterKey: z.object({ id: z.string(), sealed: sealedKey.nullable() }).nullable(),
 });
 export type BackupAbout = z.infer<typeof aboutSchema>;
 
 /**
- * Validates a backup's manifest. @throws CommandError if the file is not a backup of Inlet, or was created by a newer version
+ * Validates a backup's manifest.
+ *
+ * @throws CommandError if the file is not an Inlet backup, or was created by a newer version
  */
 export function parseAbout(manifest: Manifest): BackupAbout {
   const { format } = manifest;

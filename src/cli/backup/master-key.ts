@@ -15,7 +15,11 @@ import { type BackupAbout, MASTER_KEY_PLACE } from "./manifest.ts";
 export const PASSPHRASE_VARIABLE = "INLET_BACKUP_PASSPHRASE";
 const MIN_CHARACTERS = 12;
 
-/** Reads the passphrase for a new backup from the environment, or asks for it twice at a terminal. @throws CommandError */
+/**
+ * Reads the passphrase for a new backup from the environment, or prompts for it twice.
+ *
+ * @throws CommandError
+ */
 export async function choosePassphrase(io: Io): Promise<string> {
   const given = io.env[PASSPHRASE_VARIABLE];
   if (!given && !io.stdin.isTTY) {
@@ -33,7 +37,7 @@ export async function choosePassphrase(io: Io): Promise<string> {
   return passphrase;
 }
 
-/** Returns all keys that could be the database's master key, from the settings and from the data directory. */
+/** Returns all candidates for the database's master key, from the settings and the data directory. */
 export async function findMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -43,7 +47,7 @@ export async function findMasterKeys(
 }
 
 /**
- * Encrypts the master key of a snapshot with the passphrase. Without a passphrase, the result contains only the key's id.
+ * Encrypts the master key of a snapshot with the passphrase. Without a passphrase, the result only contains the key's id.
  *
  * @throws CommandError if none of `keys` is the master key of the database
  */
@@ -76,7 +80,11 @@ export type RestoredKey =
   | { readonly kind: "apart"; readonly id: string }
   | { readonly kind: "none" };
 
-/** Decrypts the master key of a backup. @throws CommandError if the passphrase or INLET_MASTER_KEY does not match the backup */
+/**
+ * Decrypts the master key of a backup.
+ *
+ * @throws CommandError if the passphrase or INLET_MASTER_KEY does not match the backup
+ */
 export async function openMasterKey(
   io: Io,
   stored: BackupAbout["masterKey"],

@@ -31,7 +31,7 @@ export interface RestoreOptions {
 
 interface Restoring {
   readonly file: string;
-  /** Absolute path with symbolic links resolved. This process holds the lock of the directory. */
+  /** Absolute path with symbolic links resolved. This process holds the directory's lock. */
   readonly dataDir: string;
   readonly about: BackupAbout;
   readonly progress: Progress;
@@ -39,19 +39,16 @@ interface Restoring {
   readonly signal: AbortSignal;
 }
 
-/** Files of the file system and of the lock. A folder that contains only these counts as empty. */
+/** Files that the file system or the lock creates. A folder that contains only these counts as empty. */
 const IGNORED_ENTRIES = ["lost+found", "inlet.lock", "inlet.lock-journal", "inlet.pid"];
-/**
- * Maximum time between the start of a deletion and the removal of the event from Redis. A deletion writes its database row
- * first.
- */
+/** Maximum time from the start of a deletion until the event is gone from Redis. The deletion's database row is written at the start. */
 const ERASURE_MS = 600_000;
 
 /**
  * Creates a data directory from a backup. Checks the whole backup file before the first write.
  *
- * If a restore is interrupted, a marker file remains in the folder. The marker prevents a gateway from starting there. The same
- * restore can be run again.
+ * An interrupted restore leaves a marker file that prevents a gateway from starting in the folder. The same restore can then be
+ * repeated.
  *
  * @throws CommandError
  */
@@ -71,7 +68,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   const log = await openLog({ logLevel: "warn" }, process.stderr);
   using lock = takeDataDir(options.dataDir);
   const { dataDir } = lock;
-  // Check again under the lock, because another process may have added files since the first check.
+  // Another process may have added files before this process locked the folder, so check again.
   const { isUnfinished } = await inspectTarget(dataDir);
   const restoring: Restoring = { file, dataDir, about, progress, log, signal };
   if (isUnfinished) await clear(restoring, output);
@@ -84,7 +81,11 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   tell(output, { file, dataDir, about, sources, key });
 }
 
-/** Rejects settings with external stores, because a backup can only be restored to embedded ones. @throws CommandError */
+/**
+ * Rejects settings with external stores, because a backup can only be restored to embedded ones.
+ *
+ * @throws CommandError
+ */
 function rejectExternalStores({ databaseUrl, redisUrls }: Config): void {
   if (databaseUrl === undefined && redisUrls.length === 0) return;
   throw usageError(
@@ -110,7 +111,11 @@ async function readAbout(file: string, progress: Progress, signal: AbortSignal):
   }
 }
 
-/** Checks that the folder is empty or contains an interrupted restore. @throws CommandError if it contains any other files */
+/**
+ * Checks that the folder is empty or contains an interrupted restore.
+ *
+ * @throws CommandError if the folder contains any other files
+ */
 async function inspectTarget(dataDir: string): Promise<{ readonly isUnfinished: boolean }> {
   const names: readonly string[] = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
@@ -139,7 +144,7 @@ async function clear({ dataDir, log, signal }: Restoring, output: Output): Promi
   if (postgres) await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
   if (redis) await (await startLocalRedis({ dataDir, log, signal }))[Symbol.asyncDispose]();
   for (const name of await readdir(dataDir)) {
-    // Keep the marker until the new restore is complete, so that no gateway starts on partial data.
+    // The marker must remain until the new restore is complete, so that no gateway starts on partial data.
     if (IGNORED_ENTRIES.includes(name) || name === UNFINISHED_RESTORE) continue;
     await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
   }
@@ -150,7 +155,7 @@ async function fill(restoring: Restoring): Promise<number> {
   progress.show("Creating PostgreSQL");
   await using postgres = await startLocalPostgres({ dataDir, log, signal });
   const { connection } = postgres;
-  // Create the schema that the backup was taken from, because the rows match it. The next start of the gateway migrates it.
+  // Migrate only to the schema version of the backup, because its rows match that schema. The next start of the gateway migrates the rest.
   await migrate({ connection, log, upTo: about.postgres.migrations.length });
   await loadTables(restoring, connection);
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
@@ -203,9 +208,7 @@ async function topicsOf({ db }: Database, channelNumber: number): Promise<readon
   return rows.map(({ topic }) => topic);
 }
 
-/**
- * Lists events that were being deleted for privacy when the snapshots were taken. The Redis snapshot may still contain them.
- */
+/** Lists events whose privacy deletion was in progress during the snapshots. The Redis snapshot may still contain them. */
 const erasedAround = ({ db }: Database, takenAt: string) =>
   db
     .selectFrom("deletedEvents")

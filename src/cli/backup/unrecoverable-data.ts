@@ -1,5 +1,7 @@
 /**
- * Describes the data that a backup cannot restore, for the person who restores it. @param takenAt time of the backup (RFC 3339)
+ * Lists the data that a backup cannot restore, for the person who restores it.
+ *
+ * @param takenAt time of the backup (RFC 3339)
  */
 export const listUnrecoverableData = (takenAt: string): readonly string[] => [
   `Events, quarantined items and settings created after ${takenAt} are missing. Their senders received a 200, so they resend only on request.`,

@@ -1,10 +1,9 @@
 import { CommandError, EXIT, type ExitCode } from "../exit.ts";
 import type { Credentials } from "./credentials.ts";
 
-/** Query parameters. `undefined` values are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Client of one gateway's management API. Failed calls throw a `CommandError` with a message and an exit code. */
+/** Client for the management API of one gateway. Failed calls throw a `CommandError` with a message and an exit code. */
 export interface Api {
   readonly baseUrl: string;
   readonly get: <T>(path: string, query?: Query) => Promise<T>;
@@ -13,15 +12,19 @@ export interface Api {
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
   /** Reads pages of a list until it has `most` items or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
-  /** Returns the response body as text. Parsing it as JSON could change large numbers. */
+  /** Returns the response body as text, because parsing JSON could change large numbers. */
   readonly text: (path: string, query?: Query) => Promise<string>;
-  /** Sends a request and returns the response, whatever its status. @throws CommandError if the gateway does not respond */
+  /**
+   * Sends a request and returns the response with any status.
+   *
+   * @throws CommandError if the gateway does not respond
+   */
   readonly open: (path: string, options?: OpenOptions) => Promise<Response>;
 }
 
 export interface Listed<T> {
   readonly items: readonly T[];
-  /** Total number of items in the list, including those that were not read. */
+  /** Total number of items, including those that were not read. */
   readonly total: number;
 }
 
@@ -33,7 +36,6 @@ export interface OpenOptions {
   readonly signal?: AbortSignal;
 }
 
-/** An error response of the gateway. */
 export class ApiError extends CommandError {
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
@@ -68,7 +70,7 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        // Reject redirects, because following one could send the API key to another server.
+        // Following a redirect could send the API key to another server.
         redirect: "error",
         signal: ownSignal ?? AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
@@ -132,7 +134,7 @@ function queryText(query: Query = {}): string {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** Turns an error response into an error with a message and the exit code for its status. */
+/** Creates the error for an error response, with the exit code for its status. */
 export async function parseErrorResponse(response: Response, baseUrl: string): Promise<ApiError> {
   const { status } = response;
   const body = await response.json().catch(() => undefined);
@@ -157,7 +159,7 @@ function exitCodeOf(status: number): ExitCode {
   return status === 429 || status === 503 ? EXIT.unavailable : EXIT.failed;
 }
 
-/** Returns the message of an error's cause, because an error of `fetch` only says that the request failed. */
+/** Returns the message of an error's cause. Errors of `fetch` themselves only state that the request failed. */
 export function formatCause(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof AggregateError && cause.errors.length > 0) return formatCause(cause.errors[0]);

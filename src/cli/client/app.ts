@@ -4,10 +4,14 @@ import type { Api } from "./api.ts";
 import { formatPath } from "./api.ts";
 import type { App, Channel } from "./entities.ts";
 
-/** Finds an app by its id or uid. Without a name, returns the only app. @throws CommandError */
+/**
+ * Finds an app by id or uid. Without a name, returns the only app.
+ *
+ * @throws CommandError
+ */
 export async function findApp(api: Api, named: string | undefined): Promise<App> {
   const { items } = await api.list<App>("/apps");
-  // Exclude the system app, which is the only app without a space and belongs to Inlet.
+  // Only the system app has no space. It belongs to Inlet, so exclude it.
   const own = items.filter(({ spaceId }) => spaceId !== null);
   const found = named === undefined ? own : items.filter(({ id, uid }) => id === named || uid === named);
   const [app, ...others] = found;
@@ -27,6 +31,5 @@ export async function findApp(api: Api, named: string | undefined): Promise<App>
   );
 }
 
-/** Gets a channel of the app by its id or uid. @throws CommandError */
 export const getChannel = (api: Api, app: App, named: string): Promise<Channel> =>
   api.get<Channel>(`${formatPath("apps", app.id, "channels", named)}`);

@@ -8,12 +8,16 @@ import { findApp } from "./app.ts";
 import { findCredentials } from "./credentials.ts";
 import type { App } from "./entities.ts";
 
-/** Everything that a command needs to call the API and print results. */
+/** Dependencies of a command that calls the API. */
 export interface Client {
   readonly api: Api;
   readonly output: Output;
   readonly io: Io;
-  /** Finds the app that `--app` or INLET_APP names. Without either, returns the only app. @throws CommandError */
+  /**
+   * Finds the app selected by `--app` or INLET_APP. Without a selection, returns the only app.
+   *
+   * @throws CommandError
+   */
   readonly app: () => Promise<App>;
 }
 
@@ -23,7 +27,7 @@ interface ClientOptions {
   readonly output?: OutputFormat;
 }
 
-/** Adds the options that every command which calls the API has in common. */
+/** Adds the options shared by all commands that call the API. */
 export const apiOptions = (command: Command): Command =>
   command
     .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
@@ -32,14 +36,14 @@ export const apiOptions = (command: Command): Command =>
       "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
     );
 
-/** Adds `--app` and the options that every command which calls the API has in common. */
+/** Adds `--app` and the options shared by all commands that call the API. */
 export const appOptions = (command: Command): Command =>
   apiOptions(command).option(
     "-a, --app <app>",
     "id or uid of the app (default: INLET_APP, then the only app)",
   );
 
-/** Creates a commander action from the function `act`. The function can return an exit code. */
+/** Creates a commander action from `act`, which may return an exit code. */
 export const createAction =
   <A extends readonly unknown[], O extends object = object>(
     context: CommandContext,
@@ -59,7 +63,7 @@ export const createAction =
     context.exitCode = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
   };
 
-/** Adds examples to a command's help. Each example consists of a command line and its explanation. */
+/** Adds examples to a command's help. Each example is a command line with an explanation. */
 export const examples = (
   command: Command,
   lines: readonly (readonly [line: string, meaning: string])[],
@@ -69,7 +73,7 @@ export const examples = (
   return command.addHelpText("after", `\nExamples:\n${shown.join("\n")}`);
 };
 
-/** Returns a parser for option values that must be integers within the given bounds. */
+/** Returns a parser for integer option values within the given bounds. */
 export const parseCount =
   (least: number, most: number) =>
   (text: string): number => {
@@ -89,6 +93,5 @@ export function parsePast(text: string): number {
   throw new InvalidArgumentError("must be a time such as 30m, 2h, 7d or 2026-01-31T08:00:00Z");
 }
 
-/** Formats a time in RFC 3339, as the API expects it. */
 export const formatTime = (atMs: number | undefined): string | undefined =>
   atMs === undefined ? undefined : new Date(atMs).toISOString();

@@ -4,7 +4,6 @@ import { dirname, join } from "node:path";
 import { CommandError, EXIT, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** Address of a gateway, and an API key for it. */
 export interface Credentials {
   /** Base URL of the API, such as `https://host/v1`. */
   readonly baseUrl: string;
@@ -14,15 +13,15 @@ export interface Credentials {
 const DEFAULT_URL = "http://127.0.0.1:8080";
 const FILE = "credentials.json";
 
-/** Returns the folder in which the CLI stores files of the current user. */
+/** Returns the CLI's folder for files of the current user. */
 export function configDir(env: Io["env"]): string {
   const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
   return join(base, "inlet");
 }
 
 /**
- * Returns the credentials from `INLET_URL` and `INLET_API_KEY`, or those that `inlet login` stored. A stored key is only sent
- * to the address that it was stored for.
+ * Returns the credentials from `INLET_URL` and `INLET_API_KEY`, or those stored by `inlet login`. A stored key is only sent to
+ * the address that it was stored for.
  *
  * @throws CommandError
  */
@@ -37,7 +36,11 @@ export async function findCredentials(env: Io["env"], urlOption?: string): Promi
   );
 }
 
-/** Returns the base URL that an API command would call. @throws CommandError */
+/**
+ * Returns the base URL that an API command would call.
+ *
+ * @throws CommandError
+ */
 export const findBaseUrl = async (env: Io["env"], urlOption?: string): Promise<string> =>
   baseUrlOf(env, urlOption, await readCredentials(env));
 
@@ -46,7 +49,11 @@ function baseUrlOf(env: Io["env"], urlOption: string | undefined, stored: Creden
   return url === undefined ? (stored?.baseUrl ?? parseUrl(DEFAULT_URL)) : parseUrl(url);
 }
 
-/** Reads the credentials that `inlet login` stored. @throws CommandError if the file cannot be read or is invalid */
+/**
+ * Reads the credentials stored by `inlet login`.
+ *
+ * @throws CommandError if the file cannot be read or is invalid
+ */
 export async function readCredentials(env: Io["env"]): Promise<Credentials | undefined> {
   const file = join(configDir(env), FILE);
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -81,7 +88,11 @@ export async function removeCredentials(env: Io["env"]): Promise<boolean> {
   );
 }
 
-/** Converts a gateway address that a person typed to the API's base URL. @throws CommandError */
+/**
+ * Converts a gateway address entered by a user to the API's base URL.
+ *
+ * @throws CommandError
+ */
 export function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {

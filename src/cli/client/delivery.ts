@@ -5,7 +5,6 @@ import type { Io } from "../io.ts";
 import { readBytes } from "../output/prompt.ts";
 import { type Api, formatPath } from "./api.ts";
 
-/** Command-line options that describe a delivery. */
 export interface DeliveryOptions {
   readonly data?: string;
   readonly header?: readonly string[];
@@ -34,7 +33,6 @@ export const deliveryOptions = (command: Command): Command =>
     .option("--query <query>", "query string without the question mark")
     .option("--preset <name>", "send the provider's sample; other options replace its parts");
 
-/** Reads the delivery that the options describe. @throws CommandError */
 export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): Promise<TypedDelivery> {
   const { data, header = [], query, preset } = options;
   const sample =
@@ -55,7 +53,8 @@ export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): 
 }
 
 /**
- * Returns the data of a command-line argument: the file for `@file`, standard input for `@-`, otherwise the argument's text.
+ * Returns the data of a command-line argument: a file for `@file`, standard input for `@-`, or else the text itself.
+ *
  * @throws CommandError
  */
 export async function readData(io: Io, data: string): Promise<Buffer> {

@@ -1,4 +1,4 @@
-/** Entities of the API, reduced to the fields that the CLI reads. GET /v1/openapi.json describes all fields. */
+/** API entities, reduced to the fields that the CLI reads. GET /v1/openapi.json describes all fields. */
 
 export interface App {
   readonly id: string;
@@ -75,7 +75,6 @@ export interface ApiKey {
   readonly createdAt: string;
 }
 
-/** An event as returned by the API. */
 export interface ApiEvent {
   readonly id: string;
   readonly source: string;

@@ -4,18 +4,17 @@ import { sleep } from "../../lib/sleep.ts";
 import { CommandError } from "../exit.ts";
 import { type Api, ApiError, formatCause, formatPath, parseErrorResponse } from "./api.ts";
 
-/** One step of reading a stream. It has an event, or only a new position if no events precede that position. */
+/** One step of reading a stream: either an event, or only a new position if no events precede that position. */
 export interface StreamStep {
-  /** Position in the stream after this step. */
   readonly position: string;
-  /** The event as JSON text, or `undefined` if this step only moves the position. */
+  /** The event as JSON text. `undefined` if the step only advances the position. */
   readonly event: string | undefined;
 }
 
 export interface FollowOptions {
   readonly appId: string;
   readonly type?: string | undefined;
-  /** Stream position after which to start. `undefined` starts with the events that arrive from now on. */
+  /** Stream position after which to start. `undefined` starts with new events. */
   readonly from: string | undefined;
   readonly signal: AbortSignal;
   /** Called when the stream opens, and when it waits before reconnecting. */
@@ -28,15 +27,15 @@ export type StreamState =
 
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
 /**
- * Maximum time without data before reconnecting. After a laptop slept, a connection can be dead without an error. The gateway
- * sends a heartbeat every 15 s.
+ * Maximum time without data before reconnecting. The gateway sends a heartbeat every 15 s, but a connection may be dead without
+ * an error after a laptop slept.
  */
 const MAX_SILENCE_MS = 40_000;
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.5 } as const;
 
 /**
- * Yields an app's events after a position. Reconnects after a gateway restart, a 503, a network failure or a machine's sleep.
- * Ends when the signal aborts.
+ * Yields an app's events after a position until the signal aborts. Reconnects after a gateway restart, status 503, a network
+ * failure or a machine's sleep.
  *
  * @throws CommandError if reconnecting cannot help: invalid key, unknown app or invalid position
  */
@@ -70,7 +69,7 @@ export async function* followEvents(
   }
 }
 
-/** Returns true if a status is temporary: 429, or an error of the gateway or a proxy. */
+/** Returns whether a status is temporary: 429, or any server error of the gateway or a proxy. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 
 async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<StreamStep, void, undefined> {
@@ -92,13 +91,13 @@ async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<Str
       position = message.id ?? position;
       if (position === undefined) continue;
       yield { position, event: message.kind === "frame" ? message.data : undefined };
-      // Restart the timer, because the time that the consumer spent on this event must not count as silence.
+      // The time that the consumer spent on this event must not count as silence, so restart the timer.
       watch.heard();
     }
   }
 }
 
-/** Creates a signal that aborts when `heard` has not been called for `MAX_SILENCE_MS`. */
+/** Creates a signal that aborts if `heard` is not called for `MAX_SILENCE_MS`. */
 function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly heard: () => void } {
   const silence = new AbortController();
   const timer = setTimeout(
@@ -113,7 +112,7 @@ function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly h
   };
 }
 
-/** Returns the stream position for a time in ms since 1970. All later events come after this position. */
+/** Returns the stream position that precedes all events after a time in ms since 1970. */
 export const positionOf = (atMs: number): string => String(Math.max(0, Math.floor(atMs)));
 
 /** Returns the channel uid, which is the seventh part of a topic name. */

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 
-/** The module of a command. `define` only declares arguments. The code that does the work is loaded by the action. */
+/** Module of a command. `define` only declares arguments, and its action loads the implementation. */
 export interface CommandModule {
   readonly define: (command: Command, context: CommandContext) => void | Promise<void>;
 }
@@ -18,7 +18,7 @@ const SESSION = "Connection and status:";
 const RESOURCES = "Resources:";
 const EVENTS = "Events:";
 
-/** All commands. The module of a command is loaded only when the command is run or completed, or its help is shown. */
+/** All commands. A command's module is only loaded to run or complete that command, or to show its help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "start",

@@ -2,7 +2,7 @@ import type { Config } from "../../config.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ExitCode, usageError } from "../exit.ts";
 
-/** Runs a gateway flag such as `--apply`, with the gateway's settings, on the machine of the gateway. Sets the exit code. */
+/** Runs a gateway flag such as `--apply` on the gateway's machine with its settings, and sets the exit code. */
 export async function runOnMachine(
   context: CommandContext,
   argv: readonly string[],
@@ -14,7 +14,7 @@ export async function runOnMachine(
   context.exitCode = (await runGatewayCommand(context.io.env, [...settings, ...argv], options)) as ExitCode;
 }
 
-/** Loads the gateway's settings and runs a command that has no gateway flag. Sets the exit code. */
+/** Loads the gateway's settings, runs a command without a gateway flag, and sets the exit code. */
 export async function runWithConfig(
   context: CommandContext,
   file: string | undefined,

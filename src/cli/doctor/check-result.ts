@@ -1,9 +1,8 @@
-/** Result of one check of `inlet doctor`. */
 export interface Found {
   readonly check: string;
   readonly state: "ok" | "warning" | "wrong";
   readonly message: string;
-  /** Suggested action; an empty string if none is needed. */
+  /** Suggested action. Empty if none is needed. */
   readonly suggestedAction: string;
 }
 

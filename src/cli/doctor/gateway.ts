@@ -16,7 +16,6 @@ interface Ready {
   >;
 }
 
-/** Checks the gateway that API commands would call. */
 export async function checkGateway({ env, signal }: Io, url: string | undefined): Promise<readonly Found[]> {
   const baseUrl = await findBaseUrl(env, url);
   const readiness = await checkReadiness(baseUrl, signal);

@@ -11,7 +11,6 @@ import { type Found, ok, warning, wrong } from "./check-result.ts";
 const LOW_DISK_RATIO = 0.1;
 const LOW_DISK_BYTES = 1024 ** 3;
 
-/** Checks the Inlet installation on this machine: the program, its settings and its data directory. */
 export async function checkInstallation(
   env: Io["env"],
   configFile: string | undefined,
@@ -141,7 +140,7 @@ async function checkDisk(path: string): Promise<Found> {
   return isLow ? warning("disk", text, suggestedAction) : ok("disk", text);
 }
 
-/** Returns the path itself if it exists, otherwise its nearest existing parent folder. */
+/** Returns the path itself or its nearest existing parent folder. */
 const nearestOf = (path: string): string => (existsSync(path) ? path : nearestOf(dirname(path)));
 const isPrivate = ({ mode }: Stats): boolean => (mode & 0o077) === 0;
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

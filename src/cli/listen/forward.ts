@@ -4,9 +4,8 @@ import { sleep } from "../../lib/sleep.ts";
 import { formatCause } from "../client/api.ts";
 import type { ListenedEvent } from "./entry.ts";
 
-/** Response of the local server to a forwarded event. */
 export interface Forwarded {
-  /** HTTP status; `undefined` after a timeout. After a timeout, the server may still have processed the event. */
+  /** HTTP status. `undefined` after a timeout, although the server may still have processed the event. */
   readonly status: number | undefined;
   readonly latencyMs: number;
 }
@@ -16,17 +15,17 @@ export interface ForwardOptions {
   readonly secret: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Called each time the server cannot be reached. The event is then retried. */
+  /** Called whenever the server cannot be reached, before the event is retried. */
   readonly onWaiting: (reason: string) => void;
 }
 
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.2 } as const;
-/** Value for message ids, which contain a subscription id when the gateway delivers an event. */
+/** Used in message ids instead of a subscription id. */
 const LISTENER = "listen";
 
 /**
- * Sends an event to a local server in the form that a handler receives. Retries until the server responds with any status, or
- * the request times out. Returns `undefined` if the signal aborts first.
+ * Sends an event to a local server as a handler receives it. Retries until the server responds with any status or the request
+ * times out. Returns `undefined` if the signal aborts first.
  */
 export async function forward(event: ListenedEvent, options: ForwardOptions): Promise<Forwarded | undefined> {
   const { url, secret, timeoutMs, signal, onWaiting } = options;
@@ -40,7 +39,7 @@ export async function forward(event: ListenedEvent, options: ForwardOptions): Pr
     const startedAt = performance.now();
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      // Do not pass `signal` to the request. Aborting a request in flight would make the next start send the event again.
+      // Do not pass `signal`. Aborting a request in flight would make the next start send the event again.
       const response = await fetch(url, { method, headers, body, redirect: "manual", signal: late });
       await response.arrayBuffer();
       return { status: response.status, latencyMs: performance.now() - startedAt };

@@ -9,7 +9,7 @@ import { escapeText } from "../output/escape.ts";
 export interface RawOptions {
   readonly app: App;
   readonly url: string;
-  /** Uids of the channels to forward; empty for all channels. */
+  /** Uids of the channels to forward. Empty for all channels. */
   readonly channels: readonly string[];
   readonly timeoutMs: number;
 }
@@ -30,7 +30,7 @@ interface WholeDelivery extends DeliverySummary {
 
 const POLL_INTERVAL_MS = 1_000;
 const NEWEST = 200;
-/** Headers that belong to the sender's connection to the gateway. The connection to the local server sets its own. */
+/** Headers of the sender's connection to the gateway. The connection to the local server sets its own. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set(["accept-encoding", ...FRAMING_HEADERS]);
 
 const HEAD = `Raw mode forwards sampled new deliveries with their original method, headers and body.
@@ -44,7 +44,10 @@ export async function listenRaw({ api, output, io }: Client, options: RawOptions
   output.note(`Forwarding deliveries of ${app.uid} to ${url}.\n${HEAD}`);
   const path = formatPath("apps", app.id, "deliveries");
   const seen = new Set<string>();
-  /** Fetched only for the gateway's clock. A record can appear after the command has started although its delivery is older. */
+  /**
+   * Only the `Date` header of this response is used. It gives the start time on the gateway's clock, to skip older deliveries
+   * whose records appear later.
+   */
   const beginning = await api.open(path, { query: { limit: 1 } });
   if (!beginning.ok) throw await parseErrorResponse(beginning, api.baseUrl);
   const sinceMs = Date.parse(beginning.headers.get("date") ?? "") || Date.now();
@@ -114,7 +117,7 @@ export async function listenRaw({ api, output, io }: Client, options: RawOptions
 const isWanted = (uid: string, channels: readonly string[]): boolean =>
   channels.length === 0 || channels.includes(uid);
 
-/** Ignores a 404: a newer record of the same channel has replaced the record. Rethrows other errors. */
+/** Ignores status 404, which means that a newer record of the same channel has replaced this one. Rethrows other errors. */
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.status !== 404) throw error;
 }

@@ -6,7 +6,7 @@ import { configDir } from "../client/credentials.ts";
 import { CommandError } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** Identifies a listener. Listeners with different apps, targets or filters store separate positions. */
+/** Identifies a listener. Positions are stored separately for each app, target and filter. */
 export interface ListenerName {
   readonly baseUrl: string;
   readonly appId: string;
@@ -15,17 +15,16 @@ export interface ListenerName {
 }
 
 export interface ListenState extends Disposable {
-  /** Stored stream position, or `undefined` on the first run. */
+  /** Stored stream position. `undefined` on the first run. */
   readonly position: string | undefined;
-  /** Stores the position. Once this returns, the position survives even if the process is killed. */
+  /** Stores the position synchronously, so that it survives if the process is killed. */
   readonly save: (position: string) => void;
 }
 
 const CONTENTION_MS = 1_000;
 
 /**
- * Opens the stored position of a listener. Only one process may use it at a time, because two processes would skip each other's
- * events.
+ * Opens the stored position of a listener for exclusive use, because two processes would skip each other's events.
  *
  * @throws CommandError if another process uses it
  */
@@ -54,7 +53,7 @@ export function openListenState(env: Io["env"], name: ListenerName): ListenState
   };
 }
 
-/** Returns the secret that signs the requests of this user's listeners. Creates the secret on the first call. */
+/** Returns the secret that signs requests of this user's listeners. The first call creates it. */
 export function findListenSecret(env: Io["env"]): string {
   const folder = configDir(env);
   const file = join(folder, "listen-secret");

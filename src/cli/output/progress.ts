@@ -2,7 +2,7 @@ import type { Io } from "../io.ts";
 import { escapeText } from "./escape.ts";
 import { fitTo } from "./width.ts";
 
-/** Shows progress on one line of a terminal. Does nothing if there is no terminal. Disposal clears the line. */
+/** Shows progress on one terminal line until disposal. Has no effect without a terminal. */
 export interface Progress extends Disposable {
   readonly show: (text: string) => void;
 }

@@ -4,8 +4,9 @@ import { CommandError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 
 /**
- * Reads a secret from the first line of standard input. At a terminal, the secret is not displayed. @throws CommandError at
- * Ctrl-C
+ * Reads a secret from the first line of standard input. A terminal does not display it.
+ *
+ * @throws CommandError at Ctrl-C
  */
 export async function readSecret({ stdin, stderr, signal }: Io, question: string): Promise<string> {
   if (!stdin.isTTY) return (await readAll(stdin)).split(/\r?\n/, 1)[0] ?? "";

@@ -1,11 +1,10 @@
 import { escapeText } from "./escape.ts";
 import { fitTo, widthOf } from "./width.ts";
 
-/** A column of a table. */
 export interface Column<T> {
   readonly title: string;
   readonly value: (row: T) => unknown;
-  /** Whether values are never truncated, for example because people copy them. */
+  /** Whether values are never truncated, for example because users copy them. */
   readonly whole?: boolean;
   readonly color?: (row: T) => Color | undefined;
 }
@@ -16,7 +15,7 @@ export type Paint = (color: Color, text: string) => string;
 const GAP = "  ";
 const MIN_CELLS = 8;
 
-/** Formats a table. Truncates columns to fit a line of `cells` character cells, except those marked `whole`. */
+/** Formats a table for lines of `cells` character cells. Truncates columns that are not marked `whole`. */
 export function renderTable<T>(
   rows: readonly T[],
   columns: readonly Column<T>[],
@@ -47,7 +46,6 @@ export function renderTable<T>(
   return `${lines.join("\n")}\n`;
 }
 
-/** Formats an object with one field per line. */
 export function renderFields(
   fields: readonly (readonly [name: string, value: unknown])[],
   paint: Paint,
@@ -67,7 +65,7 @@ export function textOf(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Narrows the columns until a row fits. Each step narrows the widest column that may be truncated by one cell. */
+/** Narrows the columns until a row fits. Each step takes one cell from the widest column that may be truncated. */
 function fitWidths<T>(
   columns: readonly Column<T>[],
   texts: readonly (readonly string[])[],

@@ -3,7 +3,6 @@ import { eastAsianWidth } from "get-east-asian-width";
 const graphemes = new Intl.Segmenter();
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Returns the width of a text in terminal character cells. */
 export function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length;
   let width = 0;
@@ -11,7 +10,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Truncates a text to a width in terminal character cells. A truncated text ends with `…`. */
+/** Truncates a text to a width in terminal character cells, ending with `…`. */
 export function fitTo(cells: number, text: string): string {
   if (widthOf(text) <= cells) return text;
   let fitted = "";

@@ -16,7 +16,7 @@ export interface Place {
   readonly called: string;
 }
 
-/** Finds the app by its uid in its space and updates it, or creates it with all its channels. */
+/** Finds the app by uid in its space and updates it, or creates it with all its channels. */
 export async function reconcileApp(
   deps: ChannelDeps,
   trx: Trx,
@@ -83,7 +83,9 @@ async function updateFound(
 }
 
 /**
- * Returns the id of a space or blueprint that an earlier step should have created. @throws SetUpConflict if it does not exist
+ * Returns the id of a space or blueprint, which an earlier step should have created.
+ *
+ * @throws SetUpConflict if it does not exist
  */
 async function idOf(
   trx: Trx,

@@ -35,7 +35,7 @@ export async function reconcileBlueprint(
     return { action: "create", object };
   }
   const { id, title, description, channels, version } = before;
-  // Convert to the stored JSON form, which omits `undefined` fields, before comparing.
+  // Stored JSON omits `undefined` fields, so convert to JSON before comparing.
   const { uid: _, ...kept } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
   const fields = changedFields({ title, description, channels }, kept);
   if (fields.length === 0) return { action: "unchanged", object };

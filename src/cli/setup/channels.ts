@@ -53,7 +53,11 @@ export async function reconcileChannel(
   return { action: "update", object, fields: [...plain, ...secret.map((name) => `${name} (secret)`)] };
 }
 
-/** Validates a channel's settings by the rules of its kind. @throws SetUpConflict if they are invalid */
+/**
+ * Validates a channel's settings by the rules of its kind.
+ *
+ * @throws SetUpConflict if they are invalid
+ */
 export async function checkWanted(deps: SettingsDeps, wanted: WantedChannel): Promise<NewChannel> {
   const checked = await checkSettings(deps, wanted, "");
   if (!checked.ok) {

@@ -14,7 +14,7 @@ import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.
 import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";
 import { type DeclaredApp, type DeclaredChannel, type DeclaredOrganization, findWrongNames } from "./file.ts";
 
-/** A channel as the config file describes it. Secret settings that the file omits stay unchanged. */
+/** A channel in the config file. Secret settings that the file omits stay unchanged. */
 export interface WantedChannel extends ChannelSettings {
   readonly uid: string;
   readonly kind: ChannelKindName;
@@ -23,8 +23,8 @@ export interface WantedChannel extends ChannelSettings {
 }
 
 /**
- * An app as the config file describes it. If the file omits a title or description, an existing app keeps its own. A new app
- * takes it from the blueprint.
+ * An app in the config file. Without a title or description in the file, an existing app keeps its own, and a new app uses the
+ * blueprint's.
  */
 export interface WantedApp extends Omit<DeclaredApp, "space" | "channels"> {
   readonly template: { readonly title: string; readonly description: string | null };
@@ -41,7 +41,7 @@ export interface WantedBlueprint {
 
 export interface WantedOrganization {
   readonly name: string;
-  /** Names of the organization's spaces, at least one. */
+  /** Names of the organization's spaces. Never empty. */
   readonly spaces: readonly string[];
   readonly blueprints: readonly WantedBlueprint[];
   readonly apps: readonly WantedApp[];
@@ -96,8 +96,7 @@ async function checkChannels(
   for (const template of [...fromBlueprint, ...own]) {
     const index = app.channels.findIndex(({ uid }) => uid === template.uid);
     const said = app.channels[index];
-    // Point findings to the app's own channel if there is one, otherwise to the blueprint. Settings that the app omits come
-    // from the blueprint.
+    // Findings point to the app's own channel if there is one, or else to the blueprint, which supplies the omitted settings.
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
     const checked = await checkChannel(deps, template === said ? {} : template, said ?? template, at);
     if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });

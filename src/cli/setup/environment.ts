@@ -4,8 +4,8 @@ import type { Finding } from "../../lib/errors.ts";
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Replaces each `{"$env": "NAME"}` in a value with the text of the environment variable. An empty variable counts as unset. The
- * findings name unset variables and never contain the text of a variable.
+ * Replaces each `{"$env": "NAME"}` in a value with the text of that environment variable. An empty variable counts as unset.
+ * Findings name unset variables and never contain values.
  *
  * @param path path of the value in the config file
  */
@@ -38,9 +38,7 @@ export function resolveEnv(
   return { value: resolve(value, path), findings };
 }
 
-/**
- * Returns whether a value comes from environment variables. For an object, one member is enough. For a list, every item must.
- */
+/** Returns whether a value comes from environment variables. An object needs one such member, but in a list every item must be one. */
 export function comesFromEnv(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(comesFromEnv);
   if (typeof value !== "object" || value === null) return false;

@@ -8,7 +8,7 @@ import { blueprint } from "../../resources/apps/blueprints/schema.ts";
 const name = z.string().min(1).max(255);
 const uid = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -");
 
-/** Schema for a channel of an app. The channel overrides the blueprint's channel with the same uid, or is added to the app. */
+/** Schema for a channel of an app. It overrides the blueprint's channel with the same uid, or is added to the app. */
 const channel = z.strictObject({
   uid: channelUidSchema,
   kind: z.string().optional(),
@@ -24,10 +24,10 @@ const app = z.strictObject({
   uid,
   /** Uid of a blueprint that the file declares in the same organization. */
   blueprint: uid.optional(),
-  /** Title of the app; the blueprint's title by default. */
+  /** Title of the app. Defaults to the blueprint's title. */
   title: name.optional(),
   description: z.string().max(4_096).nullable().optional(),
-  /** Space of the app; the first declared space by default. */
+  /** Space of the app. Defaults to the first declared space. */
   space: name.optional(),
   channels: z.array(channel).max(100).default([]),
 });
@@ -50,7 +50,7 @@ const file = z.strictObject({
   organizations: z.array(organization),
 });
 
-/** Parses a config file. Checks only its structure, not whether the names in it exist or are unique. */
+/** Parses a config file. Checks only its structure, not whether names exist or are unique. */
 export function parseSetUp(text: string): Result<readonly DeclaredOrganization[], readonly Finding[]> {
   let json: unknown;
   try {

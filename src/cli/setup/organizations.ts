@@ -7,15 +7,14 @@ import { createId } from "../../lib/ids.ts";
 import type { WantedOrganization } from "./check.ts";
 import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
-/** Name in config files for the organization that the first start of the gateway creates. */
+/** Name in config files for the organization that the gateway's first start creates. */
 const FIRST_ORGANIZATION = "default";
 
 /**
- * Finds the organization that an earlier apply created under this name, or creates it. A new organization gets a space, a
- * service account and a key with all permissions. The name `default` refers to the organization that the first start creates.
+ * Finds the organization that an earlier apply created under this name, or creates it with a space, a service account and a key
+ * with all permissions. The name `default` refers to the organization that the first start creates.
  *
- * The search ignores display names. Members can change a display name, and could otherwise receive the secrets of another
- * organization.
+ * Display names are ignored. Members can change them and could otherwise receive another organization's secrets.
  *
  * @returns `token`, the first API key, only if the organization is new
  */
@@ -60,7 +59,6 @@ async function findDeclared(trx: Trx, name: string): Promise<string | undefined>
   return cluster?.organizationId ?? undefined;
 }
 
-/** Finds a space by its name, or creates it. */
 export async function reconcileSpace(
   trx: Trx,
   organization: Organization,

@@ -1,6 +1,6 @@
 import type { Finding } from "../../lib/errors.ts";
 
-/** An organization, with its name in the config file. */
+/** An organization with its name in the config file. */
 export interface Organization {
   readonly id: string;
   readonly name: string;
@@ -8,12 +8,12 @@ export interface Organization {
 
 type StepAction = "create" | "update" | "unchanged" | "unmanaged";
 
-/** One object of a plan, and what happens to it. */
+/** One object of a plan and the action for it. */
 export interface Step {
   readonly action: StepAction;
   /** Description of the object, such as `channel hooks of github in acme`. */
   readonly object: string;
-  /** Names of the fields that an update changes. Secret fields are marked as such. Values are never included. */
+  /** Names of the fields that an update changes, with secret fields marked. Never contains values. */
   readonly fields?: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export class SetUpConflict extends Error {
   override readonly name = "SetUpConflict";
 }
 
-/** The planned or completed steps, in order, and the conflicts. */
+/** Planned or completed steps in order, and conflicts. */
 export interface Report {
   readonly steps: readonly Step[];
   /** Objects that cannot be updated. The `path` of a finding names the object. */

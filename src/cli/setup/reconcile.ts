@@ -8,20 +8,15 @@ import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
 import { type Organization, type Report, SetUpConflict, type Step } from "./plan.ts";
 import { findUnmanaged } from "./unmanaged.ts";
 
-/** Runs a function in a database transaction. When planning, the transaction is rolled back. */
+/** Runs a function in a database transaction, which is rolled back when planning. */
 export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
 
-/**
- * Shows the first API key of a new organization, inside the transaction that creates the key. If this rejects, the key is not
- * created.
- */
+/** Shows the first API key of a new organization inside the transaction that creates the key. If this rejects, the key is not created. */
 export type TellKey = (organization: string, token: string) => Promise<void>;
 
 /**
- * Creates and updates the declared objects in order. Each object gets its own transaction through `within`, except that a new
- * app and its channels share one.
- *
- * A conflict on one object is reported, and the remaining objects are still applied.
+ * Creates and updates the declared objects in order. Each object has its own transaction, except that a new app shares one with
+ * its channels. A conflict on one object is reported, and the remaining objects are still applied.
  */
 export async function reconcile(
   deps: ChannelDeps & { readonly tellKey: TellKey },

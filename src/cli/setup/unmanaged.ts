@@ -6,8 +6,8 @@ import type { Organization, Step } from "./plan.ts";
 const SHOWN = 20;
 
 /**
- * Lists the organization's objects that the config file does not declare and that stay unchanged. A long list is cut off and
- * ends with a count.
+ * Lists the organization's objects that the config file does not declare and that stay unchanged. A long list is cut off and ends
+ * with a count.
  */
 export async function findUnmanaged(
   trx: Trx,

@@ -14,7 +14,6 @@ interface DryRun {
   readonly end: { readonly kind: string; readonly code: string | null; readonly message?: string | null };
 }
 
-/** Defines `inlet dry-run`, which polls a source once without publishing events. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .argument("<channel>", "uid or id of a polling channel")

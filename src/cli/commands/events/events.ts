@@ -25,7 +25,6 @@ const COLUMNS: readonly Column<ApiEvent>[] = [
 
 const PAGE = 200;
 
-/** Defines `inlet events`, which lists published events of an app. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("list", { isDefault: true }))
     .description("List the events of an app, oldest first")

@@ -33,7 +33,6 @@ export interface ExplainedItem {
   readonly closest: string | null;
 }
 
-/** Defines `inlet explain`, which shows how a delivery would be processed. */
 export function define(command: Command, context: CommandContext): void {
   deliveryOptions(appOptions(command).argument("<channel>", "uid or id of the channel"))
     .option("--verify", "verify the delivery too; by default, verification is skipped")
@@ -77,7 +76,6 @@ function show({ verification, received, items }: Explanation, output: Output): v
   showItems(items, output);
 }
 
-/** Prints the resulting events and failures, one per line. */
 export function showItems(items: readonly ExplainedItem[], output: Output): void {
   const rows = items.flatMap(({ item, events, failures, closest }) => [
     ...events.map(({ id, type, status, data }) => ({ item, what: status, type, id, about: data })),

@@ -14,7 +14,6 @@ interface ListenOptions {
   readonly raw?: boolean;
 }
 
-/** Defines `inlet listen`, which forwards events to a local server in the form that a handler receives. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .description(

@@ -30,7 +30,6 @@ export interface QuarantineFilters {
   readonly until?: number;
 }
 
-/** Adds filter options for quarantined items. */
 export const filterOptions = (command: Command): Command =>
   command
     .option("--channel <channel>", "only items of this channel (uid or id)")
@@ -38,7 +37,6 @@ export const filterOptions = (command: Command): Command =>
     .option("--since <when>", "first seen after: 30m, 2h, 7d ago, or a timestamp", parsePast)
     .option("--until <when>", "first seen before, in the same form", parsePast);
 
-/** Converts command-line filters to query parameters of the API. */
 export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters) => ({
   ...(channel === undefined ? {} : { channelId: channel }),
   ...(reason === undefined ? {} : { reason }),
@@ -46,7 +44,6 @@ export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters
   ...(until === undefined ? {} : { to: formatTime(until) ?? "" }),
 });
 
-/** Defines `inlet quarantine`, which lists and removes items that could not be published. */
 export function define(command: Command, context: CommandContext): void {
   filterOptions(appOptions(command.command("list", { isDefault: true })))
     .description("List quarantined items")

@@ -30,7 +30,6 @@ const COLUMNS: readonly Column<RedriveResult>[] = [
   { title: "message", value: ({ message }) => message },
 ];
 
-/** Defines `inlet redrive`, which processes quarantined items again. */
 export function define(command: Command, context: CommandContext): void {
   filterOptions(appOptions(command).argument("[item...]", "ids of quarantined items"))
     .option("--all", "all items that match the filters, in order of arrival")

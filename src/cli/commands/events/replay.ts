@@ -16,7 +16,6 @@ interface ReplayOptions {
   readonly dryRun?: boolean;
 }
 
-/** Defines `inlet replay`, which sends past events to a handler again. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .argument("<subscription>", "id of a subscription with a handler")

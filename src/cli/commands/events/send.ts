@@ -19,20 +19,18 @@ interface SendOptions {
   readonly test?: boolean;
 }
 
-/** Result of a test delivery. */
 interface Tested {
   readonly received: number;
   readonly events: readonly { readonly id: string; readonly type: string; readonly entryId: string }[];
   readonly failures: readonly { readonly reason: string; readonly detail: string }[];
 }
 
-/** Response of a channel's hook to a test delivery. */
+/** Response of the channel's hook. */
 interface Answer {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** Defines `inlet send`, which posts a delivery to a channel as its provider would. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .description(
@@ -74,7 +72,7 @@ interface Composed {
   readonly preset: StoredPreset | undefined;
 }
 
-/** Builds a request as the provider would send it, but without a signature. */
+/** Builds the unsigned request that the provider would send. */
 async function compose(client: Client, channel: Channel, options: SendOptions): Promise<Composed> {
   const { io } = client;
   const { preset: name = channel.config.preset, event, data, header = [] } = options;

@@ -13,7 +13,6 @@ interface TailOptions {
   readonly since?: number;
 }
 
-/** Defines `inlet tail`, which shows events as they arrive. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .argument("[channel...]", "only events of these channels (uids)")
@@ -49,7 +48,6 @@ export function define(command: Command, context: CommandContext): void {
   ]);
 }
 
-/** Formats an event as one line: time, channel, type, id and data. */
 function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   const { time = "", topic, type, id, data } = event;
   const clock = escapeText(time.slice(11, 23));
@@ -62,7 +60,7 @@ function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   return `${paint("dim", clock)} ${channel}:${paint("cyan", name)} ${paint("dim", shownId)} ${fitTo(room, shown)}`;
 }
 
-/** Prints a note to standard error while the stream waits to reconnect. */
+/** Reports on standard error that the stream waits to reconnect. */
 export function noteState(output: Output, state: StreamState): void {
   if (state.kind === "waiting") output.note(`Waiting for the gateway: ${state.reason}`, "yellow");
 }

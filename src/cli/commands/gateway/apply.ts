@@ -3,7 +3,6 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CONFIG_OPTION, runOnMachine } from "../machine.ts";
 
-/** Defines `inlet apply`, which updates the database to match a config file. */
 export function define(command: Command, context: CommandContext): void {
   command
     .requiredOption("-f, --file <file>", "declarative configuration (JSON)")

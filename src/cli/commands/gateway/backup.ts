@@ -11,7 +11,6 @@ interface BackupOptions {
   readonly output?: OutputFormat;
 }
 
-/** Defines `inlet backup`, which writes the embedded PostgreSQL and Redis into one file. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   command

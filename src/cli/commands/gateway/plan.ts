@@ -3,7 +3,6 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CONFIG_OPTION, runOnMachine } from "../machine.ts";
 
-/** Defines `inlet plan`, which shows the changes that `inlet apply` would make. */
 export function define(command: Command, context: CommandContext): void {
   command
     .requiredOption("-f, --file <file>", "declarative configuration (JSON)")

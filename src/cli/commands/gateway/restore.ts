@@ -13,7 +13,6 @@ interface RestoreOptions {
   readonly output?: OutputFormat;
 }
 
-/** Defines `inlet restore`, which creates a data directory from a backup. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   command

@@ -3,7 +3,6 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CONFIG_OPTION, runOnMachine } from "../machine.ts";
 
-/** Defines `inlet rotate-master-key`, which re-encrypts all secrets with a new master key. */
 export function define(command: Command, context: CommandContext): void {
   command
     .option(...CONFIG_OPTION)

@@ -3,7 +3,6 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CONFIG_OPTION, runOnMachine } from "../machine.ts";
 
-/** Defines `inlet seal-addresses`, which removes channel addresses that are stored in plain text. */
 export function define(command: Command, context: CommandContext): void {
   command
     .option(...CONFIG_OPTION)

@@ -3,7 +3,6 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { runOnMachine } from "../machine.ts";
 
-/** Defines `inlet start`, which runs the gateway until it receives a stop signal. */
 export async function define(command: Command, context: CommandContext): Promise<void> {
   const { renderSettings } = await import("../../help.ts");
   command

@@ -16,7 +16,6 @@ const COLUMNS: readonly Column<App>[] = [
   { title: "created", value: ({ createdAt }) => createdAt },
 ];
 
-/** Defines `inlet apps`. */
 export function define(command: Command, context: CommandContext): void {
   const part = (spec: string, summary: string) => apiOptions(command.command(spec)).description(summary);
 

@@ -22,7 +22,6 @@ const COLUMNS: readonly Column<Channel>[] = [
 
 const MAX_GRACE_SECONDS = 30 * 86_400;
 
-/** Defines `inlet channels`. */
 export function define(command: Command, context: CommandContext): void {
   const part = (spec: string, summary: string) => appOptions(command.command(spec)).description(summary);
 

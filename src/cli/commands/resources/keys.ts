@@ -16,7 +16,6 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   { title: "created", value: ({ createdAt }) => createdAt },
 ];
 
-/** Defines `inlet keys`. */
 export function define(command: Command, context: CommandContext): void {
   const LOCAL = "run on the gateway's machine with its settings; needs no API key";
   apiOptions(command.command("list", { isDefault: true }))

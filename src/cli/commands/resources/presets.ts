@@ -12,7 +12,6 @@ const COLUMNS: readonly Column<Preset>[] = [
   { title: "description", value: ({ description }) => description },
 ];
 
-/** Defines `inlet presets`. */
 export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("list [words...]", { isDefault: true }))
     .description("List provider presets, filtered by words in their names and descriptions")

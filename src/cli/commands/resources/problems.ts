@@ -27,7 +27,6 @@ interface ListOptions {
   readonly kind?: string;
 }
 
-/** Defines `inlet problems`. */
 export function define(command: Command, context: CommandContext): void {
   apiOptions(command.command("list", { isDefault: true }))
     .description("List open problems")
@@ -64,7 +63,6 @@ export function define(command: Command, context: CommandContext): void {
   ]);
 }
 
-/** Returns a short name of the object that a problem affects. */
 export function aboutOf({ app, channel, subscription, connection }: Problem): string {
   const name = channel?.uid ?? subscription?.eventUid ?? connection?.name;
   return [app?.uid, name].filter((part) => part !== undefined).join(" ");

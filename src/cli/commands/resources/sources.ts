@@ -24,7 +24,6 @@ const COLUMNS: readonly Column<ListedSource>[] = [
 
 const FETCHING = new Set(["sse", "polling"]);
 
-/** Defines `inlet sources`. */
 export function define(command: Command, context: CommandContext): void {
   appOptions(command.command("list", { isDefault: true }))
     .description("List the sources of an app")

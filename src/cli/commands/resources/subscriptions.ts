@@ -23,7 +23,6 @@ const COLUMNS: readonly Column<Subscription>[] = [
   { title: "last error", value: ({ lastError }) => lastError?.message },
 ];
 
-/** Defines `inlet subscriptions`. */
 export function define(command: Command, context: CommandContext): void {
   const part = (spec: string, summary: string) => appOptions(command.command(spec)).description(summary);
 

@@ -12,7 +12,6 @@ interface DoctorOptions {
   readonly gatewayOnly?: boolean;
 }
 
-/** Defines `inlet doctor`, which checks this installation and the gateway, and suggests fixes. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   command

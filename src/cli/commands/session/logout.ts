@@ -4,7 +4,6 @@ import { removeCredentials } from "../../client/credentials.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { createOutput } from "../../output/output.ts";
 
-/** Defines `inlet logout`, which removes the stored credentials. */
 export function define(command: Command, { io }: CommandContext): void {
   command.description("Remove the address and the API key stored by `inlet login`.").action(async () => {
     const removed = await removeCredentials(io.env);

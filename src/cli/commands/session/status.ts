@@ -23,7 +23,6 @@ interface AppStatus {
   readonly quarantined: number;
 }
 
-/** Defines `inlet status`, which shows whether the gateway is ready and which apps need attention. */
 export function define(command: Command, context: CommandContext): void {
   apiOptions(command).action(
     createAction(context, async ({ api, output }: Client) => {
