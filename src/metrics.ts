@@ -102,7 +102,7 @@ export function createMetrics({
   const channelCounter = createChannelCounter({ maxShown: channels, nowMs: () => performance.now() });
   new Counter({
     name: "inlet_channel_deliveries_total",
-    help: "Deliveries of the busiest channels by result; all other channels combined",
+    help: "Deliveries by result, for each of the busiest channels and for all others combined",
     labelNames: ["app", "channel", "result"],
     registers,
     collect() {
@@ -114,7 +114,7 @@ export function createMetrics({
   });
   new Counter({
     name: "inlet_channel_events_total",
-    help: "Items of the busiest channels by outcome; all other channels combined",
+    help: "Items by outcome, for each of the busiest channels and for all others combined",
     labelNames: ["app", "channel", "outcome"],
     registers,
     collect() {
@@ -159,7 +159,7 @@ export function createMetrics({
     }),
     trimmedOverLimit: new Counter({
       name: "inlet_trimmed_over_limit_total",
-      help: "Entries trimmed, read or unread, of organizations over their limit that have chosen trimming",
+      help: "Entries trimmed, whether read or not, from organizations over their storage limit that chose to trim",
       registers,
     }),
     shadowed: createTally({
@@ -193,7 +193,7 @@ export function createMetrics({
     }),
     sourceRuns: createTally({
       name: "inlet_source_runs_total",
-      help: "Connections and polls of sources by end",
+      help: "Connections and polls of sources, by how they ended",
       labelNames: ["kind", "end"],
       registers,
     }),
@@ -218,7 +218,7 @@ export function createMetrics({
     }),
     rejectedSourceWrites: createTally({
       name: "inlet_source_refusals_total",
-      help: "Source writes rejected because another worker or write was ahead",
+      help: "Source writes rejected because another worker took over or the cursor had already moved",
       labelNames: ["kind", "cause"],
       registers,
     }),

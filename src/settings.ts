@@ -56,7 +56,7 @@ const portNumber = z
   .string()
   .regex(/^(?!tcp:\/\/)/, {
     error:
-      "must be a port number; Kubernetes sets this name for a service called `inlet`: set `enableServiceLinks: false` on the pod",
+      "must be a port number; if Kubernetes set this variable for a service called `inlet`, set `enableServiceLinks: false` on the pod",
   })
   .refine((digits) => /^\d{1,5}$/.test(digits) && Number(digits) <= 65_535, {
     error: "must be a port number from 0 to 65535",
@@ -167,7 +167,7 @@ export const settingsSchema = z.object({
   }),
   hooksUrl: optional("INLET_HOOKS_URL", baseUrl, {
     unsetMeans: "the base URL without /v1",
-    description: "Public URL in front of /hooks/{channelId}.",
+    description: "Public base URL of channel addresses, without /hooks/{channelId}.",
   }),
   apiKey: optional("INLET_API_KEY", bearerToken, {
     description: `API key with all permissions in the default organization, for automation; at least ${MIN_TOKEN_LENGTH} characters. Its hash is stored in the database, so the key stays valid after you remove this setting.`,
@@ -175,7 +175,7 @@ export const settingsSchema = z.object({
   }),
   oidcIssuer: optional("INLET_OIDC_ISSUER", webUrl, {
     description:
-      "OpenID Connect issuer whose tokens are accepted, spelled exactly as in its tokens. The subject of a token must be the identifier of an Identity with this provider in the requested organization.",
+      "OpenID Connect issuer whose tokens are accepted, spelled exactly as in its tokens. The subject of a token must match an Identity with this issuer as its provider in the requested organization.",
   }),
   oidcAudience: optional("INLET_OIDC_AUDIENCE", text, {
     description: "Audience that tokens of the issuer must have. Required with INLET_OIDC_ISSUER.",
@@ -202,7 +202,7 @@ export const settingsSchema = z.object({
   hookRequestsPerSecond: setting("INLET_HOOK_REQUESTS_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
     description:
-      "Maximum items per second in the hook deliveries of one organization, per gateway. It also limits the deliveries of each channel, which may set a lower limit.",
+      "Maximum items per second that one gateway accepts from the hooks of an organization. Also the maximum deliveries per second of each channel, which may set a lower limit.",
   }),
   sourceDeliveriesPerSecond: setting("INLET_SOURCE_DELIVERIES_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
@@ -270,9 +270,9 @@ export const settingsSchema = z.object({
     description: `Minimum level of log lines: ${LOG_LEVELS.join(", ")}.`,
   }),
   drainDelaySeconds: optional("INLET_DRAIN_DELAY_SECONDS", wholeNumber(0, 3_600), {
-    unsetMeans: "5; 0 at a terminal",
+    unsetMeans: "5, or 0 if started from a terminal",
     description:
-      "Seconds that a stopping gateway keeps serving after /readyz reports it. Choose more than the interval at which your load balancer checks /readyz.",
+      "Seconds for which a stopping gateway keeps serving requests after /readyz reports that it is stopping. Choose more than the interval at which your load balancer checks /readyz.",
   }),
   durability: setting("INLET_DURABILITY", oneOf(DURABILITIES), {
     defaultText: "none",
@@ -298,13 +298,13 @@ export const settingsSchema = z.object({
   }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "embedded PostgreSQL",
-    description: "PostgreSQL to use.",
+    description: "URL of the PostgreSQL database.",
     secret: true,
   }),
   redisUrls: setting("REDIS_URL", listOf(url(["redis:", "rediss:", "unix:"], { anyPart: true }), "none"), {
     defaultText: "none",
     unsetMeans: "embedded redis-server",
-    description: "Redis to use. A comma-separated list names nodes of one Cluster.",
+    description: "URL of Redis. For a Redis Cluster, the URLs of several nodes, separated by commas.",
     secret: true,
   }),
 });

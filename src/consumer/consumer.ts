@@ -227,7 +227,7 @@ async function* iterate<T>(
           ...context,
           signal: context.signal,
           event,
-          retry: (reason = new Error("the loop called retry()")) => {
+          retry: (reason = new Error("the loop over events() called retry()")) => {
             refused = { reason };
           },
           settle: (left = refused) => (left === undefined ? resolve() : reject(left.reason)),
@@ -261,8 +261,9 @@ async function* iterate<T>(
     if (failure !== undefined) throw failure.error;
   } finally {
     stopping.abort();
-    last?.settle({ reason: new Error("the loop was left") });
-    for (const offer of offers) offer.settle({ reason: new Error("the loop was left") });
+    last?.settle({ reason: new Error("the loop over events() ended before it finished this event") });
+    for (const offer of offers)
+      offer.settle({ reason: new Error("the loop over events() ended before it finished this event") });
     await running;
   }
 }

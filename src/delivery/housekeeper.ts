@@ -224,8 +224,10 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
     ? startLoop({
         step: tick,
         everyMs: timing.tickMs,
-        onFailing: (err) => log.warn({ event: "housekeeper.failing", err }, "the lease cannot be renewed"),
-        onRecovered: () => log.info({ event: "housekeeper.recovered" }, "the lease is renewed again"),
+        onFailing: (err) =>
+          log.warn({ event: "housekeeper.failing", err }, "the housekeeper's lease cannot be renewed"),
+        onRecovered: () =>
+          log.info({ event: "housekeeper.recovered" }, "the housekeeper's lease is renewed again"),
       })
     : undefined;
   return {

@@ -100,11 +100,17 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
       }
       await linger(channel);
       if (!failing.delete(channel.number)) return;
-      log.info({ event: "pause_drain.recovered", ...channelFacts(channel) }, "a pause is drained again");
+      log.info(
+        { event: "pause_drain.recovered", ...channelFacts(channel) },
+        "deliveries buffered during a pause are published again",
+      );
     } catch (err) {
       if (loop.signal.aborted || failing.has(channel.number)) return;
       failing.add(channel.number);
-      log.warn({ event: "pause_drain.failing", err, ...channelFacts(channel) }, "a pause cannot be drained");
+      log.warn(
+        { event: "pause_drain.failing", err, ...channelFacts(channel) },
+        "deliveries buffered during a pause cannot be published",
+      );
     } finally {
       await releaseLease(db, claim).catch(() => {});
     }

@@ -92,8 +92,15 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
     step: look,
     everyMs: () => (isHolder() ? everyMs : Math.min(TICK_MS, everyMs)),
     onFailing: (err) =>
-      log.warn({ event: "retention_watch.failing", err }, "unread events cannot be checked"),
-    onRecovered: () => log.info({ event: "retention_watch.recovered" }, "unread events are checked again"),
+      log.warn(
+        { event: "retention_watch.failing", err },
+        "the check for unread events at risk of being trimmed is failing",
+      ),
+    onRecovered: () =>
+      log.info(
+        { event: "retention_watch.recovered" },
+        "the check for unread events at risk of being trimmed works again",
+      ),
   });
   return {
     atRisk: () => (isHolder() ? count : 0),

@@ -111,7 +111,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
     onTrimmed?.(removed);
     log.warn(
       { event: "storage.trimmed", organization, removed },
-      "trimmed the oldest events of an organization over its storage limit",
+      "the oldest events of an organization over its storage limit were trimmed",
     );
     return left;
   }

@@ -104,7 +104,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     }
     const resolved = resolveSender(senderConfig.data, deps.presets);
     if (!resolved.ok) {
-      throw new UnavailableError(`channel ${number} has a sender that can no longer be verified`, {
+      throw new UnavailableError(`channel ${number} uses a sender verification that is no longer supported`, {
         cause: new Error(
           resolved.error.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "),
         ),
@@ -274,7 +274,7 @@ const onlySecrets = ({ secretSettings }: ChannelKind, settings: object) =>
 
 const NO_KEYS: KeySource = {
   get: () => {
-    throw new Error("this sender has no keys to fetch");
+    throw new Error("the verification of this sender fetches no keys");
   },
-  renew: () => Promise.reject(new Error("this sender has no keys to fetch")),
+  renew: () => Promise.reject(new Error("the verification of this sender fetches no keys")),
 };

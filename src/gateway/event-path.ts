@@ -132,7 +132,7 @@ export function createEventPath(deps: EventPathDeps) {
       },
       async visit(url, options) {
         await fetchPinned(url, options).catch((cause) => {
-          throw new UnavailableError("the URL of a handshake cannot be called", { cause });
+          throw new UnavailableError("the confirmation URL of a handshake could not be requested", { cause });
         });
       },
     }),
@@ -254,6 +254,6 @@ export const createFetchPinned =
       { method: "GET", url, headers: {} },
       { ...PINNED_LIMITS, signal },
     );
-    if (status !== 200) throw new Error(`the response was HTTP ${status}`);
+    if (status !== 200) throw new Error(`the server responded with HTTP ${status} instead of 200`);
     return body;
   };

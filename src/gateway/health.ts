@@ -104,7 +104,7 @@ export function observeGateway({
   );
   metrics.observe(
     "inlet_redis_memory_used_ratio",
-    "Used fraction of Redis maxmemory; 0 if it is not limited",
+    "Fraction of Redis maxmemory in use; 0 if Redis has no memory limit",
     () => redis.state().memoryUsedFraction ?? 0,
   );
   metrics.observe("inlet_redis_ready", "1 while Redis accepts events, otherwise 0", () =>

@@ -153,4 +153,4 @@ const NEVER_ABORTED = new AbortController().signal;
 const TOO_COSTLY = invalidBody("processing the delivery takes too much time or memory");
 
 const unexpected = ({ kind }: WorkerAnswer): Error =>
-  new Error(`the worker returned an unexpected answer: ${kind}`);
+  new Error(`the worker thread sent an unexpected reply: ${kind}`);

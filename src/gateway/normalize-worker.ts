@@ -128,7 +128,7 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
   }
 }
 
-if (!parentPort) throw new Error("normalize-worker.ts runs as a worker thread");
+if (!parentPort) throw new Error("normalize-worker.ts must be started as a worker thread");
 const port = parentPort;
 goBehindOtherThreads();
 const answer = createAnswers();

@@ -50,7 +50,7 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   });
   metrics.observe(
     "inlet_channels_silent",
-    "Channels without an event for longer than their own limit; 0 unless this gateway holds the housekeeper lease",
+    "Channels that received no event for longer than their expectEverySeconds; 0 unless this gateway holds the housekeeper lease",
     () => (housekeeper.isHolder() ? silence.silent() : 0),
   );
   metrics.observeEach(
@@ -61,7 +61,7 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   );
   metrics.observeBy(
     "inlet_problems_age_seconds",
-    "Time since the last check for problems of a kind; only on the gateway that holds the housekeeper lease",
+    "Time since the last check for problems of each kind; only on the gateway that holds the housekeeper lease",
     "kind",
     watch.ages,
   );

@@ -34,7 +34,9 @@ export function startSettingsCheck(deps: Pick<Foundation, "db" | "channelKinds" 
           );
         } else {
           found++;
-          const details = read?.error ?? [{ path: "kind", message: `there is no kind ${channel.kind}` }];
+          const details = read?.error ?? [
+            { path: "kind", message: `there is no channel kind ${channel.kind}` },
+          ];
           log.error({ event: "channel.unfit", ...facts, details }, "channel settings cannot be parsed");
         }
       }

@@ -142,10 +142,12 @@ export async function openEmbeddedStores(options: {
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) {
     if (existsSync(join(dataDir, UNFINISHED_RESTORE)))
-      throw new DataDirInUseError(`${lock.error.message}; a restore into it is not finished`);
+      throw new DataDirInUseError(`${lock.error.message}; a restore into the directory is still running`);
     const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), findLocalRedis(dataDir)]);
     if (postgres && redis) return { postgres, redis, areRunning: true, async [Symbol.asyncDispose]() {} };
-    throw new DataDirInUseError(`${lock.error.message}; its PostgreSQL and Redis do not respond (yet)`);
+    throw new DataDirInUseError(
+      `${lock.error.message}; its PostgreSQL and Redis do not respond, so try again if it is just starting`,
+    );
   }
   opening.use(lock.value);
   rejectUnfinishedRestore(dataDir);
@@ -199,7 +201,7 @@ function tryLock(dataDir: string): ReturnType<typeof acquireDataLock> {
 
 function databaseConnection(url: string | undefined, own: LocalPostgres | undefined): DatabaseConnection {
   if (own !== undefined) return own.connection;
-  if (url === undefined) throw new Error("there is neither an embedded nor an external database");
+  if (url === undefined) throw new Error("neither an embedded nor an external database is available");
   return { url };
 }
 

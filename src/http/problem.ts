@@ -129,9 +129,13 @@ export function answerErrors<E extends Env>(app: Hono<E>): void {
 }
 
 function methodNotAllowed(allowed: readonly string[]): ApiError {
-  return new ApiError("method_not_allowed", "This address does not accept that method.", {
-    headers: { allow: allowed.join(", ") },
-  });
+  return new ApiError(
+    "method_not_allowed",
+    "This URL does not support the method of the request. The Allow header lists those that it supports.",
+    {
+      headers: { allow: allowed.join(", ") },
+    },
+  );
 }
 
 /** Returns the methods of the routes that match this path. Middleware is excluded because it matches every method. */

@@ -25,7 +25,9 @@ export function requireMatch(c: Context, row: Versioned): void {
   const wanted = c.req.header("if-match");
   if (wanted === undefined || wanted.trim() === "*") return;
   if (strongTags(wanted).some((tag) => tag.replace(/-\w+"$/, '"') === etagOf(row))) return;
-  throw conflict("The resource has changed since that version. Read it again.");
+  throw conflict(
+    "The resource has changed since the version in If-Match. Read it again, then repeat your change.",
+  );
 }
 
 /** Returns whether the client already has this version, according to `If-None-Match` (RFC 9110, section 13.1.2). */

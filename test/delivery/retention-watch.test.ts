@@ -90,9 +90,13 @@ describe("a subscription that is about to lose unread events to retention", () =
     await until(async () => (await stateOf(behind)) === "failing");
     isAway = true;
     const seen = looks;
-    await until(() => lines.some(({ msg }) => msg === "unread events cannot be checked"));
+    await until(() =>
+      lines.some(({ msg }) => msg === "the check for unread events at risk of being trimmed is failing"),
+    );
     isAway = false;
-    await until(() => lines.some(({ msg }) => msg === "unread events are checked again"));
+    await until(() =>
+      lines.some(({ msg }) => msg === "the check for unread events at risk of being trimmed works again"),
+    );
     expect(looks).toBeGreaterThan(seen);
     expect(await stateOf(behind)).toBe("failing");
     expect(lines).toHaveLength(3);

@@ -73,7 +73,7 @@ const STOPPED: {
 } = {
   error: {
     message:
-      "The server keeps rejecting the channel's requests, or the channel's settings make no valid request",
+      "The server keeps rejecting the channel's requests, or the channel's settings do not result in a valid request",
     suggestedAction:
       "Check `lastError` of the channel's source. Fix the channel's settings, or resume the channel when the server works again.",
   },

@@ -97,7 +97,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     if (first.length > 0)
       log.warn(
         { event: "problems.not_evaluated", kinds, err },
-        "the check for problems of these kinds failed",
+        "the check for problems of the listed kinds failed",
       );
   }
 
@@ -106,7 +106,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     if (again.length > 0)
       log.info(
         { event: "problems.evaluated_again", kinds },
-        "the check for problems of these kinds works again",
+        "the check for problems of the listed kinds works again",
       );
     for (const kind of kinds) checkedAtMs.set(kind, performance.now());
   }

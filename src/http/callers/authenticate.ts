@@ -42,7 +42,7 @@ export function authenticate(deps: AuthenticateDeps): MiddlewareHandler<ApiEnv> 
     const state = await requests.take(identified.limitedAs);
     c.set("limitState", state);
     if (!state.allowed)
-      throw rateLimitError(state, "The request limit of this caller is used up. Try again later.");
+      throw rateLimitError(state, "This caller has reached its request rate limit. Try again later.");
     const caller = resolveCaller(identified, named);
     c.set("caller", { ...caller, requestId: c.get("requestId") });
     await next();

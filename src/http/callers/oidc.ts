@@ -70,7 +70,10 @@ export function createOidcIssuer({
   let retryAtMs = 0;
 
   async function fetchFromIssuer(url: string): Promise<unknown> {
-    if (performance.now() < retryAtMs) throw new Error("the last request to the issuer failed a moment ago");
+    if (performance.now() < retryAtMs)
+      throw new Error(
+        "the last request to the issuer failed less than a second ago, so it is not called again yet",
+      );
     try {
       return await fetchJson(url);
     } catch (error) {
