@@ -35,7 +35,8 @@ export function Callback() {
   const begin = useAction(async () => {
     const { completeSignIn } = await import("./issuer.ts");
     const { signIn: settings } = await consoleSettings();
-    if (settings === null) throw problem("This gateway no longer has an issuer for the console.");
+    if (settings === null)
+      throw problem("This gateway no longer has an OpenID Connect issuer for the console.");
     const found = await completeSignIn(settings).catch((error: unknown) => {
       throw error instanceof ApiProblem
         ? error

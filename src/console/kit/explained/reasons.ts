@@ -10,7 +10,7 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
   },
   id_conflict: {
     description: "An event with the same id but different data already exists.",
-    suggestedAction: "Redrive it as a new event, or set dedupe.onConflict of the channel.",
+    suggestedAction: "Redrive it as a new event, or change the channel's dedupe.onConflict setting.",
   },
   invalid_body: {
     description: "The body does not match its content type.",

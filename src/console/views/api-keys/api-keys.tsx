@@ -38,7 +38,7 @@ const SPEC: ResourceSpec<ApiKey> = {
   noun: "iam",
   columns: [
     { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
-    { title: "Begins with", width: "8rem", priority: 2, cell: ({ prefix }) => <code>{prefix ?? "–"}</code> },
+    { title: "Starts with", width: "8rem", priority: 2, cell: ({ prefix }) => <code>{prefix ?? "–"}</code> },
     { title: "Permissions", width: "minmax(0, 2fr)", priority: 3, cell: (key) => <Grants of={key} /> },
     {
       title: "Ends",
@@ -51,7 +51,7 @@ const SPEC: ResourceSpec<ApiKey> = {
   facts: (key) => [
     ["Id", <Copyable key="id" text={key.id} what="key id" />],
     ["Name", <UntrustedText key="name">{key.name}</UntrustedText>],
-    ["Begins with", <code key="prefix">{key.prefix ?? "–"}</code>],
+    ["Starts with", <code key="prefix">{key.prefix ?? "–"}</code>],
     ["Permissions", <Grants key="grants" of={key} whole />],
     ["Account", key.accountId],
     ["Created by", key.createdById ?? "–"],

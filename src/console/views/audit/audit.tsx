@@ -98,7 +98,7 @@ export default function Audit() {
   return (
     <Page
       title="Audit"
-      lead="Changes with the names of their fields but without values, access to data of senders, and issued tokens."
+      lead="Changes (field names without values), access to senders' data, and issued tokens."
     >
       <FilterBar fields={FIELDS} values={values} onChange={set} />
       {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
@@ -118,7 +118,10 @@ export default function Audit() {
           <CountLine count={pages.count} of="entries" />
         </div>
       )}
-      <ApiCall call={{ method: "GET", path: `/audit${formatQuery(values)}` }} label="API call of this list" />
+      <ApiCall
+        call={{ method: "GET", path: `/audit${formatQuery(values)}` }}
+        label="API call for this list"
+      />
       <ApiCall call={{ method: "GET", path: `/audit/export` }} label="Full export as JSON lines" />
       <Rejections />
     </Page>

@@ -10,7 +10,7 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   title: "Blueprints",
   one: "blueprint",
   many: "blueprints",
-  lead: "A blueprint describes an app and its channels. An install copies it. Upgrade an app to apply later changes.",
+  lead: "A blueprint describes an app and its channels. An installed app is a copy: upgrade it to apply later changes.",
   path: "/blueprints",
   param: "blueprintId",
   noun: "blueprints",

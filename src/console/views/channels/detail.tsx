@@ -71,7 +71,9 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
   const isSource = kind === "sse" || kind === "polling";
   return (
     <>
-      {url !== null && <Code text={url} label="address" title="address: anyone who knows it can send" wrap />}
+      {url !== null && (
+        <Code text={url} label="address" title="Address (anyone who knows it can send events)" wrap />
+      )}
       <Facts
         facts={[
           ["State", <ChannelState key="state" state={state} />],

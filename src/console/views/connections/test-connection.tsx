@@ -22,7 +22,7 @@ export function TestConnection({ connection: { id, name, allowedOrigins }, onDon
       {result && (
         <div class={result.ok ? "note ok" : "note bad"} role="status">
           {result.ok ? "The connection works" : "The connection does not work"}
-          {result.status !== null && `: answered ${result.status}`}
+          {result.status !== null && `: the server responded with status ${result.status}`}
           {result.code !== null && <code>{result.code}</code>}
           {result.message !== null && <UntrustedText>{result.message}</UntrustedText>}
         </div>

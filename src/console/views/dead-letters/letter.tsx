@@ -137,7 +137,7 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
       </div>
       {redrive.problem && <ProblemNote problem={redrive.problem} />}
       <ApiCall
-        label="API call of sending again"
+        label="API call to send it again"
         call={{ method: "POST", path: `${path}/redrive`, body: {} }}
       />
       {isDeleting && (

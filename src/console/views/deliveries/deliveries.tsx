@@ -67,7 +67,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       options: REASON_NAMES.map((name) => ({ value: name, label: name })),
     },
     { name: "requestId", label: "Request", kind: "text", placeholder: "X-Request-Id" },
-    { name: "eventId", label: "Event", kind: "text", placeholder: "id or entry" },
+    { name: "eventId", label: "Event", kind: "text", placeholder: "event or entry id" },
     { name: "item", label: "Quarantined", kind: "text", placeholder: "item id" },
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },
@@ -76,7 +76,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Deliveries"
-      lead="Sampled deliveries of the last day: at most one per second, and the newest hundred of each channel."
+      lead="A sample of the last day's deliveries: at most one per second, and the newest 100 for each channel."
       actions={
         <button type="button" class="button" onClick={() => setTurn((before) => before + 1)}>
           <Icon name="refresh" /> Refresh

@@ -183,7 +183,7 @@ function OneReading({
           <span class="soft">
             by <UntrustedText max={64}>{reader}</UntrustedText>
             {pendingSeconds !== null && ` for ${formatDuration(Math.round(pendingSeconds) * 1_000)}`}
-            {deliveries !== null && deliveries > 1 && `, given ${formatCount(deliveries)} times`}
+            {deliveries !== null && deliveries > 1 && `, delivered ${formatCount(deliveries)} times`}
           </span>
         )}
       </div>

@@ -50,7 +50,7 @@ export default function Events({ appId }: { readonly appId: string }) {
   const fields: readonly FilterField[] = [
     places.channel,
     places.type,
-    { name: "id", label: "Id", kind: "text", placeholder: "event or entry" },
+    { name: "id", label: "Id", kind: "text", placeholder: "event or entry id" },
     { name: "field", label: "Field", kind: "text", placeholder: "order.total = 12" },
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },

@@ -46,7 +46,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
   const fields: readonly FilterField[] = [
     places.channel,
     places.type,
-    { name: "id", label: "Id", kind: "text", placeholder: "event or entry" },
+    { name: "id", label: "Id", kind: "text", placeholder: "event or entry id" },
     { name: "field", label: "Field", kind: "text", placeholder: "order.total = 12" },
   ];
   const columns = useMemo(() => eventColumns(appId), [appId]);

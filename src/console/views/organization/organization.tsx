@@ -26,7 +26,7 @@ const SPEC: ResourceSpec<Organization> = {
   facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => [
     ["Id", <Copyable key="id" text={id} what="organization id" />],
     ["Name", <UntrustedText key="name">{name}</UntrustedText>],
-    ["Outside id", <UntrustedText key="iam">{iamId}</UntrustedText>],
+    ["IAM id", <UntrustedText key="iam">{iamId}</UntrustedText>],
     ["Tenant", <UntrustedText key="tenant">{tenantId}</UntrustedText>],
     ["Created", <Time key="created" at={createdAt} as="full" />],
     ["Changed", <Time key="updated" at={updatedAt} as="full" />],

@@ -66,7 +66,7 @@ function Outcomes({ appId, recorded }: { readonly appId: string; readonly record
   const spanMs = Date.now() - (times[0] ?? 0);
   const toDeliveries = (status?: string) => viewHref("/apps/:appId/deliveries", { appId }, { status });
   const duration = (ms: number | undefined): string => (ms === undefined ? "–" : formatDuration(ms));
-  const span = `last ${formatDuration(Math.round(spanMs / 60_000) * 60_000)}, of recorded deliveries`;
+  const span = `recorded deliveries, last ${formatDuration(Math.round(spanMs / 60_000) * 60_000)}`;
   return (
     <>
       <Tiles>

@@ -67,7 +67,7 @@ function Facts({ readiness }: { readonly readiness: Readiness }) {
           {memory === undefined ? "not limited" : formatPercent(memory)}
         </Tile>
         {typeof sources.workers === "number" && (
-          <Tile title="Source workers" hint={`this one runs ${String(sources.shards)} of 256 shards`}>
+          <Tile title="Source workers" hint={`this gateway runs ${String(sources.shards)} of 256 shards`}>
             {sources.workers}
           </Tile>
         )}

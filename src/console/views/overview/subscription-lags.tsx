@@ -66,7 +66,7 @@ export function SubscriptionLags({ appId }: { readonly appId: string }) {
         {(rows) =>
           rows.length === 0 ? (
             <Empty title="This app has no subscriptions">
-              A subscription gives a reader its place on the topics.{" "}
+              A subscription stores a reader's position on its topics.{" "}
               <a href={`/console/apps/${appId}/subscriptions`}>Create one</a>.
             </Empty>
           ) : (

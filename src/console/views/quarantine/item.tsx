@@ -155,7 +155,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
       {redrive.problem && <ProblemNote problem={redrive.problem} />}
       {canRun && (
         <ApiCall
-          label="API call of the redrive"
+          label="API call to redrive the item"
           call={{
             method: "POST",
             path: `${pathOf(appId, item.id)}/redrive`,

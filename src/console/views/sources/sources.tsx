@@ -47,7 +47,7 @@ export default function Sources({ appId }: { readonly appId: string }) {
   return (
     <Page
       title="Sources"
-      lead="A source keeps a cursor and moves it only together with the events before it."
+      lead="A source reads a stream or polls an address. It publishes events and moves its cursor in one step."
     >
       <WhenLoaded loaded={loaded}>
         {(sources) =>

@@ -57,9 +57,9 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
                 ))}
                 <li>
                   <a href={preset.documentationUrl} target="_blank" rel="noreferrer noopener">
-                    {preset.title} documents it
+                    Documentation by {preset.title}
                   </a>
-                  , and <a href={`/docs/presets/${preset.preset}`}>so do these pages</a>.
+                  , and <a href={`/docs/presets/${preset.preset}`}>Inlet's page about it</a>.
                 </li>
               </ul>
             )}
@@ -67,7 +67,7 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
           {preset?.secret && (
             <li class="card">
               <h2>
-                Set its secret{" "}
+                Set the channel's secret{" "}
                 {channel.state === "needsSetup" ? (
                   <Badge tone="warn">needs secret</Badge>
                 ) : (

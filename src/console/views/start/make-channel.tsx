@@ -80,7 +80,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
         />
         <span class="field-help">
           {preset
-            ? `Use ${title}'s names. Other types go to quarantine, and you can add types later.`
+            ? `Use the type names of ${title}. Other types go to quarantine, and you can add types later.`
             : "Every delivery becomes an event of each type until you add paths."}
         </span>
       </label>

@@ -85,8 +85,8 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
             onInput={(event) => setUrl(event.currentTarget.value)}
           />
           <span class="field-help">
-            Inlet POSTs each event to this address, signed, and retries until it is accepted. Leave it empty
-            to read with any Redis client or the library.
+            Inlet sends each event to this address in a signed POST request, and retries until it is accepted.
+            Leave it empty to read the events with any Redis client or the library.
           </span>
         </label>
         {url !== "" && (
