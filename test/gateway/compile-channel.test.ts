@@ -66,7 +66,7 @@ describe("compiled channels", () => {
     expect(less.rules.groups).toEqual([]);
   });
 
-  it("that differ in one setting share their definitions, their sender and the other settings", () => {
+  it("share definitions, sender and unchanged settings if they differ in a single setting", () => {
     const [first, second] = [61, 62].map((expectEverySeconds, index) =>
       compile(stored(index, { settings: { expectEverySeconds } })),
     );
@@ -77,7 +77,7 @@ describe("compiled channels", () => {
     expect(second?.config.retention).toBe(first?.config.retention);
   });
 
-  it("do not share definitions that their settings interpret differently", () => {
+  it("do not share definitions if their settings change the meaning of the definitions", () => {
     const definitions = [{ type: "a", idPath: "$.id" }];
     const [plain, plus, items] = [{}, { pathSyntax: "jsonpath-plus" }, { itemsPath: "$.items" }].map(
       (settings, index) => compile(stored(index, { settings, definitions })),
@@ -87,7 +87,7 @@ describe("compiled channels", () => {
     expect(plain?.rules.itemsPath).toBeUndefined();
   });
 
-  it("publish to their own topics", () => {
+  it("publish to their own topics although they share definitions", () => {
     expect([stored(1), stored(2)].map(compile).map(topicsOf)).toEqual([
       [
         "events.org_1.apps.app.event_received.app_1.hook-1.a%20b",
@@ -105,7 +105,7 @@ describe("compiled channels", () => {
     ]);
   });
 
-  it("never see each other's secrets, although they share definitions", () => {
+  it("never see the secrets of another channel that shares their definitions", () => {
     const [first, second] = ["secret-one", "secret-two"].map((value, index) =>
       compile(stored(index, { settings: { ...GITHUB, secrets: [{ value }] } })),
     );
@@ -115,7 +115,7 @@ describe("compiled channels", () => {
     expect(JSON.stringify(second?.rules)).not.toMatch(/secret-(one|two)/);
   });
 
-  it("have their own keys only if keys are fetched", async () => {
+  it("have separate verification keys only if the keys are fetched", async () => {
     compile(stored(1));
     compile(stored(2, { settings: { ...GITHUB, secrets: [{ value: "a-secret" }] } }));
     expect(askedFor).toEqual([]);
@@ -127,7 +127,7 @@ describe("compiled channels", () => {
     expect(fourth?.settings).toBe(third?.settings);
   });
 
-  it("are unavailable individually if their stored settings are no longer valid", () => {
+  it("become unavailable one by one if their stored settings are no longer valid", () => {
     const wrong = (number: number) => () => compile(stored(number, { settings: { preset: "gone" } }));
     expect(wrong(7)).toThrow(UnavailableError);
     expect(wrong(7)).toThrow("channel 7");

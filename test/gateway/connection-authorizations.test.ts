@@ -7,7 +7,7 @@ import { ORIGIN, REQUEST, signal, startConnectionsRig, tokenOf } from "./connect
 const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
 
-describe("an authorization by a person", () => {
+describe("OAuth authorization of a connection", () => {
   let provider: OAuthProvider;
   beforeAll(async () => {
     provider = await startOAuthProvider({
@@ -31,7 +31,7 @@ describe("an authorization by a person", () => {
   };
   const authorize = async (id: string) => callBack(await provider.browse((await begin(id)).href));
 
-  it("provides tokens that are renewed, using each refresh token once", async () => {
+  it("stores tokens and renews them, using each refresh token only once", async () => {
     const id = await rig.create(config());
     expect(await rig.stateOf(id)).toBe("needsReauth");
     const credentials = rig.startWorker()(id);
@@ -63,7 +63,7 @@ describe("an authorization by a person", () => {
     expect(body.map(({ action }: { action: string }) => action)).toContain("authorize");
   });
 
-  it("that was revoked can be replaced, which restarts the channels that it had stopped", async () => {
+  it("replaces a revoked authorization and restarts the channels that its loss had stopped", async () => {
     const id = await rig.create(config());
     await authorize(id);
     const blueprint = await rig.api.call("POST", "/blueprints", {
@@ -98,7 +98,7 @@ describe("an authorization by a person", () => {
     await tokenOf(credentials);
   });
 
-  it("is accepted once, within ten minutes, for unchanged settings, while the caller's key exists", async () => {
+  it("accepts a callback once, within ten minutes, with unchanged settings and an existing API key", async () => {
     const id = await rig.create(config());
     const unknown = { status: 400, text: expect.stringContaining("already used or has expired") };
     const used = await provider.browse((await begin(id)).href);
@@ -163,7 +163,7 @@ describe("an authorization by a person", () => {
       },
       "was denied",
     ],
-  ])("rejects %s without revealing it", async (_, change, says) => {
+  ])("rejects %s at the callback without revealing the details", async (_, change, says) => {
     const id = await rig.create(config());
     const url = new URL(await provider.browse((await begin(id)).href));
     change(url);
@@ -175,7 +175,7 @@ describe("an authorization by a person", () => {
     expect(await rig.stateOf(id)).toBe("needsReauth");
   });
 
-  describe("at an issuer whose name is not configured", () => {
+  describe("with an issuer whose issuer name is not configured", () => {
     const endpoints = () => ({
       grant: "authorizationCode",
       tokenEndpoint: `${provider.issuer}/token`,
@@ -185,7 +185,7 @@ describe("an authorization by a person", () => {
     });
     const write = (method: "POST" | "PUT", path: string, body: object) => rig.api.call(method, path, body);
 
-    it("is rejected on creation if the issuer requires its name in responses", async () => {
+    it("cannot be created if the issuer requires its name in responses", async () => {
       const body = { name: "x", kind: "oauth2", config: endpoints(), allowedOrigins: [ORIGIN] };
       const rejection = {
         status: 400,
@@ -201,7 +201,7 @@ describe("an authorization by a person", () => {
       expect((await authorize(id)).status).toBe(200);
     });
 
-    it("reports at the callback that the name is required, if the issuer did not announce it", async () => {
+    it("reports at the callback that the issuer name is required if the issuer did not announce this before", async () => {
       // The server publishes no metadata under this name.
       const other = `${provider.issuer}/auth`.replace("127.0.0.1", "localhost");
       const id = await rig.create({ ...endpoints(), authorizationEndpoint: other });
@@ -217,14 +217,14 @@ describe("an authorization by a person", () => {
     });
   });
 
-  it("is rejected for a connection of another grant, and for a read-only caller", async () => {
+  it("is rejected for a connection with another grant type and for a read-only caller", async () => {
     const id = await rig.create(rig.client());
     expect((await rig.api.call("GET", `/connections/${id}/authorize`)).status).toBe(409);
     const reader = rig.api.as(await rig.api.keyWith("connections.read"));
     expect((await reader("GET", `/connections/${await rig.create(config())}/authorize`)).status).toBe(403);
   });
 
-  it("ends when more origins are allowed than it was given for", async () => {
+  it("ends the authorization when the connection is allowed to call further origins", async () => {
     const id = await rig.create(config());
     await authorize(id);
     const wider = {

@@ -12,7 +12,7 @@ import { rotate, startConnectionsRig, tokenOf } from "./connections-support.ts";
 const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
 
-describe("the lease of a renewal", () => {
+describe("token renewal lease", () => {
   const turnOf = (connectionId: string, holder: string) => ({ connectionId, generation: 0, holder });
   const createTokens = (n: number) => ({ accessToken: `a${n}`, renewAtMs: undefined, refreshToken: `r${n}` });
   const options = { connectionVersion: 1, nowMs: 0 };
@@ -28,7 +28,7 @@ describe("the lease of a renewal", () => {
       .execute((trx) => storeTokens(trx, rig.api.keyring, turn, createTokens(n), options));
   const claim = (turn: ReturnType<typeof turnOf>) => claimRenewal(rig.api.database.db, turn, 3_600_000);
 
-  it("belongs to one worker, and can be taken over when it has expired", async () => {
+  it("is held by one worker, and another one can take it over after it expires", async () => {
     const id = await rig.create(rig.refreshing());
     const [one, two] = [turnOf(id, "one"), turnOf(id, "two")];
     expect([await claim(one), await claim(two)]).toEqual([true, false]);
@@ -36,7 +36,7 @@ describe("the lease of a renewal", () => {
     expect(await claim(two)).toBe(true);
   });
 
-  it("that was taken over still lets its slow first holder store the tokens that only it received", async () => {
+  it("lets a slow first holder store the tokens that only it received, even after a takeover", async () => {
     const id = await rig.create(rig.refreshing());
     const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
     await claim(slow);
@@ -51,7 +51,7 @@ describe("the lease of a renewal", () => {
     expect(tokens).toMatchObject({ generation: 1, refreshToken: "r1", rejectedAtMs: undefined });
   });
 
-  it("that was taken over prevents its first holder from storing a result after the second stored tokens", async () => {
+  it("prevents the first holder from storing a result once the second holder has stored tokens", async () => {
     const id = await rig.create(rig.refreshing());
     const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
     await claim(slow);
@@ -62,7 +62,7 @@ describe("the lease of a renewal", () => {
     expect(await rig.stateOf(id)).toBe("ok");
   });
 
-  it("passes from a worker that died to another worker, which uses the stored refresh token", async () => {
+  it("passes from a dead worker to another one, which uses the stored refresh token", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     await claim(turnOf(id, "dead"));
@@ -70,7 +70,7 @@ describe("the lease of a renewal", () => {
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
   });
 
-  it("is reported as the cause after its worker died and the issuer rejected the old refresh token, until tokens are stored", async () => {
+  it("reports an interrupted renewal as the cause when the issuer then rejects the old refresh token", async () => {
     rig.modifyResponse = (response) =>
       Object.assign(response, { statusCode: 400, body: { error: "invalid_grant" } });
     const id = await rig.create(rig.refreshing());
@@ -87,7 +87,7 @@ describe("the lease of a renewal", () => {
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
   });
 
-  it("whose response was cut off is reported as the cause as well, until tokens are stored", async () => {
+  it("reports a renewal with a truncated response as the cause until new tokens are stored", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     let isBroken = true;
@@ -111,7 +111,7 @@ describe("the lease of a renewal", () => {
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "token_lost" });
   });
 
-  it("stores no tokens for a grant that was replaced in the meantime", async () => {
+  it("discards renewed tokens if the grant was replaced in the meantime", async () => {
     const id = await rig.create(rig.refreshing());
     const turn = turnOf(id, "one");
     await claim(turn);
@@ -120,12 +120,12 @@ describe("the lease of a renewal", () => {
   });
 });
 
-describe("a rejection by the issuer", () => {
+describe("rejection of a token renewal by the issuer", () => {
   const rejectWith = (error: string, statusCode = 400) => {
     rig.modifyResponse = (response) => Object.assign(response, { statusCode, body: { error } });
   };
 
-  it("that concerns the grant requires a person, and is retried once a minute over all workers", async () => {
+  it("requires a new authorization if the grant is invalid, and is retried once a minute across all workers", async () => {
     rejectWith("invalid_grant");
     const id = await rig.create(rig.refreshing());
     const all = [rig.startWorker()(id), rig.startWorker()(id)];
@@ -154,7 +154,7 @@ describe("a rejection by the issuer", () => {
     ["invalid_client", 401],
     ["unauthorized_client", 400],
     ["invalid_scope", 400],
-  ])("that concerns the client or its settings (%s) is an error until a person changes them", async (error, status) => {
+  ])("reports a wrong client or setting (%s) as an error until the settings are changed", async (error, status) => {
     rejectWith(error, status);
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
@@ -171,7 +171,7 @@ describe("a rejection by the issuer", () => {
     ["temporarily_unavailable", 503],
     ["slow_down", 429],
     ["invalid_grant", 502],
-  ])("that is temporary (%s, %i) leaves the connection unchanged", async (error, status) => {
+  ])("leaves the connection unchanged after a temporary error (%s, %i)", async (error, status) => {
     rejectWith(error, status);
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
@@ -179,7 +179,7 @@ describe("a rejection by the issuer", () => {
     expect(await rig.stateOf(id)).toBe("ok");
   });
 
-  it("that is temporary is followed by another attempt with the same refresh token", async () => {
+  it("retries with the same refresh token after a temporary error", async () => {
     rejectWith("server_error", 500);
     const credentials = rig.startWorker()(await rig.create(rig.refreshing()));
     await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "OutboundError" });
@@ -188,7 +188,7 @@ describe("a rejection by the issuer", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "first"]);
   });
 
-  it("without an OAuth response, or an unreachable issuer, leaves the connection unchanged", async () => {
+  it("leaves the connection unchanged if the issuer is unreachable or its response is not OAuth", async () => {
     rig.modifyResponse = (response) => Object.assign(response, { statusCode: 403, body: "<html>" });
     const id = await rig.create(rig.refreshing());
     await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ code: "protocol" });
@@ -203,7 +203,7 @@ describe("a rejection by the issuer", () => {
     for (const one of [id, away, inner]) expect(await rig.stateOf(one)).toBe("ok");
   });
 
-  it("in a response with status 200 is recognized", async () => {
+  it("recognizes an OAuth error in a response with status 200", async () => {
     rejectWith("bad_refresh_token", 200);
     const id = await rig.create(rig.refreshing());
     await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });

@@ -13,7 +13,7 @@ import { REQUEST, rotate, signal, startConnectionsRig, tokenOf } from "./connect
 const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
 
-describe("credentials", () => {
+describe("credentials of a connection", () => {
   it.each([
     ["apiKey", { name: "X-Key", value: "v", prefix: "k " }, { "x-key": "k v" }, ""],
     ["apiKey", { in: "query", name: "key", value: "a&b" }, {}, "?key=a%26b"],
@@ -25,7 +25,7 @@ describe("credentials", () => {
       { "x-auth": "1/2" },
       "?s=2",
     ],
-  ])("are added to the request and marked as secret (%s)", async (kind, config, headers, query) => {
+  ])("are added to requests and marked as secret (%s)", async (kind, config, headers, query) => {
     const authorized = await rig
       .startWorker()(await rig.create(config, kind))
       .authorize(REQUEST, { signal });
@@ -45,14 +45,14 @@ describe("credentials", () => {
     "https://evil.example/?https://api.example.com",
     "https://api.example.com@evil.example/",
     "nothing",
-  ])("are never sent to %s", async (url) => {
+  ])("are not sent to %s", async (url) => {
     const credentials = rig.startWorker()(await rig.create({ token: "t" }, "bearer"));
     await expect(credentials.authorize({ ...REQUEST, url }, { signal })).rejects.toMatchObject({
       name: "OriginNotAllowedError",
     });
   });
 
-  it("record their last use, at most once a minute", async () => {
+  it("record their last use at most once per minute", async () => {
     const id = await rig.create({ token: "t" }, "bearer");
     const usedAt = async () => (await rig.api.call.get(`/connections/${id}`)).lastUsedAt;
     await rig.startWorker()(id).authorize(REQUEST, { signal });
@@ -68,8 +68,8 @@ describe("credentials", () => {
   });
 });
 
-describe("the access token of a client", () => {
-  it("is requested once as configured, shared by all workers, and stored encrypted", async () => {
+describe("access token of a client credentials grant", () => {
+  it("is requested once, shared by all workers and stored encrypted", async () => {
     const id = await rig.create(
       rig.client({
         scopes: ["a", "b"],
@@ -101,7 +101,7 @@ describe("the access token of a client", () => {
     expect(stored).not.toContain(String(authorization).slice(7));
   });
 
-  it("is requested with the client in the body if the settings require it", async () => {
+  it("is requested with the client id and secret in the body if configured", async () => {
     const endpoint = `${rig.issuer.issuer.url}/token`;
     const config = rig.client({
       clientAuthentication: "client_secret_post",
@@ -114,7 +114,7 @@ describe("the access token of a client", () => {
     ]);
   });
 
-  it("is renewed once for all workers, shortly before it expires and after a rejection", async () => {
+  it("is renewed once for all workers, both shortly before it expires and after a server rejects it", async () => {
     rig.modifyResponse = (response, n) =>
       Object.assign(response.body as object, { access_token: `access-${n}`, expires_in: 600 });
     const id = await rig.create(rig.client());
@@ -132,7 +132,7 @@ describe("the access token of a client", () => {
     expect(rig.tokenRequests).toHaveLength(3);
   });
 
-  it("without an expiry is used until it is rejected", async () => {
+  it("is used until a server rejects it if it has no expiry time", async () => {
     rig.modifyResponse = (response) => delete (response.body as Record<string, unknown>).expires_in;
     const credentials = rig.startWorker()(await rig.create(rig.client()));
     await tokenOf(credentials);
@@ -141,7 +141,7 @@ describe("the access token of a client", () => {
     expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("is requested again when the settings change", async () => {
+  it("is requested again after the connection's settings change", async () => {
     rig.modifyResponse = (response, n) =>
       Object.assign(response.body as object, { access_token: `access-${n}` });
     const id = await rig.create(rig.client());
@@ -154,7 +154,7 @@ describe("the access token of a client", () => {
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
   });
 
-  it("is requested again when its grant was replaced during the request", async () => {
+  it("is requested again if the grant was replaced during the request", async () => {
     const id = await rig.create(rig.refreshing());
     let replaced: Promise<unknown> | undefined;
     rig.modifyResponse = (response, n) => {
@@ -168,8 +168,8 @@ describe("the access token of a client", () => {
   });
 });
 
-describe("a refresh token", () => {
-  it("that changes with each use is stored before its access token is used", async () => {
+describe("refresh tokens", () => {
+  it("stores a rotated refresh token before using the new access token", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
@@ -188,7 +188,7 @@ describe("a refresh token", () => {
     });
   });
 
-  it("that does not change is kept", async () => {
+  it("keeps a refresh token that the issuer does not rotate", async () => {
     rig.modifyResponse = (response) =>
       Object.assign(response.body as object, { access_token: "a", refresh_token: undefined, expires_in: 60 });
     const credentials = rig.startWorker()(await rig.create(rig.refreshing()));
@@ -198,7 +198,7 @@ describe("a refresh token", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "first"]);
   });
 
-  it("that the issuer does not send again is kept, even if it differs from the one in the settings", async () => {
+  it("keeps the stored refresh token if the issuer sends no new one, even if the settings contain another", async () => {
     rig.modifyResponse = (response, n) => {
       rotate(response, n);
       if (n > 1) Object.assign(response.body as object, { refresh_token: undefined });
@@ -211,7 +211,7 @@ describe("a refresh token", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-1"]);
   });
 
-  it("is stored before the access token is returned, even if the database fails in between", async () => {
+  it("stores the refresh token before returning the access token, even after a database failure", async () => {
     rig.modifyResponse = rotate;
     const { db } = rig.api.database;
     const id = await rig.create(rig.refreshing());
@@ -245,7 +245,7 @@ describe("a refresh token", () => {
     expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("is used once, however many workers and calls need the access token", async () => {
+  it("uses a refresh token only once for any number of workers and calls", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const all = Array.from({ length: 6 }, () => rig.startWorker()(id));
@@ -258,7 +258,7 @@ describe("a refresh token", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-2"]);
   });
 
-  it("is exchanged and stored even if the caller has disconnected", async () => {
+  it("exchanges and stores the refresh token even if the caller disconnects", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const controller = new AbortController();
@@ -272,7 +272,7 @@ describe("a refresh token", () => {
     expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("that arrives with an invalid ID token is not lost", async () => {
+  it("does not lose a refresh token that arrives together with an invalid ID token", async () => {
     rig.modifyResponse = (response, n) => {
       rotate(response, n);
       Object.assign(response.body as object, { id_token: "broken" });
@@ -281,7 +281,7 @@ describe("a refresh token", () => {
   });
 });
 
-describe("a test of a connection", () => {
+describe("POST /connections/{connectionId}/test", () => {
   let upstream: Server;
   let url: string;
   const seen: (string | undefined)[] = [];
@@ -301,19 +301,19 @@ describe("a test of a connection", () => {
     return rig.api.call("POST", `/connections/${id}/test`, body);
   };
 
-  it("reports whether the credentials were accepted, without the response", async () => {
+  it("reports whether the server accepted the credentials, without showing its response", async () => {
     expect((await tryWith("right")).body).toEqual({ ok: true, status: 200, code: null, message: null });
     expect((await tryWith("wrong", { url: `${url}/me` })).body).toMatchObject({ ok: false, status: 401 });
     expect(seen).toEqual(["Bearer right", "Bearer wrong"]);
   });
 
-  it("calls no other origin", async () => {
+  it("calls only the allowed origins of the connection", async () => {
     const { status, body } = await tryWith("right", { url: "https://evil.example/" });
     expect(status).toBe(400);
     expect(body.details).toMatchObject([{ path: "url" }]);
   });
 
-  it("requests a token if the connection uses tokens, and reports why it received none", async () => {
+  it("requests a token if the connection uses tokens, and reports why the request failed", async () => {
     const id = await rig.create(rig.client());
     expect((await rig.api.call("POST", `/connections/${id}/test`, {})).body).toMatchObject({
       ok: true,

@@ -31,14 +31,14 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
   );
 }
 
-it("reports a gateway without problems as ready, with its durability", async () => {
+it("reports a gateway without problems as ready, together with its durability", async () => {
   const results = await check();
   expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true, true, true]);
   expect(results.redis?.facts).toMatchObject({ durability: "fsync" });
   expect(results.sources?.facts).toEqual({ shards: 2, workers: 3 });
 });
 
-it("reports the reason why a gateway is not ready: its servers, Redis, the master key, or stopping", async () => {
+it("reports why a gateway is not ready: embedded servers, Redis, master key or shutdown", async () => {
   problems = ["the own PostgreSQL is starting"];
   masterKeyProblem = "was changed";
   redis = { ready: false, problems: ["full"], durability: "fsync" };
@@ -51,7 +51,7 @@ it("reports the reason why a gateway is not ready: its servers, Redis, the maste
   });
 });
 
-it("stops promising two seconds when changes cannot be read, and is not ready after ten minutes", async () => {
+it("reports a stale change feed after seconds, and fails the readiness check after ten minutes", async () => {
   const changes = async () => (await check()).changes;
   expect(await changes()).toMatchObject({ ok: true, facts: { activeWithinTwoSeconds: true } });
   stalenessMs = 30_000;

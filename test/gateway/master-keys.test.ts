@@ -31,15 +31,15 @@ afterEach(async () => {
 const openFrom = async (settings = none) =>
   openMasterKeyring(database.db, await loadMasterKeys(settings, dir), Date.now);
 
-describe("a master key in the data directory", () => {
-  it("is deleted if it was just created for a database with another key", async () => {
+describe("master key file in the data directory", () => {
+  it("is deleted if it was just created and the database has another key", async () => {
     await openFrom();
     await rm(join(dir, "master.key"));
     await expect(openFrom()).rejects.toThrow("does not match this database");
     expect(await readdir(dir)).toEqual([]);
   });
 
-  it("is kept if it existed before and does not match the database", async () => {
+  it("is kept if it already existed, even if it does not match the database", async () => {
     await openFrom();
     const other = `${Buffer.alloc(32, 7).toString("base64")}\n`;
     await writeFile(join(dir, "master.key"), other);
@@ -47,7 +47,7 @@ describe("a master key in the data directory", () => {
     expect(await readFile(join(dir, "master.key"), "utf8")).toBe(other);
   });
 
-  it("stays if its rotation was interrupted before the database had the new key", async () => {
+  it("stays unchanged if a rotation was interrupted before the database had the new key", async () => {
     const before = await openFrom();
     await prepareNextMasterKey(dir);
     const sealed = before.seal("text", "here");
@@ -55,7 +55,7 @@ describe("a master key in the data directory", () => {
     expect(await readdir(dir)).toEqual(["master.key"]);
   });
 
-  it("is replaced at the next start if its rotation was interrupted after the database had the new key", async () => {
+  it("is replaced at the next start if a rotation was interrupted after the database had the new key", async () => {
     await openFrom();
     const { masterKey } = await loadMasterKeys(none, dir);
     const next = await prepareNextMasterKey(dir);
@@ -99,13 +99,13 @@ describe("--rotate-master-key", () => {
     expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("No change");
   });
 
-  it("requires the new key as a setting if the current key is a setting", () => {
+  it("requires INLET_NEW_MASTER_KEY if the current key is a setting", () => {
     const parsed = parseConfig({ INLET_MASTER_KEY: old }, ["--rotate-master-key"]);
     expect(parsed).toMatchObject({ ok: false, error: [{ path: "INLET_NEW_MASTER_KEY" }] });
     expect(parseConfig({}, ["--rotate-master-key", "--apply", "x"])).toMatchObject({ ok: false });
   });
 
-  it("creates a new key in the data directory of the embedded servers, which is used at the next start", async () => {
+  it("creates a new key in the data directory that the next start uses", async () => {
     expect(await run({ INLET_DATA_DIR: dir })).toContain("master.key contains the new key");
     expect(await readdir(dir)).not.toContain("master.key.next");
     await run({ INLET_DATA_DIR: dir, INLET_NEW_MASTER_KEY: fresh });
@@ -113,7 +113,7 @@ describe("--rotate-master-key", () => {
   });
 });
 
-it("a running gateway without the new master key is not ready, and one with it is", async () => {
+it("keeps a running gateway ready during a rotation only if it has the new master key", async () => {
   const masterKey = Buffer.alloc(32, 1);
   const newMasterKey = Buffer.alloc(32, 2);
   const open = (newKey?: Buffer) =>

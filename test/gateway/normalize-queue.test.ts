@@ -48,7 +48,7 @@ function asText(normalized: Normalized): Normalized {
   return { ...normalized, events };
 }
 
-describe("a delivery that is normalized on the worker thread", () => {
+describe("normalizing a delivery on the worker thread", () => {
   it.each<[string, readonly Definition[], Settings, VerifiedDelivery]>([
     ["XML", [{ type: "all", idPath: "$.list.row[0]['@id']" }], {}, xml(elements(500))],
     ["broken XML", [{ type: "all", idPath: "$.a" }], {}, xml(`${elements(500)}<`)],
@@ -75,7 +75,7 @@ describe("a delivery that is normalized on the worker thread", () => {
       { itemsPath: "$.rows[0:3]" },
       deliveryOf(json),
     ],
-  ])("has the same result as on the main thread: %s", async (_, definitions, settings, delivery) => {
+  ])("returns the same result as the main thread: %s", async (_, definitions, settings, delivery) => {
     const rules = rulesOf(definitions, settings);
     const here = await normalize(rules, delivery, deps);
     expect(await queue.normalize(rules, delivery)).toEqual(here);
@@ -87,7 +87,7 @@ describe("a delivery that is normalized on the worker thread", () => {
     );
   });
 
-  it("keeps its body for quarantine, even if it is part of a larger buffer", async () => {
+  it("keeps the delivery's body for quarantine, even if it is a slice of a larger buffer", async () => {
     const text = xml(elements(500)).body;
     const around = Buffer.concat([Buffer.alloc(100), text, Buffer.alloc(100)]);
     const body = around.subarray(100, 100 + text.length);
@@ -98,7 +98,7 @@ describe("a delivery that is normalized on the worker thread", () => {
     expect(body.equals(text)).toBe(true);
   });
 
-  it("uses the main thread only to be sent", async () => {
+  it("blocks the main thread only while the delivery is sent", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = xml(elements(5_000));
     /** Returns the lowest of several measurements, because other work on this thread adds to some of them. */
@@ -117,7 +117,7 @@ describe("a delivery that is normalized on the worker thread", () => {
     expect(there).toBeLessThan((await cpuMs(() => normalize(rules, delivery, deps))) / 4);
   });
 
-  it.each(["application/json", "text/plain"])("can be a stream event of 2 MB: %s", async (type) => {
+  it.each(["application/json", "text/plain"])("accepts a 2 MB stream event: %s", async (type) => {
     const { config, definitions } = rulesOf([{ type: "all", payloadPath: "$" }]);
     const source = { channel: { ...channel, kind: "sse" }, profile: sse.profile, config, definitions };
     const compiled = compileRules(source);
@@ -135,7 +135,7 @@ describe("a delivery that is normalized on the worker thread", () => {
     expect(sentCount).toBe(1);
   });
 
-  it("returns large values as separate buffers, which are cheaper to collect than text", async () => {
+  it("returns large values as separate buffers instead of strings", async () => {
     const rules = rulesOf([
       { type: "all", idPath: "$.small" },
       { type: "part", idPath: "$.small", payloadPath: "$.small" },
@@ -150,14 +150,14 @@ describe("a delivery that is normalized on the worker thread", () => {
     expect(part?.large).toBeUndefined();
   });
 
-  it("is unavailable if it is not processed in time", async () => {
+  it("rejects with UnavailableError if the delivery is not processed in time", async () => {
     const rules = rulesOf([{ type: "all" }]);
     await expect(queue.normalize(rules, xml(elements(20_000)), undefined, 0)).rejects.toThrow(
       UnavailableError,
     );
   });
 
-  it("leaves the queue when its sender gave up, so that its organization can send another", async () => {
+  it("removes the delivery from the queue when its sender gives up", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const slow = xml(elements(20_000));
     const first = queue.normalize(rules, slow);
@@ -167,14 +167,14 @@ describe("a delivery that is normalized on the worker thread", () => {
     await first;
   });
 
-  it("is processed on the main thread if the worker does not know its kind", async () => {
+  it("runs on the main thread if the worker thread does not know the channel kind", async () => {
     const known = rulesOf([{ type: "all", idPath: "$.a" }]);
     const rules = { ...known, channel: { ...known.channel, kind: "toy" } };
     expect(await queue.normalize(rules, deliveryOf({ a: "1" }))).toMatchObject({ events: [{ id: "1" }] });
   });
 });
 
-describe("the schema code on the worker thread", () => {
+describe("schema code on the worker thread", () => {
   const typed = (...types: readonly string[]) =>
     rulesOf(types.map((type) => ({ type, typePath: "$.type", idPath: "$.id", schema: { title: type } })));
   const delivery = deliveryOf({ type: "used", id: "1" });
@@ -191,13 +191,13 @@ describe("the schema code on the worker thread", () => {
   }
   const fits = "module.exports = () => true;";
 
-  it("is evaluated when a definition matches, not earlier", async () => {
+  it("is evaluated only when a definition matches", async () => {
     const { thread } = startWith((type) => (type === "used" ? fits : "no code at all"));
     await using _ = thread;
     expect(await thread.normalize(typed("unused", "used"), delivery)).toMatchObject(published);
   });
 
-  it("is sent once for each of two channels with fifty schemas of 75 kB each", async () => {
+  it("is sent once per channel, even with fifty schemas of 75 kB each", async () => {
     // Fifty times 1.4 MB, in fewer strings.
     const { requestedTypes, thread } = startWith((type) => `${fits}//${type.padEnd(14_000_000)}`);
     await using _ = thread;
@@ -208,7 +208,7 @@ describe("the schema code on the worker thread", () => {
   });
 });
 
-describe("createNormalizer chooses the worker thread", () => {
+describe("createNormalizer and the worker thread", () => {
   const sentCount: Normalizer = () => ({ kind: "tooManyItems", limit: 0 });
   const unchecked = { ...deps, validatorFor: () => ({ validate: () => undefined }) };
   const choose = createNormalizer(unchecked, sentCount, createThreadShares());
@@ -220,13 +220,13 @@ describe("createNormalizer chooses the worker thread", () => {
     [true, "XML of 2,100 B", singular, xml(`<a>${"x".repeat(2_093)}</a>`)],
     [false, "JSON of 130 kB", singular, deliveryOf(text(130_000))],
     [true, "JSON of 132 kB", singular, deliveryOf(text(132_000))],
-  ])("chooses %s for %s", (isGone, _, rules, delivery) => {
+  ])("sends to the worker thread: %s for %s", (isGone, _, rules, delivery) => {
     expect(choose(rules, delivery)).toMatchObject({ kind: isGone ? "tooManyItems" : "normalized" });
   });
 });
 
-describe("an explanation made on the worker thread", () => {
-  it("is the same as on the main thread", async () => {
+describe("explaining a delivery on the worker thread", () => {
+  it("returns the same explanation as the main thread", async () => {
     const definitions = [
       { type: "r1", typePath: "$..id", idPath: "$.rows[0].id" },
       { type: "none", idPath: "$.rows[9999]", schema: { type: "object" } },
@@ -237,7 +237,7 @@ describe("an explanation made on the worker thread", () => {
     expect(await queue.explain(rules, deliveryOf(json))).toEqual(here);
   });
 
-  it("can be made for a page that a source fetched", async () => {
+  it("explains a page that a source fetched", async () => {
     const request: LargeRequest = {
       kind: "page",
       body: Buffer.from('{"rows": [{"id": 1.0}, null, {"id": "é"}]}'),
@@ -254,7 +254,7 @@ describe("an explanation made on the worker thread", () => {
     });
   });
 
-  it("is made on the main thread if the worker does not know the kind", async () => {
+  it("explains on the main thread if the worker thread does not know the channel kind", async () => {
     const toy = { kind: "toy", readLarge: (request: unknown) => ({ request }) };
     expect(await queue.readFor(toy)("x", "a")).toEqual(ok({ request: "x" }));
   });
