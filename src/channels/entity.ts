@@ -56,7 +56,7 @@ export const channelSchema = z
     stateReason: z
       .enum(["noSubscription"])
       .nullable()
-      .meta({ description: "Why the channel is `idle`. Null in all other states." }),
+      .meta({ description: "Reason for the state `idle`. Null in all other states." }),
     url: z
       .string()
       .nullable()

@@ -28,7 +28,7 @@ export const channelInputSchema = z
   })
   .meta({
     id: "BlueprintChannel",
-    description: "A channel in a blueprint. Installing an app creates it.",
+    description: "A channel in a blueprint. Installing the blueprint's app creates the channel.",
     configOf: "copied",
   });
 
@@ -133,6 +133,7 @@ export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings
     .filter((name) => Object.hasOwn(settings.config, name))
     .map((name) => ({
       path: `config.${name}`,
-      message: "is a secret: set it on the channel of an installed app",
+      message:
+        "must not be set in a blueprint, because it is secret; set it on the channel of an installed app",
     }));
 }

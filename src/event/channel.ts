@@ -55,8 +55,8 @@ export const commonSettings = {
       ),
       by: z
         .enum(["id", "content"])
-        .default("id")
-        .describe("Which value identifies a duplicate: the event id, or a hash of the whole item."),
+        .describe("How duplicates are recognized: by the event id, or by a hash of the whole item.")
+        .default("id"),
       onConflict: z
         .enum(["quarantine", "duplicate", "publish"])
         .default("quarantine")
@@ -66,9 +66,13 @@ export const commonSettings = {
     .describe("How the channel recognizes duplicate events."),
   retention: z
     .strictObject({
-      maxAgeSeconds: integer(60, 31_536_000, 604_800).describe("Maximum age of an entry in seconds."),
-      maxEntries: integer(1, 100_000_000, 100_000).describe("Maximum number of entries."),
-      maxBytes: integer(MIB, 1024 * 1024 * MIB, 256 * MIB).describe("Maximum size in bytes (estimated)."),
+      maxAgeSeconds: integer(60, 31_536_000, 604_800).describe(
+        "Maximum age of an entry in the topic, in seconds.",
+      ),
+      maxEntries: integer(1, 100_000_000, 100_000).describe("Maximum number of entries in the topic."),
+      maxBytes: integer(MIB, 1024 * 1024 * MIB, 256 * MIB).describe(
+        "Maximum size of the topic in bytes. The size is estimated.",
+      ),
     })
     .prefault({})
     .describe(
@@ -114,7 +118,7 @@ export const commonSettings = {
   expectEverySeconds: integer(60, 31_536_000)
     .optional()
     .describe(
-      "Expected maximum number of seconds between two events. If none arrives for longer, the channel is reported as silent.",
+      "Maximum expected time between two events, in seconds. If no event arrives for longer, the channel is reported as silent.",
     ),
 } as const;
 

@@ -65,7 +65,8 @@ function parseData(json: JsonText, members: Readonly<Record<string, unknown>>): 
       ? invalid("data", "is missing")
       : { ok: true, value: { kind: "json", json: text } };
   }
-  if (typeof data !== "string") return invalid("data", "must be a string unless datacontenttype is JSON");
+  if (typeof data !== "string")
+    return invalid("data", "must be a string, because datacontenttype is not JSON");
   return { ok: true, value: { kind: "text", text: data } };
 }
 

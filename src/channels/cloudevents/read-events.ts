@@ -62,7 +62,7 @@ function parseContentMode(contentType: string | undefined): ContentMode | undefi
 
 function readBinary({ headers, body }: VerifiedDelivery, contentType: string | undefined) {
   if (`${HEADER_PREFIX}datacontenttype` in headers) {
-    return invalid("datacontenttype", "must be sent as Content-Type, not as a header of its own");
+    return invalid("datacontenttype", "must be sent as Content-Type, not in a header of its own");
   }
   const pairs = readHeaders(headers);
   if (!pairs.ok) return pairs;
@@ -138,13 +138,14 @@ function readHeaders(headers: Values): Result<[string, string][], Fault> {
  * percent-encoding once.
  */
 function decodeHeader(value: string): Result<string, string> {
-  if (!/^[\x20-\x7e\t]*$/.test(value)) return err("must be percent-encoded outside of ASCII");
+  if (!/^[\x20-\x7e\t]*$/.test(value))
+    return err("must be percent-encoded: it contains characters outside of ASCII");
   const text = /^".*"$/.test(value) && value.length > 1 ? value.slice(1, -1).replace(/\\(.)/g, "$1") : value;
   if (!text.includes("%")) return ok(text);
   try {
     return ok(decodeURIComponent(text));
   } catch {
-    return err("is not percent-encoded UTF-8");
+    return err("is not valid percent-encoded UTF-8");
   }
 }
 

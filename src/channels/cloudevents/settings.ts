@@ -7,7 +7,7 @@ const originSchema = z
   .string()
   .regex(
     /^(?:\*|(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,62})(?:\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*)$/,
-    "must be a host name, or * for any",
+    "must be a host name, or * for any origin",
   );
 
 export const cloudEventsSettings = z
@@ -17,16 +17,16 @@ export const cloudEventsSettings = z
     allowedOrigins: z
       .array(originSchema)
       .max(100)
-      .default([])
       .describe(
-        "Origins whose validation request (OPTIONS with WebHook-Request-Origin) is granted; * grants any. If empty, the address only accepts POST.",
-      ),
+        "Origins whose validation requests (OPTIONS with WebHook-Request-Origin) are granted. With *, requests from any origin are granted. If empty, the address only accepts POST.",
+      )
+      .default([]),
     batch: z
       .enum(["accept", "refuse"])
-      .default("accept")
       .describe(
-        "Whether to accept batches. `accept` processes each event on its own, but one invalid event rejects the batch if onInvalid is reject. `refuse` responds with 415.",
-      ),
+        "Whether to accept batches. `accept` processes each event separately, but if `onInvalid` is `reject`, one invalid event rejects the whole batch. `refuse` rejects batches with 415.",
+      )
+      .default("accept"),
   })
   .describe("Senders post CloudEvents 1.0 over HTTP, in binary, structured or batched mode.")
   .overwrite(inheritPresetVerification);

@@ -50,10 +50,16 @@ export function createValidationRequests({
           maxRedirects: 0,
         },
       );
-      log.info({ event: "cloudevents.callback_made", ...facts, status }, "permission callback was called");
+      log.info(
+        { event: "cloudevents.callback_made", ...facts, status },
+        "called the callback URL of a validation request",
+      );
     } catch (err) {
       if (!ending.signal.aborted)
-        log.warn({ event: "cloudevents.callback_failed", ...facts, err }, "permission callback failed");
+        log.warn(
+          { event: "cloudevents.callback_failed", ...facts, err },
+          "could not call the callback URL of a validation request",
+        );
     }
   }
 
@@ -65,7 +71,8 @@ export function createValidationRequests({
         return typeof value === "object" ? value.join(", ") : value;
       };
       const origin = getRequestHeader("origin");
-      if (origin === undefined) throw postOnly("OPTIONS requires the header WebHook-Request-Origin.");
+      if (origin === undefined)
+        throw postOnly("OPTIONS requests must have the header WebHook-Request-Origin.");
       const isAllowed = allowedOrigins.some(
         (one) => one === "*" || one.toLowerCase() === origin.toLowerCase(),
       );

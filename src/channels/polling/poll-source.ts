@@ -171,7 +171,7 @@ function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): Sou
     return failed("deadline", `The pages could not be read within ${MAX_POLL_MS / 1000} seconds`);
   if (notBeforeMs === undefined) return undefined;
   return {
-    ...failed("rate_limited", "The server limited the rate in the middle of paging"),
+    ...failed("rate_limited", "The server's rate limit ended the poll between two pages"),
     notBeforeMs,
   };
 }

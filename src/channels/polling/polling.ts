@@ -37,7 +37,7 @@ export const polling: ChannelKind = {
 const BEHIND_TIMES = 3;
 const MAX_BEHIND = 10_000;
 const BEHIND =
-  "Several polls in a row returned only items below the cursor. If the server restarted its numbering or was restored, set or reset the cursor";
+  "Several polls in a row returned only items below the cursor. If the server has restarted its numbering or was restored from a backup, set or reset the cursor";
 
 export function createPolledSource(deps: PollDeps): PolledSource {
   /** Compiled plan per settings object. An active channel uses the same settings object for all its polls. */

@@ -15,10 +15,10 @@ export const polledItemSettings = {
     ),
   order: z
     .enum(["ascending", "descending", "unordered"])
-    .default("ascending")
     .describe(
-      "Order of items within a page and across pages: oldest first, newest first, or none. Events are published oldest first even if pages are `descending`.",
-    ),
+      "Order of items within a page and across pages: oldest first, newest first, or none. Even if pages are `descending`, events are published oldest first.",
+    )
+    .default("ascending"),
 } as const;
 
 const polledItemSchema = z.object(polledItemSettings);

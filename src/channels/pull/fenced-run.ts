@@ -300,7 +300,7 @@ const toVerifiedDelivery = ({ headers, body, arrivedAtMs, deliveryId }: FetchedD
     : { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs, deliveryId };
 
 const CURSOR_LOST =
-  "Redis no longer has the cursor of this source. The source restarts at `startAt`, and earlier events are not fetched";
+  "Redis has lost the cursor of this channel. The channel restarts at `startAt`, and does not fetch earlier events";
 
 /** Channel states to set when a run ends. A run that ends in any other way leaves the state unchanged. */
 const STATE_AFTER: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {

@@ -16,12 +16,14 @@ export const pullSettings = {
     ),
   onInvalid: z
     .enum(["quarantine"])
-    .default("quarantine")
     .describe(
-      "Handling of invalid items. They are always quarantined, because there is no sender to notify.",
-    ),
+      "How to handle invalid items. They are always quarantined, because there is no sender to notify.",
+    )
+    .default("quarantine"),
   onNoMatch: z
     .enum(["keepLast", "quarantine"])
-    .default("keepLast")
-    .describe("Handling of items that match no definition: keep only the newest ones, or quarantine all."),
+    .describe(
+      "How to handle items that match no definition: `keepLast` stores only the newest ones, `quarantine` stores all.",
+    )
+    .default("keepLast"),
 } as const;

@@ -86,11 +86,14 @@ export function endForCallError(error: unknown): SourceEnd {
 export function endForThrownError(error: unknown, log: Log): SourceEnd | undefined {
   if (error instanceof StaleSourceError) return undefined;
   if (error instanceof UnavailableError) {
-    log.debug({ event: "source.write_failed", err: error }, "run ended by a failed write");
+    log.debug(
+      { event: "source.write_failed", err: error },
+      "source run ended, because its events could not be written",
+    );
     return failed("unavailable", "The received events could not be published.");
   }
-  log.error({ event: "source.failed", err: error }, "run ended with an unexpected error");
-  return failed("internal", "The run ended with an internal error.");
+  log.error({ event: "source.failed", err: error }, "source run ended with an unexpected error");
+  return failed("internal", "An internal error ended the connection or poll. Inlet will try again.");
 }
 
 export const withoutCredentials = (request: OutboundRequest): AuthorizedRequest => ({

@@ -96,12 +96,16 @@ function replyTo(
     case "tooManyItems":
       return rejection("payload_too_large", `The delivery contains more than ${result.limit} items.`);
     case "rejected":
-      return rejection("invalid_parameters", "The channel rejects this delivery.", {
-        details: result.failures.map(({ item, reason, path, detail }) => ({
-          path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
-          message: `${reason}: ${detail}`,
-        })),
-      });
+      return rejection(
+        "invalid_parameters",
+        "The channel rejects this delivery, because an item is invalid or matches no definition.",
+        {
+          details: result.failures.map(({ item, reason, path, detail }) => ({
+            path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
+            message: `${reason}: ${detail}`,
+          })),
+        },
+      );
     case "handshake":
       return replyToHandshake(result.reply);
     default:

@@ -33,7 +33,9 @@ export const sseCursorFormat: CursorFormat = {
     const { mode } = getStoredSettings(sseSettings, settings).resume;
     const rejected = (message: string) => err([{ path: "lastEventId", message }]);
     if (mode === "none")
-      return rejected("has no effect, because the server never receives it when `resume.mode` is none");
+      return rejected(
+        "has no effect, because the server does not receive the cursor if `resume.mode` is none",
+      );
     const { lastEventId } = parsed.data;
     if (mode === "lastEventId" && !isSendable(lastEventId))
       return rejected("contains characters that are not allowed in a header");

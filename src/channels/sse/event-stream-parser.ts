@@ -180,7 +180,9 @@ export class EventStreamParser {
   }
 
   #tooLarge(): EventTooLargeError {
-    return new EventTooLargeError(`An event or a line exceeds ${this.#maxEventBytes} bytes (maxEventBytes)`);
+    return new EventTooLargeError(
+      `The stream contains an event or a line that exceeds ${this.#maxEventBytes} bytes (maxEventBytes)`,
+    );
   }
 }
 

@@ -39,7 +39,7 @@ export async function openStream(
   if (settings.resume.mode === "lastEventId" && !isSendable(resumeId)) {
     return broken(
       "unsendable_id",
-      "The last event id contains characters that are not allowed in a header. Set the cursor, or set `resume.mode` to query",
+      "The last event id contains characters that are not allowed in a header. Set another cursor, or set `resume.mode` to query",
     );
   }
   const options = {

@@ -132,7 +132,7 @@ class Connection {
     if (message.kind === "retry") {
       this.#onRetry(message.ms);
     } else if (message.id !== undefined && message.id.length > MAX_ID_CHARS) {
-      const text = `An event id has more than ${MAX_ID_CHARS} characters and could not be sent back to the server`;
+      const text = `The server sent an event id of more than ${MAX_ID_CHARS} characters and could not be sent back to the server`;
       this.#finish(rejected("id_too_long", text));
     } else if (message.kind === "checkpoint") {
       this.#writer.skip(this.#numbering.checkpoint(message.id));

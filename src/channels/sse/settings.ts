@@ -39,7 +39,7 @@ const sseShape = {
   terminator: pathText
     .optional()
     .describe(
-      "Data that marks the end of a stream, such as `[DONE]`. It is not published. The stream is then reopened, as after any other close.",
+      "Data that marks the end of a stream, such as `[DONE]`. An event with this data is not published. The stream is then reopened, as after any other end.",
     ),
   maxEventBytes: integer(1, 25 * MIB, MIB).describe(
     "Maximum bytes of data in one event. A larger event or line ends the connection. If this keeps happening for minutes, the channel goes to state `error`.",
@@ -48,11 +48,11 @@ const sseShape = {
     .union([
       z.literal("now"),
       z.strictObject({
-        lastEventId: lineText.min(1).max(MAX_ID_CHARS).describe("The event id to start after."),
+        lastEventId: lineText.min(1).max(MAX_ID_CHARS).describe("Event id after which to start."),
       }),
     ])
-    .default("now")
-    .describe("Start of the first connection. Ignored once the channel has a cursor."),
+    .describe("Starting point of the first connection. Ignored once the channel has a cursor.")
+    .default("now"),
   resume: z
     .strictObject({
       mode: z
@@ -69,7 +69,7 @@ const sseShape = {
     .strictObject({
       initialMs: integer(10, 600_000, 1000).describe("Wait before the first reconnect, in ms."),
       maxMs: integer(10, DAY_MS, 60_000).describe(
-        "Longest wait, in ms. Also caps the server's `retry` value.",
+        "Maximum wait between reconnects, in ms. Also limits the server's `retry` value.",
       ),
       factor: z
         .number()
@@ -93,17 +93,17 @@ const sseShape = {
     })
     .optional()
     .describe(
-      "Marks the last event of a stream by its name or data. It is published, then the channel pauses until someone resumes it. If its data equals `terminator`, the channel pauses without publishing it.",
+      "The name or data of the event that ends a stream for good. That event is published, and then the channel pauses until someone resumes it. If its data equals `terminator`, it is not published.",
     ),
   connectTimeoutMs: integer(100, 300_000, 30_000).describe(
     "Timeout for connecting, in ms, and then again for receiving the response headers.",
   ),
   idleTimeoutMs: integer(100, DAY_MS, 300_000).describe(
-    "Reconnect after this time without any data, in ms. Comments count as data.",
+    "Time without any data after which to reconnect, in ms. Comments count as data.",
   ),
   maxConnectionAgeMs: integer(1000, 7 * DAY_MS)
     .optional()
-    .describe("Reconnect when a connection reaches this age, in ms."),
+    .describe("Maximum age of a connection before it is replaced by a new one, in ms."),
   redirects: integer(0, 10, 5).describe("Maximum number of redirects to follow."),
 } as const;
 
@@ -135,5 +135,5 @@ export const sseSettings = sseObject
       refuse("stopOn", "must have `event` or `data`");
   })
   .describe(
-    "Inlet keeps a connection to a stream of server-sent events. Without an `idPath`, an event's id is its last event id. Following events without their own id get `/2`, `/3` and so on appended. Until the server sends an id, repeated events cannot be recognized.",
+    "Inlet keeps a connection to a stream of server-sent events. Without an `idPath`, an event's id is its last event id. Later events without an id of their own get that id with `/2`, `/3` and so on appended. Until the server sends an id, repeated events cannot be recognized.",
   );

@@ -46,7 +46,7 @@ export function parsePollCursor(
   const { by, position, ...rest } = cursorSchema.parse(JSON.parse(text));
   const restored = by === settings.discriminator.by ? discriminator.restore(position, context) : undefined;
   if (restored !== undefined) return ok({ ...rest, position: restored });
-  return err(`The cursor was written with other discriminator settings (${by}). Set or reset the cursor`);
+  return err(`The cursor belongs to other discriminator settings (${by}). Set or reset the cursor`);
 }
 
 /**

@@ -102,4 +102,4 @@ export function createPollWriter(
 }
 
 const UNSTABLE =
-  "`itemsPath` selects other items when known items are replaced by null. It must not depend on positions or on other items";
+  "`itemsPath` selects different items after known items were replaced by null. It must not depend on the positions of items or on other items";

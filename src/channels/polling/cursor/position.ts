@@ -68,4 +68,4 @@ export class PositionError extends Error {
 }
 
 export const createPositionFullError = (): PositionError =>
-  new PositionError("position_full", "The poll has more items to remember than a cursor can hold");
+  new PositionError("position_full", "The poll returned more items than a cursor can remember");

@@ -27,7 +27,10 @@ export const keyOf = (words: readonly string[]): string =>
 
 /** Stored form of remembered keys: a list of pairs. Each pair contains a stamp and all keys with that stamp, concatenated. */
 export const seenKeysSchema = z.array(
-  z.tuple([z.string(), z.string().regex(/^(?:[A-Za-z0-9_-]{22})+$/, "must be keys of 22 characters")]),
+  z.tuple([
+    z.string(),
+    z.string().regex(/^(?:[A-Za-z0-9_-]{22})+$/, "must consist of keys of 22 characters each"),
+  ]),
 );
 export type WrittenKeys = z.output<typeof seenKeysSchema>;
 

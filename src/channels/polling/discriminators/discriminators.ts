@@ -10,7 +10,7 @@ const [first, ...others] = [timestamp, sequence, seenSet, token, etag] as const;
 
 export const discriminatorSettings = z
   .discriminatedUnion("by", [first.settings, ...others.map(({ settings }) => settings)])
-  .describe("How new items are detected.");
+  .describe("How the channel detects new items.");
 
 export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
   [first, ...others].map((one: Discriminator) => [one.settings.shape.by.value, one]),

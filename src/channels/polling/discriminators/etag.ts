@@ -9,7 +9,7 @@ const settings = z.strictObject({
   by: z
     .literal("etag")
     .describe(
-      "Polls a single document with If-None-Match and If-Modified-Since. Items that the previous version did not contain are new. Without `itemsPath`, each version is one item.",
+      "Polls a single document with If-None-Match and If-Modified-Since. Items are new if the previous version of the document did not contain them. Without `itemsPath`, each version of the document is one item.",
     ),
 });
 

@@ -14,12 +14,12 @@ const settings = z.strictObject({
   by: z
     .literal("seenSet")
     .describe(
-      "Items that were not seen before are new. Each poll reads all pages. With `descending` order, it stops at the first page that ends with a known item, so use `unordered` if new items can appear further down.",
+      "Items that no earlier poll has seen are new. Each poll reads all pages. With `descending` order, it stops at the first page that ends with a known item, so use `unordered` if new items can appear after known ones.",
     ),
   key: pathText
     .optional()
     .describe(
-      "Path to the value that identifies an item, together with `versionPath`. Defaults to `itemId`.",
+      "Path to the value that, together with `versionPath`, identifies an item. Defaults to `itemId`.",
     ),
   maxAgeSeconds: integer(3600, 34_560_000, 2_592_000).describe(
     "An item is forgotten after this time without appearing on a page, in seconds. If it appears again, it is new.",

@@ -10,17 +10,17 @@ const settings = z.strictObject({
   by: z
     .literal("sequence")
     .describe(
-      "Items with a higher number than the highest one seen are new. {{cursor}} is the highest number.",
+      "Items are new if their number is higher than the highest number seen so far. {{cursor}} is the highest number.",
     ),
   path: pathText.describe(
-    "Path to an item's number, or to a text that sorts. The value must be unique per item.",
+    "Path to an item's number, or to a text by which items are ordered. Each item must have a different value.",
   ),
   compare: z
     .enum(["numeric", "text"])
     .default("numeric")
     .describe("How values are compared: as integers of any size, or as text by UTF-16 code units."),
   lookBack: integer(0, 10_000, 0).describe(
-    "For servers that assign numbers before items become visible. Unseen items up to this far below the highest number are also new. {{cursor}} starts that much lower.",
+    "For servers that assign numbers before items become visible. Unseen items up to this far below the highest number also count as new, and {{cursor}} is lowered by this value.",
   ),
 });
 

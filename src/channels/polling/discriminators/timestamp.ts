@@ -11,7 +11,7 @@ const settings = z.strictObject({
   by: z
     .literal("timestamp")
     .describe(
-      "Items with the latest timestamp seen, or a later one, are new. Items with the same timestamp are told apart by `itemId`, so the request must ask for all items from {{cursor}} on, inclusive.",
+      "Items are new if their timestamp is later than the latest one seen. Items with that same timestamp are new if their `itemId` is unknown, so the request must return all items from {{cursor}} on, inclusive.",
     ),
   path: pathText.describe("Path to the time when an item was created or changed."),
   format: z
@@ -19,7 +19,7 @@ const settings = z.strictObject({
     .default("iso")
     .describe("Format of the items' timestamps, also used for {{cursor}}."),
   lookBackSeconds: integer(0, 604_800, 0).describe(
-    "For servers that show items late. Unseen items up to this many seconds behind the newest one are also new. {{cursor}} starts that much earlier. Choose a value above the delay of items plus the duration of a poll.",
+    "For servers that return items with a delay. Unseen items up to this many seconds older than the newest one also count as new, and {{cursor}} is moved back by this time. Choose a value above that delay plus the duration of a poll.",
   ),
 });
 
@@ -79,7 +79,7 @@ const parseStart = (text: string, format: TimestampFormat): number | undefined =
 
 const shownSchema = z.strictObject({ timestamp: z.string() });
 
-const MUST_BE = "must be a timestamp, such as 2026-01-31T09:30:00Z or as set by `format`";
+const MUST_BE = "must be a timestamp, either like 2026-01-31T09:30:00Z or in the format set by `format`";
 
 function startMs(startAt: StartAt, startedAtMs: number, format: TimestampFormat): number | undefined {
   if (startAt === "now") return startedAtMs;

@@ -16,11 +16,11 @@ const settings = z.strictObject({
   by: z
     .literal("token")
     .describe(
-      "The server keeps track. Each response contains a token, and a request with that token returns the newer items.",
+      "Each response contains a token, and a request with that token returns the items that are newer. The server keeps track of the position.",
     ),
   path: pathText
     .optional()
-    .describe("Path over the page to the next token. Pages without a token are allowed."),
+    .describe("Path to the next token in the page. Not every page must contain a token."),
   header: z
     .string()
     .max(256)
@@ -35,33 +35,33 @@ const settings = z.strictObject({
     ),
   hasMorePath: pathText
     .optional()
-    .describe("Path over the page that yields true if more items are available at once with the new token."),
+    .describe("Path in the page to a value that is true if the new token returns more items immediately."),
   expiredOn: z
     .strictObject({
       statuses: z
         .array(integer(400, 499))
         .min(1)
         .max(20)
-        .default([410])
-        .describe("Response statuses that indicate an expired token."),
+        .describe("Response statuses that mean that the token has expired.")
+        .default([410]),
       path: pathText
         .optional()
         .describe(
-          "Path over the response body. The token has also expired if this path yields the value of `equals`.",
+          "Path in the response body. The token has also expired if the value at this path is `equals`.",
         ),
       equals: z
         .union([z.string(), z.number(), z.boolean()])
         .optional()
-        .describe("Value at `path` that indicates an expired token."),
+        .describe("Value at `path` that means that the token has expired."),
     })
     .prefault({})
     .describe("How a response indicates an expired token."),
   onExpired: z
     .enum(["resync", "skip", "stop"])
-    .default("resync")
     .describe(
-      "Reaction to an expired token. `resync` requests everything again, and `dedupe` recognizes events within its window. `skip` treats all existing items as known. `stop` puts the channel into state `error`.",
-    ),
+      "How to handle an expired token. `resync` requests all items again; `dedupe` only recognizes events that it still remembers. `skip` treats all existing items as known. `stop` puts the channel into state `error`.",
+    )
+    .default("resync"),
 });
 
 type TokenSettings = z.output<typeof settings>;
@@ -121,7 +121,7 @@ export const token: Discriminator<typeof settings> = {
 };
 
 const PATH_OR_HEADER = "set exactly one of `path` and `header`";
-const NOT_SENT = "must contain {{cursor}}, or the server never receives the token";
+const NOT_SENT = "must contain {{cursor}}, because the server would otherwise never receive the token";
 const READ_TO_THE_END =
   "must not be descending with pagination, because pages are published as they arrive until the last one brings a token";
 
@@ -150,7 +150,7 @@ function createPosition(
     const text = typeof value === "string" ? value : undefined;
     const found = as === "url" && text !== undefined ? page.addressOf(text) : text;
     if (found === undefined || found.length > MAX_TOKEN_CHARS) {
-      throw new PositionError("token_missing", "The value in place of the token is not valid");
+      throw new PositionError("token_missing", "The server returned a token that is not valid");
     }
     return found;
   }
@@ -189,7 +189,7 @@ function createPosition(
       next = following;
       if (next !== undefined) return false;
       if (token === undefined) {
-        throw new PositionError("token_missing", "The last page has no token for the next poll");
+        throw new PositionError("token_missing", "The last page does not contain a token for the next poll");
       }
       return hasMorePath !== undefined && isTrue(page.read(hasMorePath));
     },

@@ -85,10 +85,11 @@ export function createPageFetcher(
    */
   const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
-      return rejected("origin", "The next page is at another origin. Only a connection can allow that");
+      return rejected("origin", "The next page is at another origin, which only a connection can allow");
     }
     const name = JSON.stringify([url, headers, String(body ?? "")]);
-    if (requested.has(name)) return failed("page_repeated", "The next page was already read in this poll");
+    if (requested.has(name))
+      return failed("page_repeated", "The server returned the same next page twice in one poll");
     requested.add(name);
     return undefined;
   };

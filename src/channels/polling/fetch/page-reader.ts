@@ -97,4 +97,4 @@ export function createPageReader(
   };
 }
 
-const TOO_COSTLY = "The response cannot be parsed: it takes too much time or memory";
+const TOO_COSTLY = "The response cannot be parsed, because parsing takes too much time or memory";

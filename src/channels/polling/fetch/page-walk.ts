@@ -145,7 +145,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
 
 const SHIFTING: Walked = {
   kind: "ended",
-  end: failed("pages_shift", "Items change faster than the pages can be read"),
+  end: failed("pages_shift", "The items on the pages change faster than the pages can be read"),
 };
 
 /** Two requests of the same page return different descriptions if items have shifted. */
@@ -154,6 +154,6 @@ const describePageEnd = ({ itemCount, items }: Page): string => `${itemCount} ${
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });
 
 const EXPIRED = {
-  page: "The server no longer knows the next page. Reading restarts at the first page",
+  page: "The server no longer knows the next page. The poll starts again at the first page",
   position: "The server no longer knows the token. All items are requested again",
 } as const;

@@ -171,7 +171,7 @@ function splitPageItems(
     ? ok({ items, itemCount: split.items.length })
     : err({
         code: "items_overlap",
-        message: "`itemsPath` selects nested values or property names",
+        message: "`itemsPath` must not select property names or values within other selected values",
       });
 }
 

@@ -5,7 +5,7 @@ const name = text(256);
 
 const guards = {
   maxPages: integer(1, 10_000, 100).describe(
-    "Maximum number of pages per poll. In ascending order, the next poll continues after them. Otherwise a poll that needs more pages fails without losing items.",
+    "Maximum number of pages per poll. In ascending order, the next poll continues after the last page. In other orders, a poll that needs more pages fails, but no items are lost.",
   ),
   maxItems: integer(1, 1_000_000, 100_000).describe(
     "Maximum number of items read per poll, including known ones. Exceeding it has the same effect as exceeding `maxPages`.",
@@ -14,7 +14,7 @@ const guards = {
 
 const hasMorePath = pathText
   .optional()
-  .describe("Path over the page that yields true on every page except the last.");
+  .describe("Path in the page to a value that is true on every page except the last.");
 
 const counted = {
   param: name
@@ -37,13 +37,13 @@ export const paginationSettings = z
       ...guards,
     }),
     z.strictObject({
-      by: z.literal("nextUrlPath").describe("The page contains the URL of the next page."),
-      path: pathText.describe("Path over the page to the URL, which may be relative."),
+      by: z.literal("nextUrlPath").describe("Each page contains the URL of the next page."),
+      path: pathText.describe("Path to the URL in the page. The URL may be relative."),
       ...guards,
     }),
     z.strictObject({
-      by: z.literal("cursorToken").describe("The page contains a token for the next page."),
-      path: pathText.describe("Path over the page to the token. The last page has none."),
+      by: z.literal("cursorToken").describe("Each page contains a token for the next page."),
+      path: pathText.describe("Path to the token in the page. The last page has no token."),
       in: z.enum(["query", "body"]).default("query").describe("Part of the request that carries the token."),
       name: name
         .optional()
@@ -54,7 +54,9 @@ export const paginationSettings = z
       ...guards,
     }),
     z.strictObject({
-      by: z.literal("offset").describe("Each page is requested by the number of items before it."),
+      by: z
+        .literal("offset")
+        .describe("Each page is requested by its offset: the number of items before it."),
       ...counted,
     }),
     z.strictObject({

@@ -52,7 +52,7 @@ export const requestSettings = z
       ),
   })
   .describe(
-    `The request that returns the items. It may contain placeholders. The value of {{cursor}} is the position of the source: a time, a number or a token. The value of {{page}} is the page selected by \`pagination\`. The value of {{now}} is the start of the poll, and {{lastPollAt}} is the start of the last completed poll. A filter sets the format, as in {{cursor | iso}}. Available filters: ${FILTER_NAMES.join(", ")}. Query parameters, headers and body members are left out if their value does not exist yet.`,
+    `The request that returns the items. It may contain placeholders. The value of {{cursor}} is the position of the source: a time, a number or a token. The value of {{page}} is the page selected by \`pagination\`. The value of {{now}} is the start of the poll, and {{lastPollAt}} is the start of the last completed poll. A filter sets the format, as in {{cursor | iso}}. Available filters: ${FILTER_NAMES.join(", ")}. Query parameters, headers and body members without a value are left out.`,
   );
 
 export type RequestSettings = z.output<typeof requestSettings>;
@@ -63,7 +63,7 @@ export const parseOrigin = ({ url }: Pick<RequestSettings, "url">): string =>
 function findUrlTemplateError(text: string): string | undefined {
   const start = ORIGIN.exec(text)?.[0];
   if (start === undefined || URL.parse(start) === null) {
-    return "must not use placeholders before the path; the host and port must be followed by /, ? or the end";
+    return "must not contain placeholders before the path, and the host and port must be followed by /, ? or nothing";
   }
   return findUrlError(text.replace(/\{\{[^{}]*\}\}/g, "x"));
 }

@@ -38,10 +38,10 @@ export const jitterSettings = z
   .number()
   .min(0)
   .max(1)
-  .default(0.1)
   .describe(
-    "Fraction of the time between two polls by which each poll may be delayed at random. Prevents channels of one server from polling at the same moment. Polls never come earlier.",
-  );
+    "Fraction of the time between two polls by which each poll may be delayed at random. The delay prevents channels from polling the same server at the same moment.",
+  )
+  .default(0.1);
 
 export function toPollSchedule({
   schedule: { cron, intervalSeconds, timezone },
@@ -55,7 +55,7 @@ export function toPollSchedule({
 
 function findCronError(cron: string, timezone: string): string | undefined {
   // `H` stands for a random time, which would differ between workers and after a restart.
-  if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and `jitter` spreads the polls";
+  if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and set `jitter` to spread the polls";
   try {
     const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
     let before = Number.NEGATIVE_INFINITY;

@@ -23,10 +23,10 @@ const pollingShape = {
       ...dedupeShape,
       onConflict: dedupeShape.onConflict
         .unwrap()
-        .default("duplicate")
         .describe(
-          "Handling of a known id with other data. By default it is a duplicate, because only `versionPath` marks an item as changed.",
-        ),
+          "How to handle an item whose id is known but whose data differs. By default it is a duplicate, because only `versionPath` marks an item as changed.",
+        )
+        .default("duplicate"),
     })
     .prefault({})
     .describe(commonSettings.dedupe.description ?? ""),
@@ -35,8 +35,10 @@ const pollingShape = {
   jitter: jitterSettings,
   overlap: z
     .enum(["skip"])
-    .default("skip")
-    .describe("Handling of a poll that is due while the previous one is still running. It is skipped."),
+    .describe(
+      "How to handle a poll that is due while the previous one is still running. The only option is to skip it.",
+    )
+    .default("skip"),
   timeouts: z
     .strictObject({
       connectMs: integer(100, 60_000, 10_000).describe("Timeout for connecting, in ms."),
@@ -48,19 +50,21 @@ const pollingShape = {
     .prefault({})
     .describe("Timeouts of each HTTP call."),
   maxResponseBytes: integer(1, 25 * MIB, 5 * MIB).describe(
-    "Maximum size of one page after decompression, in bytes. A larger page fails its poll.",
+    "Maximum size of one page after decompression, in bytes. A larger page makes the poll fail.",
   ),
   redirects: integer(0, 10, 5).describe("Maximum number of redirects to follow."),
   decode: z
     .enum(DECODINGS)
     .optional()
     .describe(
-      "Format of the pages, regardless of their Content-Type. By default the Content-Type decides, and unknown types fail the poll.",
+      "Format of the pages, regardless of their Content-Type. By default, the Content-Type determines the format, and a poll fails if the type is unknown.",
     ),
   itemsOptional: z
     .boolean()
-    .default(false)
-    .describe("Whether a page without a match of `itemsPath` is an empty page. Otherwise it fails its poll."),
+    .describe(
+      "Whether `itemsPath` may match nothing. If true, such a page has no items. If false, it makes the poll fail.",
+    )
+    .default(false),
   discriminator: discriminatorSettings,
   conditional: z
     .boolean()
@@ -75,15 +79,15 @@ const pollingShape = {
   startAt: startAtSettings,
   retry: z
     .strictObject({
-      attempts: integer(0, 5, 2).describe("Number of retries of a call within its poll."),
+      attempts: integer(0, 5, 2).describe("Maximum number of retries of a call within one poll."),
       initialMs: integer(10, 10_000, 500).describe(
         "Wait before the first retry, in ms. It doubles with each retry.",
       ),
-      maxMs: integer(10, 30_000, 5_000).describe("Longest wait, in ms."),
+      maxMs: integer(10, 30_000, 5_000).describe("Maximum wait between retries, in ms."),
     })
     .prefault({})
     .describe(
-      "Retries of a GET that gets no response, or a 500, 502, 503 or 504 without Retry-After. If all retries fail, the next poll follows after a growing wait.",
+      "How to retry a GET that gets no response, or gets 500, 502, 503 or 504 without Retry-After. If all retries fail, the next poll follows after a wait that grows with each failure.",
     ),
   retryAfter: z
     .strictObject({
@@ -91,11 +95,11 @@ const pollingShape = {
         .boolean()
         .default(true)
         .describe("Whether to honor the server's `Retry-After` and rate-limit headers."),
-      maxSeconds: integer(1, 86_400, 3_600).describe("Longest wait to honor, in seconds."),
+      maxSeconds: integer(1, 86_400, 3_600).describe("Maximum wait that the server can request, in seconds."),
     })
     .prefault({})
     .describe(
-      "Handling of the Retry-After and X-RateLimit-Reset headers, by which a server asks for a wait before the next poll.",
+      "How to handle the Retry-After and X-RateLimit-Reset headers, by which a server asks clients to wait before the next request.",
     ),
   successOn: z
     .strictObject({
@@ -104,15 +108,12 @@ const pollingShape = {
         .min(1)
         .max(50)
         .optional()
-        .describe("Statuses that indicate a page. Defaults to 200 to 299."),
-      path: pathText.optional().describe("Path over the page. It must yield the value of `equals`."),
-      equals: z
-        .union([z.string(), z.number(), z.boolean()])
-        .optional()
-        .describe("Value that `path` must yield."),
+        .describe("Response statuses that count as success. Defaults to 200 to 299."),
+      path: pathText.optional().describe("Path in the page. The value at this path must be `equals`."),
+      equals: z.union([z.string(), z.number(), z.boolean()]).optional().describe("Required value at `path`."),
     })
     .prefault({})
-    .describe("Which responses count as pages. Other responses fail their poll."),
+    .describe("Which responses count as success. Any other response makes the poll fail."),
 } as const;
 
 export const pollingObject = z.strictObject(pollingShape);

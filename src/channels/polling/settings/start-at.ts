@@ -5,13 +5,17 @@ export const startAtSettings = z
   .union(
     [
       z.enum(["now", "earliest"]),
-      z.strictObject({ value: text(4096).describe("A text in the form that the discriminator expects.") }),
+      z.strictObject({
+        value: text(4096).describe(
+          "Starting point: a timestamp, a number or a token, depending on the discriminator.",
+        ),
+      }),
     ],
     { error: 'must be "now", "earliest" or {"value": "…"}' },
   )
-  .default("now")
   .describe(
-    "Start of a source without a cursor. `now` skips existing items: those from before the start time, or those found by the first poll. `earliest` includes them. A value is a timestamp (inclusive), a number (exclusive) or a token.",
-  );
+    "Starting point of a channel without a cursor. `now` skips items that already exist: those from before the start time, or those found by the first poll. `earliest` includes them. A value is a timestamp (inclusive), a number (exclusive) or a token.",
+  )
+  .default("now");
 
 export type StartAt = z.output<typeof startAtSettings>;

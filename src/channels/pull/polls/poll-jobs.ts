@@ -103,7 +103,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       await slotRequest.slot.release().then(notifyReserved, (error: unknown) => {
         log.debug(
           { event: "poll.slot_not_released", err: error, ...factsOf(channel) },
-          "could not release a limit slot; it will expire",
+          "could not release a poll's limit slot; the slot will expire",
         );
       });
     }
@@ -124,7 +124,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       await addTurn(queue, turn).catch((error: unknown) => {
         log.debug(
           { event: "poll.turn_not_added", err: error, ...factsOf(Number(turn.name)) },
-          "could not wake the next queued poll",
+          "could not start the next poll that waits for a limit slot",
         );
       });
     }

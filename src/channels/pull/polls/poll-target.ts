@@ -83,7 +83,7 @@ export function createPollTarget(
   const { number, organizationId } = identity;
   const schedule = polled.schedule(settings);
   const plan = toJobPlan(schedule, number);
-  if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the schedule has no future time");
+  if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the poll schedule has no future time");
   return {
     source,
     polled,

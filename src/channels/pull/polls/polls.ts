@@ -46,7 +46,7 @@ export function startPolls(deps: PollsDeps): Polls {
     } catch (error) {
       log.error(
         { event: "source.schedule_invalid", err: error, ...channelFacts(source.identity) },
-        "source has an invalid schedule",
+        "source is not polled, because its schedule is invalid",
       );
       invalidSources.add(source);
       return undefined;

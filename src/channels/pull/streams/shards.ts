@@ -124,7 +124,7 @@ export function startShards(deps: ShardsDeps): Shards {
       await leases.leave(worker).catch((error: unknown) => {
         log.warn(
           { event: "shard_lease.not_released", err: error },
-          "could not release the shard lease; it will expire",
+          "could not release the shard lease; the lease will expire",
         );
       });
     },
