@@ -75,7 +75,6 @@ export async function grant(
   return { permissions: granted, roleIds: sorted(roleIds) };
 }
 
-/** Returns all permissions of a grant, including the permissions of its roles. */
 export async function permissionsOfGrant(
   trx: Trx,
   caller: Caller,

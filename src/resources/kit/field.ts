@@ -16,7 +16,6 @@ export interface Field<
   A extends z.ZodType | null = z.ZodType | null,
   W extends Written = Written,
 > {
-  /** Schema of the value in a request body. */
   readonly schema: S;
   /** Schema of the value in a response. `null` when responses omit the field. */
   readonly answer: A;
@@ -27,7 +26,6 @@ export interface Field<
   readonly stored: boolean;
   readonly toColumn: (value: unknown) => unknown;
   readonly fromColumn: (column: unknown) => unknown;
-  /** Computes the value for a new row when the request omits it. */
   readonly orElse?: ((fresh: NewRow) => unknown) | undefined;
   /** Never set at runtime. Carries the column type for TypeScript. */
   readonly column?: Column;

@@ -39,7 +39,6 @@ export const ownerId = withAnswer(
   idAnswer,
 );
 
-/** A readable name that identifies the entity within its organization. Default: its id. */
 export const uidField = (words: string) =>
   withAnswer(
     orElse(

@@ -10,7 +10,6 @@ const MAX_WEIGHT = 1_048_576;
 /** The rows that are nested in their owners, such as the messages of rooms. The table needs an index on owner and creation time. */
 export interface Parts {
   readonly table: string;
-  /** Column with the owner's id. */
   readonly owner: string;
   readonly columns: RawBuilder<unknown>;
   /** SQL expression for the size of a row's variable-length content. Default: 0. */

@@ -13,7 +13,6 @@ export const pathId = (prefix: string, what: string): z.ZodType<string> =>
     .refine((text) => isId(prefix, text), { error: what })
     .meta({ description: `Id of the ${what}.`, example: `${prefix}_${EXAMPLE}0` });
 
-/** Schema of a path parameter that is not an id and must match a pattern. */
 export const pathText = (pattern: RegExp, what: string, example: string): z.ZodType<string> =>
   z
     .string()

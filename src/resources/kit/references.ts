@@ -14,7 +14,6 @@ export type OwnedTable = {
 
 export interface Reference<T extends OwnedTable = OwnedTable> {
   readonly table: T;
-  /** Prefix of the ids, without the underscore. */
   readonly prefix: string;
   /** Singular noun for messages, such as "blueprint". */
   readonly words: string;

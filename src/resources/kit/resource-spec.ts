@@ -17,7 +17,6 @@ import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./s
 export interface RowDeps {
   readonly db: Queryable;
   readonly clock: Clock;
-  /** Rejects new rows beyond the organization's limit. */
   readonly requireRoom: EnforceRowLimit;
 }
 
@@ -28,16 +27,14 @@ export interface ResourceSpec<
   Q extends z.ZodRawShape,
 > {
   readonly path: string;
-  /** Heading in the API reference. */
   readonly tag: string;
   /** Name from which operations and the path parameter are derived: `apiKey` → `createApiKey`, `:apiKeyId`. */
   readonly name: string;
   /** Singular noun for messages and documentation. Default: the name split into words. */
   readonly words?: string;
-  /** Table whose columns match the fields. See `TableOf`. */
   readonly table: TableWith<F>;
   readonly shape: Shape<F, X>;
-  /** Entity type of the audit entries. By default, writes are not audited. */
+  /** Entity type of the audit entries. If omitted, writes are not recorded in the audit log. */
   readonly audit?: AuditEntity;
   /** Kind of the change feed entry that each write adds. Its key is the row's id, or the organization's id for `access`. */
   readonly feed?: "access" | "app" | "connection";
@@ -64,7 +61,6 @@ export interface ResourceSpec<
   /** Query parameters of the list, and the query that applies them. By default, the list has all rows of the organization. */
   readonly filters?: {
     readonly query: Q;
-    /** Throws to reject invalid filters. */
     readonly check?: (
       db: Queryable,
       caller: Caller,
@@ -88,7 +84,7 @@ export interface ResourceSpec<
   readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
   /** Replaces request schemas with stricter ones, when some stored values are no longer valid in new writes. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
-  /** Like `prepare`, but runs before the transaction and sees only the body. For slow checks, which would block a pool connection. */
+  /** Like `prepare`, but runs before the transaction and receives only the body. For slow checks, which would occupy a connection. */
   readonly readBody?: (
     body: Partial<ValuesOf<F>>,
     deps: D,
@@ -140,7 +136,6 @@ export interface ConflictSpec {
   readonly message: string;
 }
 
-/** The parent of a nested resource. */
 export interface Within {
   /** Name of the path parameter and of the field that refers to the parent. */
   readonly param: string;
@@ -151,7 +146,6 @@ export interface Within {
   readonly lock?: "create" | "createShared" | "always" | "alwaysShared";
 }
 
-/** Context of a write, as passed to hooks. */
 export interface Write<F extends Fields, D> {
   readonly trx: Trx;
   readonly caller: Caller;

@@ -61,7 +61,6 @@ interface Checked<P extends ParamSchemas, Q extends QuerySchema, B extends z.Zod
   readonly body: z.output<B>;
 }
 
-/** Argument of a handler. `c` gives access to headers and to the abort signal. */
 export interface Input<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
   extends Checked<P, Q, B> {
   readonly caller: Caller;
@@ -73,7 +72,6 @@ export interface PublicInput<P extends ParamSchemas, Q extends QuerySchema, B ex
   readonly c: Context<RequestEnv>;
 }
 
-/** A route with its handler, without the type parameters. */
 export interface Route extends RouteSpec<ParamSchemas, QuerySchema, z.ZodType, Answer> {
   readonly isPublic: boolean;
   readonly handle: (input: Input<ParamSchemas, QuerySchema, z.ZodType>) => Promise<unknown>;

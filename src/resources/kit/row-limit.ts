@@ -10,7 +10,6 @@ export interface CountedRows {
   readonly words: string;
   /** Parent table with the organization's id, and the column that refers to the parent. For tables without an organization column. */
   readonly inside?: { readonly table: string; readonly column: string } | undefined;
-  /** Excludes the system app from the count. */
   readonly omitsSystem?: true;
 }
 

@@ -24,7 +24,7 @@ export type RowOf<F extends Fields> = Selectable<TableOf<F>>;
 type InputShape<F extends Fields> = {
   [K in keyof F as WrittenOf<F[K]> extends "never" ? never : K]: SchemaOf<F[K]>;
 };
-/** The values that a PUT can change, after the patch is applied. */
+/** Type of the values that a PUT can change, after the patch is applied. */
 export type ContentOf<F extends Fields> = z.output<
   z.ZodObject<{ [K in keyof F as WrittenOf<F[K]> extends "always" ? K : never]: SchemaOf<F[K]> }>
 >;
@@ -40,7 +40,6 @@ type EntityShape<F extends Fields, X extends z.ZodRawShape> = Omit<Scalars<F>, k
 type Answer<F extends Fields, X extends z.ZodRawShape> = Shown<z.output<z.ZodObject<EntityShape<F, X>>>>;
 /** Response type of a shape: `type Agent = EntityOf<typeof agent>`. */
 export type EntityOf<S extends { readonly entity: z.ZodType }> = Shown<z.output<S["entity"]>>;
-/** The columns from which a response is rendered. */
 export type AnsweredRow<F extends Fields, X> = Selectable<
   {
     [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? Exclude<K, keyof X> : never]: ColumnOf<F[K]>;
@@ -60,14 +59,12 @@ export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
   readonly inside?: X;
   /** Rejects invalid combinations of values in the body of a POST, and in the result of a PUT. */
   readonly check?: (content: ContentOf<F>, context: z.RefinementCtx) => void;
-  /** Schema name and description in the OpenAPI document. */
   readonly meta: { readonly id: string; readonly description: string };
 }
 
 export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never, never>> {
   readonly prefix: string;
   readonly fields: { readonly [K in keyof F]: Field };
-  /** Schema of the response. */
   readonly entity: z.ZodObject<EntityShape<F, X>>;
   /** Schema of the entity when it is nested in another one. */
   readonly part: Inside<F>;

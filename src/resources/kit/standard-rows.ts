@@ -113,7 +113,6 @@ export function standardRows<
     const [entity] = await renderAll(db, caller, [row]);
     return entity ?? {};
   };
-  /** Renders a row and sets its `ETag`. */
   const show = (db: Queryable, caller: Caller, row: AnyRow, c: Context<ApiEnv>): Promise<object> => {
     if (version) showVersion(c, version(row as never));
     return answer(db, caller, row);

@@ -22,7 +22,6 @@ import {
 
 const params = { ...appParams, deliveryId: pathId("del", "delivery") };
 
-/** The newest deliveries of each channel as received, with their results. */
 export const deliveries: Resource<PreviewDeps & ReadingsDeps> = {
   path: "/apps/:appId/deliveries",
   tag: "Deliveries",

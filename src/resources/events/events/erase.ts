@@ -134,7 +134,7 @@ async function eraseDeliveries(
       const found = await deliveryRecords.find(organizationId, id);
       if (found === undefined) continue;
       const { outcome, hasBody } = found.record;
-      // The record does not list all events of its delivery, so the delivery may contain the event.
+      // If the record does not list all events of its delivery, the delivery may contain the event.
       const isCut = outcome.events.length < outcome.published + outcome.duplicates;
       const isNamed =
         isCut ||

@@ -52,7 +52,7 @@ export const handlerSchema = z.strictObject({
 });
 export type HandlerInput = z.output<typeof handlerSchema>;
 
-/** A handler in a response. */
+/** The secret is null, except in the response to the request that generated it. */
 export const shownHandlerSchema = z
   .object({
     url: z.string(),

@@ -28,7 +28,6 @@ export interface NewSubscription {
   readonly handler: (HandlerInput & { readonly secret: string }) | null;
 }
 
-/** A subscription with the topics that it currently covers. */
 export interface Subscription {
   readonly row: SubscriptionRow;
   readonly topics: readonly string[];
@@ -137,7 +136,7 @@ export async function listSubscriptions(
   return { items: items.map((row) => ({ row, topics: topicsOf(coverage, row) })), total };
 }
 
-/** @throws ApiError 404 */
+/** @throws ApiError 404 when the app has no such subscription */
 export async function getSubscription(db: Queryable, scope: AppScope, id: string): Promise<Subscription> {
   const row = await ofApp(db, scope).selectAll().where("id", "=", id).executeTakeFirst();
   if (!row) throw notFound("subscription");

@@ -54,7 +54,6 @@ const whoamiSchema = z
     },
   });
 
-/** Issues access tokens and describes the caller. */
 export const auth: Resource<AuthDeps> = {
   path: "/auth",
   tag: "Authentication",

@@ -23,7 +23,6 @@ export interface LimitsDeps {
   readonly limitDefaults: LimitDefaults;
 }
 
-/** Description of each limit: the counted quantity, and the effect of exceeding it. */
 const MEANINGS: Readonly<Record<LimitName, string>> = {
   topicBytes:
     "Maximum size of the topics in bytes, as estimated. `overLimit` determines what happens when it is exceeded.",
