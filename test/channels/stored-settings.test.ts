@@ -10,7 +10,7 @@ const polling = {
 };
 
 describe("readStoredSettings", () => {
-  it("returns valid settings with the current defaults, and nothing outdated", () => {
+  it("returns valid settings with the current defaults, and lists none as outdated", () => {
     const read = readStoredSettings(pollingSettings, polling);
     expect(read).toMatchObject({ ok: true, value: { outdated: [], settings: { startAt: "now" } } });
   });
@@ -27,7 +27,7 @@ describe("readStoredSettings", () => {
     });
   });
 
-  it("keeps values that are no longer valid in combination", () => {
+  it("keeps values that are no longer valid in combination with each other", () => {
     const stored = { url: URL, resume: { mode: "lastEventId", param: "after" } };
     const read = readStoredSettings(sseSettings, stored);
     expect(read).toMatchObject({

@@ -99,7 +99,7 @@ describe("the request that delivers an event to a handler", () => {
     expect(Buffer.from(body as string)).toEqual(Buffer.from(bytes));
   });
 
-  it("can be parsed by the library `cloudevents`, and is signed like the library of Standard Webhooks does", () => {
+  it("can be parsed by the `cloudevents` library, and has the signature that the Standard Webhooks library would make", () => {
     const fields = [...base, "datacontenttype", "application/json", "data", '{"n":1}', "seq", "007"];
     const { headers = {}, body = "" } = requestOf(fields);
     const event = HTTP.toEvent<{ n: number }>({ headers, body });

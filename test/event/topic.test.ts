@@ -7,7 +7,7 @@ const nameOf = (type: string): string =>
   );
 
 describe("a topic name", () => {
-  it("contains the type unchanged, so that users can write it by hand", () => {
+  it("contains the event type unchanged, so that users can write the name by hand", () => {
     for (const type of [
       "push",
       "order+created@v2",
@@ -25,7 +25,7 @@ describe("a topic name", () => {
     expect(nameOf("a\u0085b\u007f")).toBe("a%C2%85b%7F");
   });
 
-  it("differs for each type", () => {
+  it("differs for each event type", () => {
     const types = ["a b", "a%20b", "a+b", "a%2Bb", "%", "%25"];
     expect(new Set(types.map(nameOf)).size).toBe(types.length);
   });

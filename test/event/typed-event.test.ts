@@ -8,7 +8,7 @@ const printed = (fields: readonly string[], maxDataChars = 1_000): string =>
   JSON.stringify(structuredEvent([...base, ...fields], maxDataChars));
 
 describe("an event in structured mode", () => {
-  it("keeps the spelling of numbers in its data", () => {
+  it("keeps the numbers in its data as the sender wrote them", () => {
     const data = '{"big":12345678901234567890,"f":[1.0e2,-0,0.10],"n":7}';
     const text = printed(["datacontenttype", "application/json", "data", data]);
     expect(text).toContain(`"data":${data}`);

@@ -53,7 +53,7 @@ describe("credentials", () => {
     expect(server.requests).toHaveLength(5);
   });
 
-  it("end the poll as needsReauth if their grant is dead, and as broken if they are for another origin", async () => {
+  it("end the poll as needsReauth if their OAuth grant is no longer valid, and as broken if they belong to another origin", async () => {
     const dead = async () => Promise.reject(new NeedsReauthError("the grant is dead"));
     expect(await rigOf({}, { credentials: create({ authorize: dead }) }).poll()).toEqual({
       kind: "needsReauth",

@@ -25,7 +25,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("since=7");
   });
 
-  it("requests more at once while the server has more", async () => {
+  it("is used at once for the next request while the server has more items", async () => {
     const rig = rigOf(
       {
         ...config,
@@ -63,7 +63,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("page=p2");
   });
 
-  it("restarts its pages if the server no longer knows one, without repeating items", async () => {
+  it("restarts at the first page if the server no longer knows a later page, without repeating items", async () => {
     const rig = rigOf(
       { ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" }, retry: { attempts: 0 } },
       SINCE,
@@ -90,7 +90,7 @@ describe("a token", () => {
     expect(new Set(rig.log.map(({ identity }) => identity)).size).toBe(new Set(ids).size);
   });
 
-  it("is treated as expired if a response body says so", async () => {
+  it("is treated as expired if the response body contains the configured value", async () => {
     const expiredOn = { path: "$.error.code", equals: "syncTokenInvalid" };
     const rig = rigOf({ ...config, discriminator: { ...discriminator, expiredOn } }, SINCE);
     const expired = { error: { code: "syncTokenInvalid" } };
@@ -106,7 +106,7 @@ describe("a token", () => {
     expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
   });
 
-  it("that is missing from a page keeps the items of that page known until a token arrives", async () => {
+  it("that is missing from a page leaves that page's items known until the next token arrives", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
     for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
@@ -120,7 +120,7 @@ describe("a token", () => {
     expect(rig.log).toEqual([]);
   });
 
-  it('with `startAt: "now"` skips all items up to its first token', async () => {
+  it('with `startAt: "now"` skips all items that exist before the first token', async () => {
     const rig = rigOf({ ...config, startAt: "now" }, SINCE);
     server.answers = [page([1], "a"), page([2], "b")];
     await rig.poll();
@@ -163,7 +163,7 @@ describe("a cursor", () => {
     expect(parsed?.ok === false && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
 
-  it("can be set to a token", async () => {
+  it("can be set to a token through the API", async () => {
     const discriminator = { by: "token", path: "$.t" } as const;
     const rig = rigOf({ discriminator }, SINCE);
     const parsed = set(rig, { token: "x" });
@@ -175,7 +175,7 @@ describe("a cursor", () => {
     expect(set(rigOf({ discriminator: { ...discriminator, as: "url" } }), { token: "x" })?.ok).toBe(false);
   });
 
-  it("that another discriminator wrote stops the source", async () => {
+  it("written by another discriminator stops the source", async () => {
     const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } });
     await pollEach(rig, [{ id: 1 }]);
     const other = rigOf({ discriminator: { by: "seenSet" } });

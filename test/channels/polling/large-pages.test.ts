@@ -129,7 +129,9 @@ async function learn(
 describe("a large page", () => {
   const inWorker = readHere(polling);
 
-  it.each(FORMATS)("gives the same result in another thread as a small one in this thread: %j", async ({
+  it.each(
+    FORMATS,
+  )("is parsed in another thread with the same result as a small page in the calling thread: %j", async ({
     contentType,
     isLines,
     ...config
@@ -158,7 +160,7 @@ describe("a large page", () => {
     expect(sent).toBeGreaterThan(0);
   });
 
-  it("in XML is parsed in another thread above 2 KiB, by the same rules", async () => {
+  it("in XML is parsed in another thread if it exceeds 2 KiB, with the same result", async () => {
     const config = { itemsPath: "$.list.row" };
     const xml = `<list><total>true</total><row><id>1</id><at>7</at></row><row><id>${"x".repeat(9)}</id></row></list>`;
     const small = await learn(readerOf(config, NEVER), xml, "application/xml");
@@ -171,7 +173,7 @@ describe("a large page", () => {
     });
   });
 
-  it("that visits too many nodes is rejected like a small one", async () => {
+  it("whose paths visit too many nodes is rejected like a small page", async () => {
     const config = { itemId: "$body..*" };
     const body = JSON.stringify({ items: Array.from({ length: 2_100 }, (_, id) => ({ id })) });
     const read = learn(
@@ -182,7 +184,7 @@ describe("a large page", () => {
     await expect(read).rejects.toThrow(/nodes/);
   });
 
-  it("that takes too much time or memory ends its poll with a message and moves no cursor", async () => {
+  it("that takes too much time or memory to parse fails the poll with a message and does not move the cursor", async () => {
     const rig = rigOf({}, { readInWorker: async () => err({ reason: "invalid_body", detail: "" }) });
     server.answers = [json({ rows: [{ id: 1, x: "x".repeat(1_100_000) }] })];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "invalid_body" });

@@ -17,7 +17,7 @@ describe("paging", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("never leaves the origin unless a connection allows it", async () => {
+  it("follows a page to another origin only if a connection allows it", async () => {
     for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
       server.answers = [json({ ...rows(1), next })];
       expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRejection: true });
@@ -91,7 +91,7 @@ describe("paging", () => {
     expect(rig.log).toEqual([]);
   });
 
-  it("ends at the server's rate limit, and waits until that limit resets", async () => {
+  it("ends when the server's rate limit is reached, and continues once the limit resets", async () => {
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];

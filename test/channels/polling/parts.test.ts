@@ -36,7 +36,7 @@ describe("a timestamp", () => {
     expect(ms === undefined ? undefined : new Date(ms).toISOString()).toBe(instant);
   });
 
-  it("is never formatted as a later time", () => {
+  it("is never rounded up when it is formatted", () => {
     const ms = Date.UTC(2026, 0, 31, 9, 30, 0, 999);
     for (const format of ["iso", "epochSeconds", "epochMillis", "rfc2822"] as const) {
       expect(parseTimestamp(formatInstant(ms, format), format)).toBeLessThanOrEqual(ms);
@@ -98,7 +98,7 @@ describe("the secrets of a request", () => {
       secretQuery: ["key", "n"],
     });
 
-  it("are removed from a text in any spelling, and all other text stays", () => {
+  it("are removed from a text in every spelling, without changing other text", () => {
     const redact = redactOf("Bearer abc-def-ghi");
     expect(redact("Bearer abc-def-ghi, abc-def-ghi, a/b-secret a%2Fb-secret")).toBe("***, ***, *** ***");
     expect(redact('{"n":12345678}')).toBe('{"n":12345678}');

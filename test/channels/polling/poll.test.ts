@@ -92,7 +92,7 @@ describe("a failed call", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it("ends the poll until the time that its server names", async () => {
+  it("ends the poll, and the next poll starts at the time that the server requests", async () => {
     const wait = (code: number, headers: Record<string, string>, config: Partial<Config> = {}) => {
       server.answers = [json(rows(1), { date: new Date(NOW).toUTCString(), ...headers }, code)];
       return rigOf(config).poll();
@@ -204,7 +204,7 @@ describe("a delivery", () => {
     expect(whole.log.map(({ data }) => data)).toEqual(['{"v":1.0}', '{"v":2}']);
   });
 
-  it("is rejected if itemsPath would find other items in it", async () => {
+  it("is rejected if itemsPath would find different items after known items became null", async () => {
     const slice = rigOf({ itemsPath: "$.rows[?@.id >= $.rows[1].id]" });
     server.answers = [json(rows(1, 2)), json(rows(1, 2, 3))];
     await slice.poll();
@@ -271,7 +271,7 @@ describe("a request", () => {
     expect(JSON.parse(server.requests.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
   });
 
-  it("never leaves its host because of a value from the server", async () => {
+  it("never goes to another host because of a value from the server", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/{{cursor}}/rows` };
     server.answers = [json('{"rows": [], "next": "//evil.example/?x=#\\ud800"}')];
@@ -292,7 +292,7 @@ describe("a request", () => {
   });
 });
 
-it("sends a header that was stored with surrounding whitespace without it", async () => {
+it("trims the whitespace around a stored header value", async () => {
   const rig = rigOf();
   const settings = rig.settings as Config;
   const stored = { ...settings, request: { ...settings.request, headers: { "x-a": " a " } } };

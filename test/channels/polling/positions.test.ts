@@ -43,7 +43,7 @@ describe("a timestamp", () => {
     expect(await pollEach(rig, [at(9)])).toHaveLength(3);
   });
 
-  it("starts now, at a given time, or with the earliest item", async () => {
+  it("starts at the present time, at a given time, or at the earliest item, depending on `startAt`", async () => {
     const start = (startAt: Config["startAt"]) =>
       rigOf({ discriminator: { ...discriminator, lookBackSeconds: 60 }, startAt }, SINCE);
     await pollEach(start("now"), []);
@@ -134,7 +134,7 @@ describe("a sequence", () => {
     expect(queries()).toEqual(["", "since=10", `since=${big.slice(0, -1)}2`]);
   });
 
-  it("compares texts by their code units", async () => {
+  it("compares texts by UTF-16 code units", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, compare: "text" } });
     expect(await pollEach(rig, [{ id: "b" }], [{ id: "B" }, { id: "ba" }, { id: "b" }])).toEqual(["b", "ba"]);
   });
@@ -146,7 +146,7 @@ describe("a sequence", () => {
     expect(queries().at(-1)).toBe("since=4");
   });
 
-  it("stays one walk behind on unordered pages, so that items written meanwhile are found", async () => {
+  it("moves the cursor one poll late on unordered pages, so that items added during a poll are found", async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, order: "unordered", itemsPath: "$.rows", pagination }, SINCE);
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -163,7 +163,7 @@ describe("a sequence", () => {
     expect(queries().filter((query) => query !== "2")).toEqual(["", "", "since=6"]);
   });
 
-  it('with `startAt: "now"` treats all items of the first walk as known, even if that walk is interrupted', async () => {
+  it('with `startAt: "now"` treats all items of the first poll as known, even if that poll is interrupted', async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, startAt: "now", itemsPath: "$.rows", pagination });
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -195,7 +195,7 @@ describe("a sequence", () => {
 });
 
 describe("a set of seen items", () => {
-  it("recognizes items by their key, and updates by the version", async () => {
+  it("recognizes known items by their key, and changed items by their version", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", key: "$.url" }, versionPath: "$.v" });
     const pages = [
       [{ id: 1, url: "a", v: 1 }],
@@ -207,7 +207,7 @@ describe("a set of seen items", () => {
     expect(await pollEach(rig, ...pages)).toEqual(["1/1", "1/2"]);
   });
 
-  it("recognizes items without an id by their content", async () => {
+  it("recognizes known items without an id by their content", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet" }, itemId: undefined });
     await pollEach(rig, '[{"a":1}]', '[{"a":1},{"a":1.0}]', '[{"a":1.0}]');
     expect(rig.log.map(({ data }) => data)).toEqual(['{"a":1}', '{"a":1.0}']);

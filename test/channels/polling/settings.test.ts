@@ -155,7 +155,7 @@ describe("the settings of a polling channel", () => {
     expect(findings(config)).toEqual([]);
   });
 
-  it("define the schedule and the origin of the source", () => {
+  it("determine the schedule and the origin of the polls", () => {
     const source = createPolledSource({
       outbound,
       clock: Date.now,

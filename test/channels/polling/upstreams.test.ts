@@ -64,7 +64,7 @@ describe("a conditional request", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("sends no ETag of another request once the cursor has moved", async () => {
+  it("sends no ETag that belongs to a request with an earlier cursor", async () => {
     const config: Partial<Config> = {
       discriminator: { by: "sequence", path: "$.id" },
       request: { url: server.urlFor("/rows"), query: { since: "{{cursor}}" } },
@@ -103,7 +103,7 @@ describe("a conditional request", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("sends no ETag of an interrupted walk", async () => {
+  it("sends no ETag after an interrupted poll", async () => {
     const config: Partial<Config> = {
       discriminator: { by: "seenSet" },
       order: "descending",

@@ -30,7 +30,7 @@ describe("the writes of a run", () => {
     expect(cursor.written).toEqual(["a", "b", "c"]);
   });
 
-  it("are stored in order even if one of them takes several steps", async () => {
+  it("are stored in order even if one write takes several steps", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const slow = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ describe("the writes of a run", () => {
     await writes.settled();
   });
 
-  it("are retried only once if the cursor was moved elsewhere", async () => {
+  it("are retried only once if someone else moved the cursor", async () => {
     const { cursor, write } = createCursor();
     cursor.version = 7;
     const writes = new OrderedWrites({ version: 0, isPipelined: true });

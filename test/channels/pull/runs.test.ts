@@ -308,7 +308,7 @@ describe("a run", () => {
     expect((await bus.states.read(source.number)).lastError).toBeUndefined();
   });
 
-  it("does not report a lost cursor if the first take-over failed", async () => {
+  it("does not report a lost cursor if the first attempt to acquire the source failed", async () => {
     const source = await install();
     const key = `inlet:{c.${source.number}}:cursor`;
     await spine.server.client.set(key, "of another type");
@@ -395,7 +395,7 @@ describe("a run", () => {
 });
 
 describe("the rate limit of an organization's sources", () => {
-  it("counts the items of a delivery, and lets the next one wait until an excess is paid off", async () => {
+  it("counts the items of a delivery, and delays the next delivery if the rate was exceeded", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     itemsPerSecond = 100;

@@ -5,7 +5,7 @@ import { SourceReport } from "../../../src/channels/pull/source-report.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("writes only the last of the states noted within a tenth of a second", async () => {
+it("writes only the last state of those reported within a tenth of a second", async () => {
   const written: SourceFacts[] = [];
   const report = new SourceReport(async (facts) => written.push(facts) > 0);
   report.note({ state: "connecting", owner: "wk_1" });
@@ -18,7 +18,7 @@ it("writes only the last of the states noted within a tenth of a second", async 
   await report.close();
 });
 
-it("writes the pending facts when it is closed, without a delay", async () => {
+it("writes the pending facts without a delay when it is closed", async () => {
   const written: SourceFacts[] = [];
   const report = new SourceReport(async (facts) => written.push(facts) > 0);
   report.note({ state: "connecting" });
@@ -29,7 +29,7 @@ it("writes the pending facts when it is closed, without a delay", async () => {
   expect(written).toHaveLength(1);
 });
 
-it("writes the facts of an event noted during a state write, even without a later note", async () => {
+it("writes facts that are reported during a write, even if no later report follows", async () => {
   const written: SourceFacts[] = [];
   const writing = Promise.withResolvers<boolean>();
   const report = new SourceReport((facts) => {

@@ -88,7 +88,7 @@ describe("the shards of the sources", () => {
     await untilShared([second], [256]);
   });
 
-  it("are taken again after Redis lost them", async () => {
+  it("are taken again by the workers after Redis lost the leases", async () => {
     const [first, second] = [await start(), await start()];
     await untilShared([first, second], [128, 128]);
     const { client } = rig.server;
@@ -150,7 +150,7 @@ describe("sources on many workers", () => {
     await expectWhole(sources, n);
   });
 
-  it("continue after a restart of everything, from the database and Redis alone", async () => {
+  it("continue after a restart of all workers, from the database and Redis alone", async () => {
     const sources = await rig.install(3);
     writeUpTo(sources, 20);
     const before = await start();
@@ -214,7 +214,7 @@ describe("a stream that ends", () => {
     return (await row.executeTakeFirstOrThrow()).state;
   };
 
-  it("is reopened, and its failure count survives worker changes until a person sets its cursor", async () => {
+  it("is reopened, and its failure count is kept when workers change, until a person sets its cursor", async () => {
     const source = await installOne();
     const { reconnect } = rig.upstream;
     const { policy } = reconnect;

@@ -117,7 +117,7 @@ describe("the body budget", () => {
   it.each([
     ["gzip", gzipSync(Buffer.alloc(1_900 * KIB))],
     ["br", brotliCompressSync(Buffer.alloc(1_900 * KIB))],
-  ])("charges a body while it is decoded, as a few bytes can become many: %s", async (encoding, bomb) => {
+  ])("charges a compressed body for its decoded bytes while it is decoded: %s", async (encoding, bomb) => {
     expect(bomb.length).toBeLessThan(64 * 1024);
     answersAtOnce = false;
     const packed = { "content-encoding": encoding };
@@ -156,7 +156,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("makes the next body wait one second at most after a body far exceeded the rate", async () => {
+  it("makes the next body wait at most one second, even if a body far exceeded the decoding rate", async () => {
     budget = { ...budget, bytesOf: () => 1, decodeWaitMs: CEILING_MS };
     const zipped = { "content-encoding": "gzip" };
     expect(await send(gzipSync(Buffer.alloc(2 * MIB)), zipped)).toBe(String(2 * MIB));
@@ -191,7 +191,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("decodes and reads large compressed bodies one after the other, even if there is room for all", async () => {
+  it("decodes and reads large compressed bodies one after the other, even if there is memory for all", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
     const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
       (id) => new HeldBody(patient, id),

@@ -93,7 +93,7 @@ describe("a secret sent in a handshake", () => {
 });
 
 describe("a handshake", () => {
-  it("does not match a similar delivery", async () => {
+  it("does not match a delivery that looks similar", async () => {
     const { id } = await server.open({
       verification: bySignature,
       secrets,
@@ -136,7 +136,7 @@ describe("a handshake", () => {
     expect((await server.send(id, signed(body))).text).toBe("c");
   });
 
-  it("that uses GET and must be verified needs both its conditions and its token", async () => {
+  it("that uses GET and must be verified is accepted only with both its conditions and its token", async () => {
     const all = [{ in: "header", name: "x-ping" }];
     const ping = { title: "Ping", when: { method: "GET", all }, respond: { body: "pong" } };
     const { id } = await server.open({

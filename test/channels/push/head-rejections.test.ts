@@ -116,7 +116,7 @@ it.each(
   expect(seen).toEqual({ taken: status === 413 || status === 415 ? 1 : 0, delivered: [] });
 });
 
-it("counts each body that is too large once against the sender's rate limit", async () => {
+it("counts each oversized body once against the sender's rate limit", async () => {
   const { port, seen } = await start(() => CHANNEL, 1);
   const statuses: string[] = [];
   for (let i = 0; i < 3; i++) {

@@ -96,7 +96,7 @@ describe("a channel with a preset", () => {
     expect((await server.send(id, { body: `${body} `, headers })).status).toBe(401);
   });
 
-  it("is rejected with an unknown preset, without a preset, and with invalid verification settings", async () => {
+  it("is rejected if the preset is unknown or missing, or its verification settings are invalid", async () => {
     const findPaths = async (config: object) => {
       const channels = [{ uid: "c", kind: "webhook", config }];
       const { status, body } = await server.spine.api.call("POST", "/blueprints", { title: "x", channels });

@@ -4,7 +4,7 @@ import type { Ingest } from "../../../src/event/ingest.ts";
 import type { RawRequest } from "../../../src/event/received.ts";
 import { pushChannel } from "./push-support.ts";
 
-it("counts the items of a delivery towards its organization's rate, and reports their number to the caller", async () => {
+it("counts the items of a delivery toward its organization's rate limit, and reports their number to the caller", async () => {
   const calls: (readonly [who: string, items: number])[] = [];
   const parsed: Ingest = (channel, _, { admit, onItems }) => {
     admit?.(channel);

@@ -209,20 +209,20 @@ describe("a compressed body", () => {
     expect(takes).toEqual([plain.length + 1]);
   });
 
-  it("with several gzip members is complete, although it only states the size of the last one", async () => {
+  it("with several gzip members is decoded completely, although its trailer states only the size of the last member", async () => {
     const parts = [randomBytes(300 * 1024), randomBytes(100 * 1024)];
     expect(await send(Buffer.concat(parts.map((part) => gzipSync(part))), "gzip")).toBe(200);
     expect(digest).toBe(digestOf(Buffer.concat(parts)));
   });
 
-  it("that states an impossible size is charged no more than it can decode to", async () => {
+  it("that states an impossible size is charged no more bytes than it can decode to", async () => {
     const packed = gzipSync(Buffer.alloc(1_000));
     packed.writeUInt32LE(0xffff_fff0, packed.length - 4);
     expect(await send(packed, "gzip")).toBe(500);
     expect(Math.max(0, ...takes)).toBeLessThanOrEqual(packed.length * 1_032);
   });
 
-  it("in brotli format is complete, whatever the number of chunks", async () => {
+  it("in brotli format is decoded completely, whatever the number of chunks", async () => {
     const plain = Buffer.alloc(3 * MIB, "b");
     expect(await send(brotliCompressSync(plain), "br")).toBe(200);
     expect(digest).toBe(digestOf(plain));
@@ -303,7 +303,7 @@ describe("large compressed bodies of an organization", () => {
   it.each([
     ["gzip, which states its size", "gzip", gzipSync(plain)],
     ["brotli, which does not", "br", brotliCompressSync(plain)],
-  ])("are decoded while there is room, and wait only for bodies of the same organization: %s", async (_, encoding, packed) => {
+  ])("are decoded while there is memory, and wait only for bodies of the same organization: %s", async (_, encoding, packed) => {
     const answers = Array.from({ length: 5 }, () => send(packed, encoding, "org_big"));
     await until(() => countOf("org_big") === 3 && bodies.compressed.get("org_big")?.waiting === 2);
     const other = send(packed, encoding, "org_other");
@@ -319,7 +319,7 @@ describe("large compressed bodies of an organization", () => {
     expect(bodies.compressed.size).toBe(0);
   });
 
-  it("are not decoded before the previous one is read", async () => {
+  it("are not decoded before the previous body is read", async () => {
     const read: (() => void)[] = [];
     ingest = async (channel, _, { onItems }) => {
       await new Promise<void>((resolve) => read.push(resolve));
@@ -334,7 +334,7 @@ describe("large compressed bodies of an organization", () => {
     expect(await Promise.all(answers)).toEqual([200, 200]);
   });
 
-  it("are decoded after a moment if the previous one waits for something else", async () => {
+  it("are decoded after a moment if the previous body waits for something other than decoding", async () => {
     maxDecodeLockMs = 1;
     let startedCount = 0;
     ingest = async () => {
@@ -346,7 +346,7 @@ describe("large compressed bodies of an organization", () => {
     expect(await Promise.all(answers)).toEqual([200, 200, 200]);
   });
 
-  it("release their reservation if they turn out large and fail while waiting for more room", async () => {
+  it("release their memory if they turn out to be large and fail while waiting for more", async () => {
     const answers = Array.from({ length: 3 }, () => send(gzipSync(plain), "gzip"));
     await until(() => countOf("org_1") === 3);
     const broken = brotliCompressSync(smaller);
@@ -357,7 +357,7 @@ describe("large compressed bodies of an organization", () => {
     expect(bodies.compressed.size).toBe(0);
   });
 
-  it("reduce their reservation to the decoded size if they turned out large", async () => {
+  it("keep only the memory of their decoded size if they turned out to be large", async () => {
     const packed = brotliCompressSync(smaller);
     const answers = Array.from({ length: 10 }, () => send(packed, "br"));
     await until(() => countOf("org_1") === 10);

@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 const FRAME = `data: "${"x".repeat(1014)}"\n\n`;
 const FRAMES = 32 * 1024;
 
-it("stops reading while writes are blocked, and buffers little of the received data", async () => {
+it("stops reading the stream while writes are blocked, and buffers little of the received data", async () => {
   const flood: Script = async ({ socket }) => {
     writeHead(socket);
     for (let sent = 0; sent < FRAMES && !socket.destroyed; sent += 64) {

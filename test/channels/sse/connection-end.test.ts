@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 describe("the end of a stream", () => {
-  it("follows a terminator, which is not an event, and drops all later data", async () => {
+  it("follows the terminator, which is not published, and drops all later data", async () => {
     const { run, end } = await runOnce(openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"), {
       terminator: "[DONE]",
     });
@@ -40,7 +40,7 @@ describe("the end of a stream", () => {
     expect(dataOf(run)).toEqual(["a", "that's all"]);
   });
 
-  it("is final if stopOn equals the terminator, which is not an event", async () => {
+  it("is final if `stopOn` equals the terminator, which is not published", async () => {
     const config = { terminator: "[DONE]", stopOn: { data: "[DONE]" } };
     const { run, end } = await runOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
     expect(end.kind).toBe("finished");
@@ -223,7 +223,7 @@ describe("a response that is not a stream", () => {
 });
 
 describe("the wait set by the server's `retry`", () => {
-  it("applies to every end until the server changes it, up to maxMs", async () => {
+  it("applies to every reconnect until the server changes it, up to `maxMs`", async () => {
     const own = createStreamClient(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(

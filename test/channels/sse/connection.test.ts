@@ -62,7 +62,7 @@ describe("a stream", () => {
     expect(dataOf(only)).toEqual(["0"]);
   });
 
-  it("uses new ids before the server sends an id and after it resets the id", async () => {
+  it("gives events no delivery id before the server sends an id and after it resets the id", async () => {
     const { run } = await runOnce(
       streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
     );
@@ -157,7 +157,7 @@ describe("a resumed stream", () => {
     expect(idsOf(none.run)).toEqual([undefined]);
   });
 
-  it("ends as broken if a header cannot contain the last event id", async () => {
+  it("ends as broken if the last event id is not allowed in a header", async () => {
     const { end } = await runOnce(streamOf(), {}, { cursor: at("a\x01") });
     expect(end).toMatchObject({ kind: "broken", code: "unsendable_id" });
   });
@@ -251,7 +251,7 @@ describe("an event or id that is too large", () => {
     expect(run.stored).toBe(at("1"));
   });
 
-  it("ends the connection if the id could not be sent back", async () => {
+  it("ends the connection if the id is too long to be sent back to the server", async () => {
     const { end } = await runOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
     expect(end).toMatchObject({ kind: "failed", code: "id_too_long", isRejection: true });
   });

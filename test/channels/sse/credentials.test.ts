@@ -52,7 +52,7 @@ async function runWith(script: Script, credentials: Credentials) {
 }
 
 describe("a stream with credentials", () => {
-  it("sends them, and renews a rejected token once", async () => {
+  it("sends its credentials, and renews a rejected token once", async () => {
     const { credentials, renewals } = tokens(2);
     const { run, end, calls } = await runWith(guarded, credentials);
     expect(end).toEqual({ kind: "done" });
@@ -63,7 +63,7 @@ describe("a stream with credentials", () => {
     expect(JSON.stringify(run.deliveries)).not.toContain("Bearer");
   });
 
-  it("fails as rejected without a valid new token, and needs reauthorization if that persists", async () => {
+  it("fails as rejected if the new token is not valid either, and needs reauthorization if that persists", async () => {
     const rejecting = status("401 Unauthorized", "Content-Length: 0");
     const rejected = {
       kind: "failed",
@@ -79,7 +79,7 @@ describe("a stream with credentials", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it("hides the credentials in the error if a header cannot contain them", async () => {
+  it("hides credentials that are not allowed in a header from the error message", async () => {
     const { credentials } = tokens(1);
     const authorize: Credentials["authorize"] = async (request, options) => {
       const authorized = await credentials.authorize(request, options);

@@ -23,7 +23,7 @@ describe("the event stream parser", () => {
     expect(parse([Buffer.from(long), Buffer.from("\n\n")]).frames).toMatchObject([{ data: long.slice(7) }]);
   });
 
-  it("distinguishes the id of an event from an id without an event or one that carries over", () => {
+  it("distinguishes an id set by an event from an id without an event and from an id that carries over", () => {
     const text =
       "id: 1\ndata: a\n\ndata: b\n\nid: 2\n\ndata: c\n\nid: 3\n\nid: 4\n\nid: 4\ndata: d\n\nid\n\n";
     const messages = [...new EventStreamParser({ maxEventBytes: 100 }).read(Buffer.from(text))];
@@ -48,7 +48,7 @@ describe("the event stream parser", () => {
 });
 
 describe("an event that is too large", () => {
-  it("is rejected at the exact byte, in one line or in many", () => {
+  it("is rejected at the exact byte that exceeds the limit, in one line or in many", () => {
     const exact = "é".repeat(50);
     expect(parseText(`data: ${exact}\n\n`, 100)).toMatchObject({
       isTooLarge: false,

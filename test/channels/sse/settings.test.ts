@@ -31,7 +31,7 @@ describe("the settings of an SSE channel", () => {
     });
   });
 
-  it("are unchanged when their stored form is parsed again", () => {
+  it("stay the same when their stored form is parsed again", () => {
     const config = sseSettings.parse({
       url,
       stopOn: { event: "bye" },
@@ -98,7 +98,7 @@ describe("the settings of an SSE channel", () => {
 describe("the cursor of a stream", () => {
   const settings = sseSettings.parse({ url });
 
-  it("is shown in the form in which it is set", () => {
+  it("is shown by the API in the form in which it is set", () => {
     const cursor = sseCursorFormat.parse({ lastEventId: "42" }, settings);
     expect(cursor).toEqual({ ok: true, value: '{"lastEventId":"42","n":1}' });
     expect(cursor.ok && sseCursorFormat.show(cursor.value)).toEqual({ lastEventId: "42", n: 1 });

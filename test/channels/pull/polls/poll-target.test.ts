@@ -8,7 +8,7 @@ import { NEVER_MS, silent } from "./polls-support.ts";
 
 const { server, redis } = openedBus();
 
-it("wakes a queued source even if another worker still holds the job that queued it", async () => {
+it("wakes a source that waits for a limit slot, even if another worker still holds the job that queued it", async () => {
   await using queue = openJobQueue<PollJob>({ redis, name: "turns", log: silent });
   const jobs: Job<PollJob>[] = [];
   const firstJob = Promise.withResolvers<{ readonly postponeMs: number }>();

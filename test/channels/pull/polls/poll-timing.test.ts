@@ -43,7 +43,7 @@ describe("a source's plan", () => {
     expect(new Set(gaps).size).toBeGreaterThan(900);
   });
 
-  it("follows its time zone: a time skipped in spring runs later, and one repeated in autumn runs once", () => {
+  it("follows its time zone: a time skipped in spring runs later, and a time repeated in autumn runs once", () => {
     expect(timesOf("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", 3)).toEqual([
       "03-28T01:30",
       "03-29T01:30",
@@ -93,7 +93,7 @@ describe("the wait after failures", () => {
     expect(waits(60, 1)[0]).toBe(37_500);
   });
 
-  it("ends at the next scheduled time if that is near, otherwise with an extra poll", () => {
+  it("ends at the next scheduled time if that is near, and otherwise with an extra poll", () => {
     const often = toJobPlan({ everySeconds: 60, jitter: 0 }, 1);
     const planned = nextTimeMs(often, 1e12 + 40_000) ?? 0;
     expect(nextPoll(often, 1e12, 1e12 + 40_000)).toEqual({ atMs: planned, isExtra: planned - 1e12 > 80_000 });

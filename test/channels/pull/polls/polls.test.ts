@@ -121,7 +121,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.maxPerChannel).toBe(1);
   });
 
-  it("that has more items is polled again outside its schedule until it has no more", async () => {
+  it("that has more items is polled again outside its schedule until no items are left", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth < 4 ? { kind: "done", notBeforeMs: Date.now() } : DONE,
@@ -146,7 +146,7 @@ describe.concurrent("a polled source", () => {
     await until(() => seen.polls.length === 1);
   });
 
-  it("is not polled before the requested wait has passed", async () => {
+  it("is not polled before the wait requested by the server has passed", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "done", notBeforeMs: Date.now() + NEVER_MS } : DONE,
@@ -198,7 +198,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.polls.length).toBe(1);
   });
 
-  it("is polled without an old backoff after a person changed something", async () => {
+  it("is polled without the backoff of earlier failures after a person changed it", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE,
@@ -249,7 +249,7 @@ describe.concurrent("the interval of a source", () => {
     });
   }
 
-  it("is kept across channel changes, returning sources, and other workers", async () => {
+  it("is kept when the channel changes, the source returns, or another worker takes over", async () => {
     const { queueName, number } = uniqueNames();
     const { beganAtMs, gaps, poll } = recordBeginnings();
     const schedule = { everySeconds: 2, jitter: 0 };
@@ -296,7 +296,7 @@ describe.concurrent("the interval of a source", () => {
     expect(first).toBeGreaterThan(setAtMs + NEVER_MS);
   });
 
-  it("is kept after a failure", async () => {
+  it("is kept after a failed poll", async () => {
     const { queueName, number } = uniqueNames();
     const { beganAtMs, gaps, poll } = recordBeginnings((nth) =>
       nth < 3 ? { kind: "failed", code: "http", message: "500" } : DONE,
@@ -391,7 +391,7 @@ describe.concurrent("schedules", () => {
     await until(async () => (await own.client.zcard(`inlet:{jobs.${queueName}}:${queueName}:repeat`)) === 20);
   });
 
-  it("that belong to replaced plans or unknown sources are removed", async () => {
+  it("that belong to a replaced plan or an unknown source are removed", async () => {
     const { queueName, number } = uniqueNames();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const plan = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
@@ -417,7 +417,7 @@ describe.concurrent("schedules", () => {
     expect(seen.polls[0]?.channel).toBe(number(1));
   });
 
-  it("are set as soon as Redis is available, if it was down at the start", async () => {
+  it("are set as soon as Redis is available, if Redis was down when the worker started", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = uniqueNames();
@@ -446,7 +446,7 @@ describe.concurrent("a worker", () => {
     await until(() => continuing.seen.polls.length === 1);
   });
 
-  it("that is killed leaves its source to the others after its slots expire", async () => {
+  it("that is killed leaves its source to other workers once its limit slots expire", async () => {
     const { queueName, number } = uniqueNames();
     const child = spawn(
       process.execPath,
