@@ -58,7 +58,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(kind.settings.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
     });
 
-    it("has settings that can be sent to another thread, which reads large deliveries", async () => {
+    it("has settings that can be sent to the worker thread that reads large deliveries", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
       const parsed = kind.settings.parse({ ...plain, ...secrets });
       expect(structuredClone(parsed)).toEqual(parsed);
@@ -76,7 +76,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       }
     });
 
-    it("shows no secret setting, and accepts none in a blueprint", async ({ skip }) => {
+    it("never shows secret settings, and rejects them in a blueprint", async ({ skip }) => {
       if (secret === undefined) {
         expect(kind.secretSettings).toEqual([]);
         return skip("the kind has no secret settings; a connection holds its credentials");
@@ -90,7 +90,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       );
     });
 
-    it("compiles definitions with the roots of its profile, and rejects other roots", async () => {
+    it("compiles definition paths with the roots that its profile defines, and rejects other roots", async () => {
       for (const name of kind.profile.roots.keys()) {
         const fixed = kind.profile.fixedPaths !== undefined;
         const checked = await check(config, [{ type: "a", ...(!fixed && { idPath: `$${name}` }) }] as never);
@@ -100,7 +100,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(checked.ok ? [] : checked.error.map(({ path }) => path)).toEqual(["events[0].idPath"]);
     });
 
-    it("has either its own address or a called origin with a cursor", async () => {
+    it("has either its own address, or a cursor and an origin that it calls", async () => {
       const { config: settings } = await stored(config);
       expect(kind.originOf === undefined).toBe(kind.addressed);
       expect(kind.cursor === undefined).toBe(kind.addressed);

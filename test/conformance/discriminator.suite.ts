@@ -50,7 +50,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       }
     });
 
-    it("continues from a stored cursor, also in another worker", async () => {
+    it("continues from a stored cursor, even in another worker", async () => {
       await using server = await open();
       const [first, second] = [server.rig(), server.rig()];
       for (let at = 0; at < 4; at++) server.upstream.insert();
@@ -61,7 +61,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       expect(second.log.map((published) => published.id)).toEqual([id]);
     });
 
-    it("publishes rejected items again, and items written before a worker's death at most twice", async () => {
+    it("publishes an item in a later poll if its first write was rejected", async () => {
       await using server = await open();
       const rig = server.rig();
       const { id } = server.upstream.insert();

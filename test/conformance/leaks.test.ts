@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 describe("the fixtures", () => {
-  it("create one of every kind of entity, twice under the same names", async () => {
+  it("create one entity of each kind in both organizations, with the same names", async () => {
     // Names are unique within an organization, so the same names in a second organization cause no conflict.
     ourIds = await fillBoth(matrix);
     expect(ourIds.size).toBeGreaterThan(kindsOf(matrix).length / 2);
@@ -48,7 +48,7 @@ describe("the fixtures", () => {
 });
 
 describe("every operation", () => {
-  it("accepts its caller's own ids at every place of a body or query", async () => {
+  it("accepts the caller's own ids in every id field of a body or query", async () => {
     const tried = await tryOwnIds(matrix, { plain: false });
     expect(tried.findings).toEqual([]);
     accepted = tried.accepted;
@@ -70,7 +70,7 @@ describe("every operation", () => {
 });
 
 describe("a conversation's live token", () => {
-  it("opens its conversation and no other, not even in the same organization", async () => {
+  it("gives access only to its own conversation, not to others of the same organization", async () => {
     const { operations, ours, as, counts } = matrix;
     const live = await liveConversation(matrix);
     const guest = as(live.token);

@@ -110,7 +110,7 @@ it("a public store opens only its own categories, artifacts and reviews to every
   expect(sorted(opened)).toEqual(sorted(Object.entries(OPEN_TO_ALL)));
 });
 
-it("an order is visible only to its buyer and its seller, and each may only do their own part", async () => {
+it("an order is visible only to its buyer and its seller, and the buyer can use only the buyer's operations", async () => {
   const buyer = await newScope();
   const outsider = await newScope();
   const findings: string[] = [];

@@ -22,7 +22,7 @@ export function describeVerifier(samples: VerifierSamples): void {
   const sender = senderOf(config);
 
   describe(name, () => {
-    it("accepts its own vector", async () => {
+    it("accepts its own test vector", async () => {
       expect(await isVerified(sender, parts)).toBe(true);
     });
 

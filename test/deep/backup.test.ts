@@ -88,7 +88,7 @@ async function idsOn(dataDir: string, topic: string): Promise<readonly string[]>
   }
 }
 
-it("a backup under load, restored elsewhere, has every earlier acknowledged event once, and its sources and handlers continue", async () => {
+it("a backup taken under load and restored elsewhere has each earlier acknowledged event once, and its sources and handlers continue", async () => {
   const [from, to, file] = [at("data"), at("restored"), at("drill.tar")];
   await using upstream = await PollUpstream.start();
   upstream.clear({ by: "at", paging: "cursorToken", pageSize: 20 });
@@ -233,7 +233,7 @@ it("a backup that is killed leaves no file that looks complete, and the gateway 
   expect(globSync("*.part", { cwd: dir })).toEqual([]);
 });
 
-it("a restore that is killed leaves a folder on which no command starts until the restore was repeated", async () => {
+it("after a killed restore, no command starts on the data folder until the restore is repeated", async () => {
   const dataDir = at("again");
   const file = at("after-kills.tar");
   const has = (...names: readonly string[]): boolean => existsSync(join(dataDir, ...names));

@@ -428,7 +428,7 @@ it("no channel address is in a log line at level trace, a metric, a table or a R
   expect(addresses.size).toBeGreaterThan(10);
 });
 
-it("the search covers every read operation that has an entity to show", () => {
+it("the search for secrets covers every read operation that has an entity to show", () => {
   // The health checks are read in `beforeAll`. The last path needs a connection that a person authorizes.
   expect(read.refused).toEqual(["/healthz", "/readyz", "/connections/{connectionId}/authorize"]);
   expect(read.unknown.filter((template) => !WITHOUT_ENTITY.some((one) => template.startsWith(one)))).toEqual(
@@ -436,7 +436,7 @@ it("the search covers every read operation that has an entity to show", () => {
   );
 });
 
-it("the search finds events, quarantine and dead letters, and the secrets in the gateway's own calls", () => {
+it("the search for secrets reaches events, quarantine and dead letters, and finds the secrets in the gateway's own calls", () => {
   const holders = [...places].filter(([, text]) => text.includes(marker)).map(([place]) => place);
   for (const part of ["key events.", "quarantine", "table dead_letters"])
     expect(holders.filter((place) => place.includes(part))).not.toEqual([]);

@@ -74,7 +74,7 @@ const range = (from: number, to: number) => Array.from({ length: to - from }, (_
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
 describe("event streams of two gateways", () => {
-  it("show the events of both, and continue on the other one when a gateway stops", async () => {
+  it("show the events of both gateways, and continue on the other gateway when one stops", async () => {
     const stopped = await startTestGateway(stores.env);
     const from = made;
     const readers = await Promise.all([follow(one), follow(other), follow(stopped)]);
@@ -118,7 +118,7 @@ describe("event streams of two gateways", () => {
     }
   });
 
-  it("are cut for a reader that does not read, and for no other reader", async () => {
+  it("are closed for a reader that stops reading, and for no other reader", async () => {
     // The clock stands still, so no reader counts as stalled before the test advances the time.
     const passTime = holdTime();
     const quick = await follow(one);

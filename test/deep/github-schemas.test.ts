@@ -46,7 +46,7 @@ test("all GitHub examples are valid or invalid against their events' schemas exa
   expect(counts.valid + counts.invalid).toBeGreaterThan(300);
 });
 
-test("the union of all events is checked in the worker, with the same verdicts as plain Ajv", async () => {
+test("the union of all event schemas is checked in the worker thread, with the same verdicts as plain Ajv", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   const plain = plainAjv()("all");
   const union = await compileOrThrow(compiler, unionSchema());

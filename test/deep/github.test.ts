@@ -13,12 +13,12 @@ const stores = opened(createTestStores);
 const gateway = opened(() => startTestGateway(stores.env));
 
 describe("all of GitHub's deliveries", () => {
-  it("keep their bytes on their topics, and are published once when each is sent twice", async () => {
+  it("are stored byte for byte on their topics, and published once even if each is sent twice", async () => {
     expect(GITHUB_EXAMPLES.length).toBe(329);
     await expectOnTopics({ stores, gateway }, GITHUB_EXAMPLES);
   });
 
-  it("publish the same data as a form and as JSON", () =>
+  it("publish the same data from form bodies and JSON bodies", () =>
     expectFormsAsJson({ stores, gateway }, GITHUB_EXAMPLES));
 
   it("are published or quarantined exactly as Ajv validates GitHub's own schemas", async () => {

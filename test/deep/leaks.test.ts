@@ -16,7 +16,7 @@ beforeAll(async () => {
   ourIds = await fillBoth(matrix);
 });
 
-describe("every operation, with every kind of request at every place of an id,", () => {
+describe("every operation, tried with every id position and kind of request,", () => {
   it("responds with the same 401 or 403 to all callers without access, for all ids", async () => {
     const { findings, send } = await expectForeignIdsRejected(matrix, "all");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);

@@ -4,10 +4,10 @@ import { idsOf, NOW, openedPolls } from "../channels/polling/poll-support.ts";
 
 const { rigOf, server } = openedPolls();
 
-describe("paging over more data than memory may hold", () => {
+describe("paging over more data than fits into memory", () => {
   const pagination = { by: "nextUrlPath", path: "$.next" } as const;
 
-  it("publishes newest-first pages in several polls, oldest first", async () => {
+  it("publishes newest-first pages over several polls, starting with the oldest item", async () => {
     const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
     const page: Answer = (request, response) => {
       const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);

@@ -10,7 +10,7 @@ const SEED = process.env.POLL_SEED;
 
 const upstream = opened(() => PollUpstream.start());
 
-test.each(schemes)("$name neither loses nor duplicates an item", async (scheme) => {
+test.each(schemes)("$name neither loses nor duplicates an item in random histories", async (scheme) => {
   await fc.assert(
     fc.asyncProperty(story, (steps) => live(upstream, scheme, steps)),
     { numRuns: STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },
@@ -20,7 +20,9 @@ test.each(schemes)("$name neither loses nor duplicates an item", async (scheme) 
 /** A page of this size costs twenty times as much. */
 const LARGE_STORIES = Math.ceil(STORIES / 20);
 
-test.each(largeSchemes)("$name neither loses nor duplicates an item of large pages", async (scheme) => {
+test.each(
+  largeSchemes,
+)("$name neither loses nor duplicates an item of large pages in random histories", async (scheme) => {
   await fc.assert(
     fc.asyncProperty(story, (steps) => live(upstream, scheme, steps)),
     { numRuns: LARGE_STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },

@@ -29,7 +29,7 @@ const promtool = find("promtool");
 const prometheus = find("prometheus");
 
 describe("the alert rules", () => {
-  it("are accepted by promtool, and each fires on its series and clears", async (context) => {
+  it("are accepted by promtool, and each fires on its test series and then clears", async (context) => {
     if (promtool === undefined) return context.skip("promtool is not on the PATH");
     const rules = await run(promtool, ["check", "rules", ALERTS]);
     expect(rules.stdout).toMatch(/SUCCESS: \d+ rules found/);
@@ -97,7 +97,7 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
     console.info(`${queries.length} dashboard queries have a result`);
   });
 
-  it("has the series for each of the five questions", async () => {
+  it("has the time series that each of the five documented questions needs", async () => {
     expect(questions).toHaveLength(5);
     for (const question of questions) {
       // A healthy gateway may give no result, so the query is also run without its threshold, which must give one.

@@ -8,9 +8,9 @@ import {
 const RUNS = Number(process.env.FRAME_RUNS ?? 50_000);
 
 describe("an event stream", () => {
-  it("is parsed as the standard says, at whatever byte it is split", () => parsesCutStreams(RUNS));
+  it("is parsed as the standard specifies, at whichever byte it is split", () => parsesCutStreams(RUNS));
 
-  it("is parsed as the standard says, byte by byte", () => parsesStreamsByteByByte(RUNS / 5));
+  it("is parsed as the standard specifies, even byte by byte", () => parsesStreamsByteByByte(RUNS / 5));
 
-  it("is parsed as by the client of the eventsource package", () => parsesAsTheClientDoes(RUNS / 25));
+  it("is parsed in the same way as by the eventsource package", () => parsesAsTheClientDoes(RUNS / 25));
 });

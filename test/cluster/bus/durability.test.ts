@@ -40,7 +40,7 @@ async function replicate(
   return replicas;
 }
 
-test("a Cluster is only as durable as its weakest master", async () => {
+test("the durability of a Cluster is that of its least durable master", async () => {
   await using cluster = await startRedisCluster(FSYNC);
   await using redis = await openTestRedis(cluster.url, { durability: "fsync", checkEveryMs: 100 });
   expect(redis.state()).toMatchObject({ ready: true, durability: "fsync" });
@@ -103,7 +103,7 @@ test("publishing resumes automatically after a failover and keeps replicated eve
   await until(() => redis.state().ready);
 });
 
-test("reads a consumer group over topics on all masters", async () => {
+test("reads a consumer group whose topics are on all masters", async () => {
   await using cluster = await startRedisCluster();
   await using redis = await openTestRedis(cluster.url);
   const channel = testChannel();

@@ -47,7 +47,7 @@ test("detects a Cluster automatically", () => {
   expect(redis.writes.connections()).toHaveLength(3);
 });
 
-test("a replay under other ids publishes no event on any master, and a retry under the same ids completes a delivery", async () => {
+test("a replayed delivery with other event ids publishes nothing, and a retry with the same ids publishes the missing events", async () => {
   const channel = testChannel();
   const mark = (digest: string) => ({
     identity: "signed bytes".padEnd(22, "-"),
@@ -63,7 +63,7 @@ test("a replay under other ids publishes no event on any master, and a retry und
   expect(await send(spread(channel, 40, "other"), "2")).toEqual(["replayed"]);
 });
 
-test("publishes a delivery over all masters, each event once, with receipts in order", async () => {
+test("publishes a delivery across all masters, each event once, with receipts in order", async () => {
   const channel = testChannel();
   const events = spread(channel, 200);
   const first = await publish({ channel, events, policy: testPolicy }, now);
@@ -79,7 +79,7 @@ test("publishes a delivery over all masters, each event once, with receipts in o
   expect(await lengthOf(testTopic(channel, "t7"))).toBe(5);
 });
 
-test("creates one entry per id under 50 concurrent publishes over two gateways", async () => {
+test("creates one entry per id when two gateways publish it 50 times concurrently", async () => {
   await using other = await openTestRedis(cluster.url);
   const publishers = [publish, testPublish(other)];
   const channel = testChannel();
@@ -91,7 +91,7 @@ test("creates one entry per id under 50 concurrent publishes over two gateways",
 });
 
 describe("a pull source", () => {
-  test("commits its cursor last, and is rejected when it is stale", async () => {
+  test("commits its cursor after its events, and is rejected if its epoch or cursor version is stale", async () => {
     const channel = testChannel();
     await redis.call("hset", [cursorKey(channel.number), "e", 2]);
     const batch = (prefix: string, epoch: number, version: number) => ({
@@ -130,7 +130,7 @@ test("deletes all related keys of a topic", async () => {
   expect(await lengthOf(topic)).toBe(0);
 });
 
-test("follows a slot during and after its migration", async () => {
+test("publishes to a slot during and after its migration to another master", async () => {
   const channel = testChannel();
   const event = testEvent(channel, "first");
   await publish({ channel, events: [event], policy: testPolicy }, now);
@@ -161,7 +161,7 @@ test("follows a slot during and after its migration", async () => {
   expect(await lengthOf(event.topic)).toBe(3);
 });
 
-test("fails while a master is stalled, and recovers with it", async () => {
+test("fails to publish while a master is stalled, and succeeds once the master continues", async () => {
   const channel = testChannel();
   const [stopped] = cluster.masters;
   stopped?.signal("SIGSTOP");

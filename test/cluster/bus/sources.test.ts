@@ -45,7 +45,7 @@ function testSource() {
 }
 
 describe("a source in a Cluster", () => {
-  test("fences its previous owner on topics in many slots before its cursor is read", async () => {
+  test("fences its previous worker on the topics in all slots before its cursor is read", async () => {
     const { channel, ref, write, take, lengths } = testSource();
     expect(new Set(ref.topics.map(computeSlot)).size).toBeGreaterThan(6);
     const old = await take();
@@ -63,7 +63,7 @@ describe("a source in a Cluster", () => {
     expect(await lengths()).toEqual(TYPES.map(() => 2));
   });
 
-  test("lets one of many concurrent owners write, with an epoch above any that its topics have seen", async () => {
+  test("lets only one of many concurrent workers write, with an epoch higher than any on its topics", async () => {
     const { channel, ref, write, take } = testSource();
     const first = await take();
     const seen = first.epoch + 10 ** 9;
@@ -87,7 +87,7 @@ describe("a source in a Cluster", () => {
   });
 });
 
-test("shares shards between workers in a Cluster as on a single Redis", async () => {
+test("distributes shards among the workers in a Cluster, as on a single Redis", async () => {
   const leases = createShardLeases({ redis });
   const renew = (worker: string) => leases.renew(worker, { ttlMs: 60_000, most: SHARDS });
   expect(await renew("a")).toEqual({ workers: 1, share: SHARDS, held: [] });

@@ -43,7 +43,7 @@ describeSource({
   numbersIn: ({ body }) => [JSON.parse(body.toString()).n],
 });
 
-it("a new kind, unknown to every file of the gateway, is offered, documented, installed and run", async () => {
+it("a new channel kind that no file of the gateway mentions is offered, documented, installed and run", async () => {
   await using stores = await createTestStores();
   await using upstream = await openUpstream();
   const env = { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" };

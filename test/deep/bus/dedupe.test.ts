@@ -9,7 +9,7 @@ const server = opened(startRedis);
 const redis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
 const publish = opened(() => testPublish(redis));
 
-test.each([1300, 2000])("a dedupe window of %d ms ends exactly then", async (dedupeWindowMs) => {
+test.each([1300, 2000])("a dedupe window of %d ms ends after exactly that time", async (dedupeWindowMs) => {
   await expectExactEnd({ publish, client: server.client, dedupeWindowMs });
 });
 

@@ -57,7 +57,7 @@ describe("installing a blueprint", () => {
     expect(await api.call.get(`/apps/${app.id}`)).toEqual(entity);
   });
 
-  it("creates the topics and adds the changes to the change feed", async () => {
+  it("creates the topics of its channels and records the changes in the change feed", async () => {
     const before = (await changes()).length;
     const app = await install(channel("main", "push", "a b"));
     expect((await topicRows(app.id)).map(({ topic }) => topic)).toEqual([
@@ -108,7 +108,7 @@ describe("installing a blueprint", () => {
 });
 
 describe("an app", () => {
-  it("can be listed and changed, but cannot move to another space", async () => {
+  it("can be listed and changed, but not moved to another space", async () => {
     const app = await install();
     const changed = await api.call.put(`/apps/${app.id}`, { title: "Mine", projectId: "p-1" });
     expect(changed).toMatchObject({ id: app.id, title: "Mine", description: "d", projectId: "p-1" });
@@ -116,7 +116,7 @@ describe("an app", () => {
     expect((await api.call("PUT", `/apps/${app.id}`, { spaceId: "spc_1" })).status).toBe(400);
   });
 
-  it("is deleted with its channels and subscriptions, while its topics stay and the Redis keys to clear are recorded", async () => {
+  it("is deleted with its channels and subscriptions, keeps its topics, and records which Redis keys to clear", async () => {
     const app = await install(channel("main", "push"), channel("second", "pull"));
     await api.database.db
       .insertInto("subscriptions")
@@ -160,7 +160,7 @@ describe("an app", () => {
     expect(await changes()).toEqual(expect.arrayContaining([`app ${app.id}`, "subscription sub_1"]));
   });
 
-  it("is deleted with its topics if purge is true", async () => {
+  it("is deleted together with its topics if purge is true", async () => {
     const app = await install(channel("main", "push"));
     expect((await api.call("DELETE", `/apps/${app.id}?purge=yes`)).status).toBe(400);
     await api.call.delete(`/apps/${app.id}?purge=true`);

@@ -40,7 +40,7 @@ describe("an artifact", () => {
     expect((await api.call("GET", path)).status).toBe(404);
   });
 
-  it("has a blueprint only if its kind is blueprint, and a category or a status only in a store", async () => {
+  it("is rejected with a blueprint that does not fit its kind, a category without a store, or a given status", async () => {
     const refusal = (input: object) =>
       api.call.expectRejection("POST", "/stores/artifacts", {
         kind: "blueprint",
@@ -68,7 +68,7 @@ describe("installing an artifact", () => {
     });
   });
 
-  it("is rejected if the artifact has another kind, or if the request also names a blueprint", async () => {
+  it("is rejected if the artifact is not a blueprint, or if the request also names a blueprint", async () => {
     const { id: artifactId } = await create({ kind: "form", title: "x" });
     const refusal = (input: object) => api.call.expectRejection("POST", "/apps/install", input);
     expect(await refusal({ artifactId })).toMatchObject({ status: 400, paths: ["artifactId"] });
@@ -115,7 +115,7 @@ describe("an approved artifact", () => {
     return { storeId, author, buyer, blueprint, id, decide, change, shown };
   }
 
-  it("installs and upgrades apps from the approved version until its store approves the change", async () => {
+  it("installs and upgrades apps from the approved blueprint version until the store approves a newer version", async () => {
     const { storeId, author, buyer, id, decide, change, shown } = await submitted();
     expect((await decide("approve", { version: 1 })).body).toMatchObject({
       status: "published",
@@ -143,7 +143,7 @@ describe("an approved artifact", () => {
     expect((await buyer.post(`/apps/${app.id}/upgrade`)).added).toEqual(["open"]);
   });
 
-  it("shows its blueprint only to its organization and to its store", async () => {
+  it("shows its blueprint only to its own organization and the store's organization", async () => {
     const { author, buyer, id, change } = await submitted();
     const path = `/stores/artifacts/${id}/blueprint`;
     expect(await api.call.get(path)).toMatchObject({ version: 1, title: "x", channels: [{ uid: "in" }] });
@@ -165,7 +165,7 @@ describe("an approved artifact", () => {
     expect((await buyer("POST", `/apps/${app.id}/upgrade`)).status).toBe(409);
   });
 
-  it("installs the current version until its store requires approval, and then the version of that moment", async () => {
+  it("installs the current blueprint version until its store requires approval, then the version that was current at that moment", async () => {
     const { storeId, buyer, id, change } = await submitted({ requireApproval: false });
     await change();
     expect(uidsOf(await buyer.post("/apps/install", { artifactId: id }))).toEqual(["open"]);
@@ -184,7 +184,7 @@ describe("an approved artifact", () => {
     });
   });
 
-  it("needs a new approval when it names another blueprint", async () => {
+  it("needs a new approval when its blueprintId changes", async () => {
     const { author, buyer, id, decide } = await submitted();
     await decide("approve");
     const other = await author.post("/blueprints", { title: "z", channels: [open] });

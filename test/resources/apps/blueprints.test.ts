@@ -103,7 +103,7 @@ describe("a blueprint", () => {
     expect(await refusal([])).toMatchObject({ status: 400 });
   });
 
-  it("applies all of several concurrent changes", async () => {
+  it("loses no change when several requests change it concurrently", async () => {
     const { id } = await api.call.post("/blueprints", { title: "a" });
     const path = `/blueprints/${id}`;
     const patches = [{ title: "b" }, { description: "c" }, { uid: "together" }];
@@ -111,7 +111,7 @@ describe("a blueprint", () => {
     expect(await api.call.get(path)).toMatchObject({ title: "b", description: "c", uid: "together" });
   });
 
-  it("can be deleted while its apps stay", async () => {
+  it("can be deleted without deleting the apps installed from it", async () => {
     const { id } = await api.call.post("/blueprints", { title: "a" });
     const app = await api.call.post("/apps/install", { blueprintId: id });
     expect(await api.call.delete(`/blueprints/${id}`)).toEqual({ id });

@@ -69,7 +69,7 @@ describe("GET /channel-kinds", () => {
 });
 
 describe("GET /verification-schemes and /presets", () => {
-  it("return each scheme with its settings as JSON Schema", async () => {
+  it("return each verification scheme with its settings as JSON Schema", async () => {
     const body = await api.call.get("/verification-schemes");
     expect(body).toMatchObject([
       { scheme: "none", needsSecret: false, settings: { properties: { scheme: { const: "none" } } } },
@@ -83,7 +83,7 @@ describe("GET /verification-schemes and /presets", () => {
     for (const { settings } of body) expect(undescribed(settings)).toEqual([]);
   });
 
-  it("list each provider by name, with a verification that fits its scheme", async () => {
+  it("list each preset by provider name, with verification settings that its scheme accepts", async () => {
     const schemes = await api.call.get("/verification-schemes");
     const fits = (verification: Schema): boolean => {
       const { settings } = schemes.find(({ scheme }: Schema) => scheme === verification.scheme);
@@ -107,7 +107,7 @@ describe("GET /verification-schemes and /presets", () => {
     expect(await api.call.get("/presets?limit=2&offset=1")).toEqual(body.slice(1, 3));
   });
 
-  it("return one preset by its name, and suggest the nearest one for a misspelled name, also in a channel", async () => {
+  it("return one preset by name, and suggest the nearest name for a misspelled one, as creating a channel does", async () => {
     const presets = await api.call.get("/presets");
     expect(await api.call.get("/presets/github")).toEqual(
       presets.find(({ preset }: Schema) => preset === "github"),

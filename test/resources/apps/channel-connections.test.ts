@@ -29,7 +29,7 @@ const subscribe = (appId: string, eventUid: string, connectionId: string): Promi
   spine.api.call("POST", `/apps/${appId}/events/subscribe`, { eventUid, connectionId });
 
 describe("a channel's connection", () => {
-  it("can be set and removed, and the channel needs it to be active", async () => {
+  it("can be set and removed, and the channel is active only while it is set", async () => {
     const app = await spine.install(stream("main"));
     expect(await channelOf(app.id, "main")).toMatchObject({ connectionId: null, state: "needsConnection" });
     const connectionId = await connect();
@@ -61,7 +61,7 @@ describe("a channel's connection", () => {
     await spine.api.call.delete(`/connections/${connectionId}`);
   });
 
-  it("must allow the origin that the channel calls, including after a change of the URL", async () => {
+  it("must allow the origin of the channel's URL, even after that URL changes", async () => {
     const app = await spine.install(stream("main", "optional", "https://other.example"));
     const connectionId = await connect();
     const refused = await put(app.id, "main", { connectionId });
@@ -97,7 +97,7 @@ describe("a channel's connection", () => {
 });
 
 describe("a subscription's connection", () => {
-  it("becomes the connection of its channel, and a different connection is then a conflict", async () => {
+  it("becomes the connection of its channel, and a later subscription with another connection is rejected with 409", async () => {
     const app = await spine.install(stream("main"));
     const [first, other] = [await connect(), await connect()];
     const subscribed = await subscribe(app.id, "main:x", first);
@@ -162,7 +162,7 @@ describe("a subscription's connection", () => {
     expect((await subscribe(app.id, "main:x", elsewhere)).status).toBe(400);
   });
 
-  it("cannot be deleted while a subscription or its handler uses it, and the error names the user", async () => {
+  it("cannot be deleted while a subscription or its handler uses it, and the error names what uses it", async () => {
     const app = await spine.install(stream("main"));
     const [own, handlers] = [await connect(), await connect()];
     const handler = { url: `${ORIGIN}/in`, connectionId: handlers };

@@ -47,7 +47,7 @@ async function rotate(body?: object): Promise<string> {
 }
 
 describe("rotating a channel's address", () => {
-  it("ends all former addresses after the most recently given grace period", async () => {
+  it("ends all former addresses after the grace period of the latest rotation", async () => {
     const first = id;
     const second = await rotate({ graceSeconds: 86_400 });
     const third = await rotate();
@@ -103,7 +103,7 @@ describe("rotating a channel's address", () => {
 });
 
 describe("pausing, resuming and rotating a channel", () => {
-  it("writes one audit record per actual change, under a name that is not a credential", async () => {
+  it("writes one audit record per actual change, without the channel's secret address", async () => {
     for (const action of ["pause", "pause", "resume", "resume", "rotate"]) await act(action);
     const notes = await api.database.db
       .selectFrom("audit")

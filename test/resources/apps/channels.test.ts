@@ -99,7 +99,7 @@ describe("a channel", () => {
     });
   });
 
-  it("needs setup until its scheme has a secret, and again when the secret is removed", async () => {
+  it("is in state needsSetup until its verification scheme has a secret, and again after the secret is removed", async () => {
     const channel = await create({ config: { verification: HMAC } });
     const path = `/apps/${appId}/channels/${channel.id}`;
     expect(channel.state).toBe("needsSetup");
@@ -154,7 +154,7 @@ describe("a channel", () => {
     expect(feedRows).toHaveLength(3);
   });
 
-  it("applies all of several concurrent changes", async () => {
+  it("loses no change when several requests change it concurrently", async () => {
     const { id } = await create();
     const path = `/apps/${appId}/channels/${id}`;
     const patches = [
@@ -169,7 +169,7 @@ describe("a channel", () => {
     });
   });
 
-  it("rejects a change to fields that a newer version has stored, so that an older version does not drop them", async () => {
+  it("rejects a change that would drop fields stored by a newer version of Inlet", async () => {
     const { db } = api.database;
     const { id, config, events } = await create();
     const path = `/apps/${appId}/channels/${id}`;

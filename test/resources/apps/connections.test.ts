@@ -31,7 +31,7 @@ const refusal = (id: string, patch: object) => api.call.expectRejection("PUT", `
 describe("a connection", () => {
   it.each(
     Object.keys(KINDS) as (keyof typeof KINDS)[],
-  )("with kind %s never returns its secret and stores it sealed", async (kind) => {
+  )("with kind %s never returns its secret and stores it encrypted", async (kind) => {
     const made = await create(kind);
     expect(made).toMatchObject({ kind, name: "Example", state: "ok", lastUsedAt: null });
     const { id } = made;
@@ -109,7 +109,7 @@ describe("a connection", () => {
     expect(await refusal(oauth2, moved)).toMatchObject({ paths: ["config.clientSecret"] });
   });
 
-  it("keeps the secrets that a patch does not name, and requires those that its headers use", async () => {
+  it("keeps secrets that a patch omits, and rejects a patch that leaves a header without its secret", async () => {
     const config = { fields: { a: "1", b: "2" }, headers: { "x-a": "{{a}}{{b}}" } };
     const { id } = await create("custom", config);
     expect(await refusal(id, { config: { fields: { b: null } } })).toMatchObject({ status: 400 });

@@ -81,7 +81,7 @@ describe("an explanation", () => {
     expect(other.items[0].events).toMatchObject([{ status: "conflict", entryId: events[0]?.entryId }]);
   });
 
-  it("can use other definitions, and rejects a path that does not compile", async () => {
+  it("can try other event definitions, and rejects a definition whose path does not compile", async () => {
     const { explain, path, channelId } = await install();
     const body = '{"kind":"x"}';
     const tried = await explain({ body, events: [{ type: "x", typePath: "$.kind" }] });
@@ -92,7 +92,7 @@ describe("an explanation", () => {
     ).toMatchObject({ status: 400, paths: ["events[0].typePath"] });
   });
 
-  it("rejects a schema that does not compile, as a write would", async () => {
+  it("rejects a schema that does not compile, as a change of the channel would", async () => {
     const { path, channelId } = await install();
     const events = [{ type: "x" }, { type: "y", schema: { properties: { a: { type: "int" } } } }];
     const refusal = {
@@ -125,7 +125,7 @@ describe("an explanation", () => {
     });
   });
 
-  it("hides credentials from paths, even if verification is skipped", async () => {
+  it("hides the sender's credentials from definition paths, even if verification is skipped", async () => {
     const { explain } = await install();
     const events = [{ type: "e", idPath: "$headers.authorization" }];
     const { items } = await explain({

@@ -96,7 +96,7 @@ describe("a source that has never run", () => {
 });
 
 describe("the state of a source", () => {
-  it("is the state that its owner reports, until that worker leaves", async () => {
+  it("is reported by the worker that runs the source, until that worker leaves", async () => {
     const { number, bus, take, path } = await install("sse");
     await spine.api.call.post(`${path.split("/channels")[0]}/events/subscribe`, { eventUid: "*" });
     const { epoch } = await take();
@@ -134,7 +134,7 @@ describe("the state of a source", () => {
 });
 
 describe("the cursor of a source", () => {
-  it("is set only at the version that the request names, and recorded in the change feed and the audit", async () => {
+  it("is set only if it still has the version in the request, and the change is recorded in the feed and the audit", async () => {
     const { number, take, path } = await install("sse");
     const set = await spine.api.call("PUT", `${path}/cursor`, { value: 5, version: 0 });
     expect([set.status, set.body]).toEqual([200, { value: 5, version: 1, updatedAt: expect.any(String) }]);
@@ -155,7 +155,7 @@ describe("the cursor of a source", () => {
     expect([status, body.details]).toEqual([400, [{ path: "value", message: "must be a number" }]]);
   });
 
-  it("is removed by a reset, and the next owner starts without one", async () => {
+  it("is removed by a reset, and the next worker starts without a cursor", async () => {
     const { take, path } = await install("sse");
     const before = await take();
     await spine.api.call("PUT", `${path}/cursor`, { value: 5 });
@@ -203,7 +203,7 @@ describe("a dry run", () => {
   });
 });
 
-it("a source has no keys left in Redis after its channel is deleted, and its owner cannot write new ones", async () => {
+it("a source has no keys left in Redis after its channel is deleted, and its worker cannot write new ones", async () => {
   const { number, bus, take, path } = await install("sse");
   const { epoch } = await take();
   await bus.states.write(number, epoch, { state: "open" }, 1);

@@ -111,7 +111,7 @@ describe("an upgrade", () => {
     });
   });
 
-  it("keeps the secrets and the pause of a channel, and undoes other changes made by hand", async () => {
+  it("keeps a channel's secrets and paused state, and reverts other manual changes", async () => {
     const verification = { scheme: "hmac", name: "x-signature" };
     await change([{ ...channel("stays", "a"), config: { verification } }]);
     expect((await upgrade()).channels[0]).toMatchObject({ state: "needsSetup" });
@@ -127,7 +127,7 @@ describe("an upgrade", () => {
     expect(await api.call.post(`${path}/resume`)).toMatchObject({ state: "active" });
   });
 
-  it("is rejected as a whole with 409 and the conflicting field, and is rejected if the blueprint was deleted", async () => {
+  it("changes nothing and is rejected with 409 if one channel conflicts or the blueprint was deleted", async () => {
     await api.database.db
       .updateTable("blueprints")
       .set({ channels: JSON.stringify([channel("comes", "d"), { ...channel("stays"), kind: "sse" }]) })

@@ -74,7 +74,7 @@ describe("a record", () => {
     expect(await api.call.get(at.records)).toEqual([]);
   });
 
-  it("is changed by replacing all its values, so that omitted fields lose theirs and null inside a value is data", async () => {
+  it("is changed by replacing all its values, which clears omitted fields and stores a null inside a value", async () => {
     const at = await collection({ name: "a", kind: "text", required: true }, { name: "b", kind: "json" });
     const { id } = await api.call.post(at.records, { values: { a: "1", b: { x: 1, y: 2 } } });
     const path = `${at.records}/${id}`;
@@ -95,7 +95,7 @@ describe("a record", () => {
     expect(Object.entries(record.values)).toEqual(names.map((name, index) => [name, index + 1]));
   });
 
-  it("is found only under its own collection, as is a field", async () => {
+  it("is found only under its own collection, and so is a field", async () => {
     const [at, other] = [await collection({ name: "a", kind: "text" }), await collection()];
     const record = await api.call.post(at.records, { values: { a: "x" } });
     const field = await fieldNamed(at, "a");
@@ -134,7 +134,7 @@ describe("a record", () => {
 });
 
 describe("a field", () => {
-  it("has a name that is unique in its collection, and has options only if it is a choice", async () => {
+  it("has a name that is unique in its collection, and may have options only if its kind is choice", async () => {
     const at = await collection();
     const create = (body: object) => api.call("POST", at.fields, { name: "f", kind: "text", ...body });
     const answers = await Promise.all([create({}), create({})]);

@@ -59,7 +59,7 @@ describe("an agent", () => {
     expect(await api.call.get("/agents")).toEqual([made, bare]);
   });
 
-  it("is changed by a merge patch in which null clears, arrays replace and returned query suggestions keep their ids", async () => {
+  it("is changed by a merge patch that clears fields with null, replaces arrays, and keeps the ids of known query suggestions", async () => {
     const made = await agent({
       color: "red",
       toolIds: ["a", "b"],
@@ -143,7 +143,7 @@ describe("a knowledge base", () => {
     expect(await api.call.delete(`/knowledge-bases/${made.id}`)).toEqual({ id: made.id });
   });
 
-  it("belongs by default to the caller and its default space, also if the request gives null", async () => {
+  it("belongs by default to the caller and the caller's default space, even if the request gives null", async () => {
     const [account] = await api.call.get("/iam/accounts");
     const [space] = await api.call.get("/spaces");
     const made = await api.call.post("/knowledge-bases", { name: "K" });

@@ -80,7 +80,7 @@ describe("a conversation", () => {
     expect((await api.call.get(`/conversations/${id}`)).messages).toHaveLength(accepted);
   });
 
-  it("starts with copies of the participants of its room that join automatically", async () => {
+  it("starts with copies of the room's participants that have autoJoin", async () => {
     const room = await api.call.post("/rooms", {});
     const path = `/rooms/${room.id}/participants`;
     const joining = await api.call.post(path, {

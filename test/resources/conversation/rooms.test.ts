@@ -246,7 +246,7 @@ describe("a message", () => {
     [{ content: "a", aiRole: 1.5 }, "aiRole"],
     // A request cannot set the author, which is always the caller.
     [{ content: "a", authorId: "acc_1" }, "authorId"],
-  ])("is rejected with the invalid attachment or field of %j", async (body, path) => {
+  ])("is rejected, with the name of the invalid field, for the body %j", async (body, path) => {
     const { id } = await room();
     expect(await call.expectRejection("POST", `/rooms/${id}/messages`, body)).toEqual({
       status: 400,

@@ -50,7 +50,7 @@ describe("a tree of tasks", () => {
     expect([depth, at.title]).toEqual([10_000, "9999"]);
   });
 
-  it("is read by one query", async () => {
+  it("is read with a single database query", async () => {
     const { id } = await task();
     for (let n = 0; n < 3; n++) await task({ parentId: id });
     const { db } = api.database;
@@ -109,7 +109,7 @@ describe("a tree of tasks", () => {
     expect(await Promise.all(trees)).toEqual([200, 200]);
   });
 
-  it("is limited to 10,000 tasks, whether they are created or moved there", async () => {
+  it("is limited to 10,000 tasks, whether they are created in the tree or moved into it", async () => {
     const idOf = await insert(9_999, sql`(n - 1) / 10`);
     const [root, leaf] = [idOf(0), idOf(9_998)];
     const pair = await task();

@@ -155,7 +155,7 @@ describe("a variable", () => {
     await put({ name: "c", scopeId: "y" });
   });
 
-  it("applies all of several concurrent changes", async () => {
+  it("loses no change when several requests change it concurrently", async () => {
     const { id } = await one();
     const patches = [{ tags: ["t"] }, { groupIds: ["g"] }, { schema: { type: "string" } }];
     const answers = await Promise.all(patches.map((patch) => call("PUT", at(id), patch)));

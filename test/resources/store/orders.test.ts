@@ -96,7 +96,7 @@ it("an organization can find another organization's public store, order, pay, in
 });
 
 describe("an order", () => {
-  it("changes only from pending to paid, or from either of them to a final status", async () => {
+  it("changes only from pending to paid, or from one of these to a final status", async () => {
     const steps = ["pay", "refund", "expire", "cancel"];
     const reached = async (...taken: string[]) => {
       const statusOf = async (id: string) => (await seller.get(`/stores/orders/${id}`)).status;

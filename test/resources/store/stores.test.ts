@@ -33,7 +33,7 @@ describe("a store", () => {
     });
   });
 
-  it("is changed only by a body that repeats its id", async () => {
+  it("is changed only by a request body that repeats the store's id", async () => {
     const { id } = await store({ description: "d" });
     const other = await store();
     const patch = { commissionRate: 12.5, termsUrl: "https://example.com/terms", description: null };

@@ -34,7 +34,7 @@ const example = (country: CountryCode) => {
 };
 
 describe("the E.164 form", () => {
-  it("is found for a number of every country in national, international and E.164 format", async () => {
+  it("is found for numbers of every country in national, international and E.164 format", async () => {
     const wrong: string[] = [];
     for (const country of getCountries()) {
       const { number: e164 } = example(country);
@@ -150,7 +150,7 @@ describe("registering a phone number", () => {
     expect((await register(again, stranger)).status).toBe(200);
   });
 
-  it("accepts a number once if four requests register it concurrently", async () => {
+  it("accepts a number only once if four requests register it concurrently", async () => {
     const wanted = fresh();
     const theirs = await trunkOf(stranger);
     const answers = await Promise.all(
