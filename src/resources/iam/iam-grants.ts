@@ -126,7 +126,7 @@ export async function permissionsOfAccount(
   });
 }
 
-/** The key or account that is about to lose all permissions, or the role that is about to lose `*`. */
+/** Identifies the key or account that is about to lose all permissions, or the role that is about to lose `*`. */
 interface Losing {
   readonly keyId?: string;
   readonly accountId?: string;

@@ -17,7 +17,7 @@ export interface NonJsonAnswer {
   readonly refusal?: string;
 }
 
-/** The successful response of a route. Its status is always 200. */
+/** Successful response of a route, always with status 200. */
 export type Answer = z.ZodType | ListAnswer | NonJsonAnswer;
 
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });

@@ -15,7 +15,6 @@ export type OwnedTable = {
 export interface Reference<T extends OwnedTable = OwnedTable> {
   readonly table: T;
   readonly prefix: string;
-  /** Singular noun for messages, such as "blueprint". */
   readonly words: string;
 }
 

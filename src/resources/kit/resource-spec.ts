@@ -13,7 +13,6 @@ import type { QuerySchema, Route, RouteSpec } from "./route.ts";
 import type { EnforceRowLimit } from "./row-limit.ts";
 import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
 
-/** Dependencies of a resource that only stores rows. */
 export interface RowDeps {
   readonly db: Queryable;
   readonly clock: Clock;

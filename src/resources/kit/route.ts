@@ -20,7 +20,6 @@ export interface RouteSpec<
   readonly matched?: { readonly path: string; readonly params: (c: Context) => Record<string, string> };
   /** Unique operation id, such as `updateRole`. Generated clients use it as a method name. */
   readonly operation: string;
-  /** One line for the API reference, such as "Change a role". */
   readonly summary: string;
   readonly description?: string;
   /** Schema of each parameter in the full path. A parameter that does not match results in a 404. */

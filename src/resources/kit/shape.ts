@@ -15,7 +15,6 @@ import {
 import { times } from "./fields.ts";
 import { toPatchSchema } from "./merge.ts";
 
-/** Kysely type of a resource's table. */
 export type TableOf<F extends Fields> = {
   [K in keyof F as [ColumnOf<F[K]>] extends [never] ? never : K]: ColumnOf<F[K]>;
 } & Omit<{ id: string; organizationId: string } & Timestamps, keyof F>;
@@ -49,7 +48,6 @@ export type AnsweredRow<F extends Fields, X> = Selectable<
 export type InsideOf<X extends z.ZodRawShape> = Partial<Shown<z.output<z.ZodObject<X>>>>;
 
 export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
-  /** Prefix of the ids, without the underscore. */
   readonly prefix: string;
   readonly fields: F;
   /**

@@ -119,9 +119,7 @@ export const preview = (deps: PreviewDeps): Route =>
   );
 
 interface Made {
-  /** Types of the events, sorted. */
   readonly types: readonly string[];
-  /** Reasons of the failures, sorted. */
   readonly reasons: readonly string[];
 }
 

@@ -162,7 +162,6 @@ export async function deleteSubscription(
   await recordAudit(trx, author, { action: "delete", entity: "subscription", id }, nowMs);
 }
 
-/** A change of an existing subscription's state or position. */
 export type SubscriptionStep =
   | { readonly action: "pause"; readonly state: "paused" }
   | { readonly action: "resume"; readonly state: "active" }

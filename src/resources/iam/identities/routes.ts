@@ -8,7 +8,6 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { account, identity } from "../iam-entities.ts";
 import { permissionsOfGrant } from "../iam-grants.ts";
 
-/** An identity is the name of an account at an OIDC issuer, or a name that the organization assigns. */
 export const identities = standardResource({
   path: "/iam/identities",
   tag: "Identities",
