@@ -142,7 +142,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
       await pruneChanges(db, retentionSeconds);
     },
     onFailing: (err) => log.warn({ event: "changes.failing", err }, "the change feed cannot be read"),
-    onRecovered: () => log.info({ event: "changes.recovered" }, "the change feed is read again"),
+    onRecovered: () => log.info({ event: "changes.recovered" }, "the change feed can be read again"),
   });
   return {
     subscribe: (listener) => void listeners.push(listener),

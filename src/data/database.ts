@@ -113,7 +113,7 @@ function translatePool(pool: pg.Pool, place: string) {
     end: () => pool.end(),
     async connect(): Promise<PostgresPoolClient> {
       const client = await pool.connect().catch((error: unknown) => {
-        throw new UnavailableError(`PostgreSQL at ${place} does not accept a connection`, { cause: error });
+        throw new UnavailableError(`cannot connect to PostgreSQL at ${place}`, { cause: error });
       });
       const known = wrappers.get(client);
       if (known) return known;
@@ -134,7 +134,7 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
       // An error of the driver, not of the server, means a lost connection or an abandoned query. The client cannot be reused
       // after that.
       broken ||= !(error instanceof pg.DatabaseError);
-      throw new UnavailableError("PostgreSQL does not respond", { cause: error });
+      throw new UnavailableError("PostgreSQL is temporarily unavailable", { cause: error });
     }
   };
   return {

@@ -71,7 +71,7 @@ export async function checkMigrationsKnown(applied: readonly AppliedMigration[])
   const unknown = applied.find((one) => !knows(migrations, one));
   if (unknown !== undefined) {
     throw new MigrationError(
-      `It contains the migration ${unknown.name}, which this version does not have. Use a newer version of Inlet.`,
+      `The backup contains the migration ${unknown.name}, which this version of Inlet does not have. Use a newer version.`,
     );
   }
   rejectIncompatible(migrations, applied);
@@ -110,11 +110,13 @@ function rejectIncompatible(migrations: readonly Migration[], applied: readonly 
   applied.forEach((one, index) => {
     const ours = migrations[index];
     if (one.number !== index + 1) {
-      throw new MigrationError(`The database lacks migration ${index + 1} but contains ${one.name}.`);
+      throw new MigrationError(
+        `The database contains the migration ${one.name}, but lacks migration ${index + 1}.`,
+      );
     }
     if (ours && ours.checksum !== one.checksum) {
       throw new MigrationError(
-        `The migration ${ours.name} was applied to the database with a different text than this version contains.`,
+        `The migration ${ours.name} was applied to the database with a different text than this version of Inlet contains.`,
       );
     }
     if (one.servedFrom > newest) {

@@ -54,7 +54,7 @@ export function createCodeStore(deps: {
     if (row.mac.length !== mac.length || !timingSafeEqual(row.mac, mac)) {
       log.warn(
         { event: "schema_code.mac_wrong", digest },
-        "stored schema code was created under another master key or modified; the schema is compiled again",
+        "stored schema code was modified, or created under another master key; the schema is compiled again",
       );
       return undefined;
     }

@@ -48,7 +48,7 @@ export async function startActiveLimits(deps: {
     onFailing: (err) =>
       log.warn(
         { event: "limits.not_read", err },
-        "limits of organizations cannot be read; the last known ones stay active",
+        "organization limits cannot be read; the last known limits stay active",
       ),
   });
   changes.subscribe({
