@@ -117,7 +117,7 @@ function findLayer(file: string): number {
 }
 
 describe("the layers of src", () => {
-  it("contain every file", () => {
+  it("contain every file of src", () => {
     expect(files.filter((file) => findLayer(file) < 0)).toEqual([]);
   });
 
@@ -129,19 +129,19 @@ describe("the layers of src", () => {
     expect(violations).toEqual([]);
   });
 
-  it("give a consumer's process no code of the gateway", () => {
+  it("keep gateway code out of the consumer package", () => {
     const loaded = imports.filter(({ from }) => findModule(from) === "consumer");
     expect(loaded.filter(({ to }) => !CONSUMER_MODULES.includes(findModule(to)))).toEqual([]);
   });
 
-  it("import only files of src, or package.json", () => {
+  it("import only files of src and package.json", () => {
     const violations = imports
       .map(({ to }) => to)
       .filter((to) => !files.includes(to) && to !== "../package.json" && !ASSETS.test(to));
     expect(violations).toEqual([]);
   });
 
-  it("isolate the console, which calls the public API and shares only types with the server", () => {
+  it("isolate the console, which shares only types with the server", () => {
     const own = files.filter((file) => findModule(file) === "console");
     expect(own.length).toBeGreaterThan(0);
     const shared = own.flatMap((file) =>
@@ -164,7 +164,7 @@ describe("the layers of src", () => {
 });
 
 describe("the modules of src", () => {
-  it("import each replaceable library only in its own modules", () => {
+  it("import each replaceable library only in the modules assigned to it", () => {
     const used = new Set<string>();
     const violations = files.flatMap((file) =>
       packagesOf(file).flatMap((name) => {
@@ -181,7 +181,7 @@ describe("the modules of src", () => {
     expect([...used].sort()).toEqual(Object.keys(LIBRARY_MODULES).sort());
   });
 
-  it("use no I/O, time or randomness when they are pure", () => {
+  it("use no I/O, clock or randomness if they are declared pure", () => {
     // `verify/presets.ts` is exempt: it reads its data files once at startup.
     const pure = files.filter((file) => PURE.includes(findModule(file)) && file !== "verify/presets.ts");
     expect(pure.length).toBeGreaterThan(PURE.length);
@@ -195,7 +195,7 @@ describe("the modules of src", () => {
 });
 
 describe("the migrations", () => {
-  it("each have a unique number", () => {
+  it("have unique numbers", () => {
     const names = globSync("data/migrations/*.sql", { cwd: SRC }).sort();
     const numbers = names.map((name) => Number(/(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1]));
     expect(numbers.every((number) => number > 0)).toBe(true);
@@ -214,7 +214,7 @@ describe("code shared by tests", () => {
   /** Vitest runs this file before each test file. */
   const SETUP_FILE = "support/leftovers.ts";
 
-  it("registers no hooks at module level, because a worker loads it once and only the first test file would get them", () => {
+  it("registers no test hooks at module level, where only the first test file of a worker would get them", () => {
     const shared = globSync("**/*.{ts,tsx}", {
       cwd: import.meta.dirname,
       exclude: ["**/*.test.{ts,tsx}", SETUP_FILE],

@@ -36,7 +36,7 @@ function fileOf(text: string): string {
 }
 
 describe("parseConfig", () => {
-  it("parses --apply FILE, and --plan only with it", () => {
+  it("parses --apply FILE, and --plan only together with --apply", () => {
     const command = (...argv: string[]) => {
       const result = parseConfig({}, argv);
       return result.ok ? result.value : result.error;
@@ -51,7 +51,7 @@ describe("parseConfig", () => {
     expect(command("--plan")).toEqual([{ path: "--plan", message: "requires --apply FILE" }]);
   });
 
-  it("has a default for every setting", () => {
+  it("applies the default of every setting", () => {
     expect(read({})).toEqual({
       port: 8080,
       host: "127.0.0.1",
@@ -197,7 +197,7 @@ describe("parseConfig", () => {
     ]);
   });
 
-  it("accepts the variables that Kubernetes sets for a service named inlet", () => {
+  it("ignores the variables that Kubernetes sets for a service named inlet", () => {
     expect(
       findings({
         INLET_SERVICE_HOST: "10.0.0.1",
@@ -208,7 +208,7 @@ describe("parseConfig", () => {
     expect(findings({ INLET_PORT: "tcp://10.0.0.1:80" })[0]?.message).toContain("enableServiceLinks");
   });
 
-  it("never quotes a secret", () => {
+  it("never quotes a secret in an error", () => {
     const secret = "s3cr:t";
     const env = Object.fromEntries(SETTING_LIST.filter((s) => s.secret).map((s) => [s.name, secret]));
     const found = findings(env);
@@ -222,13 +222,13 @@ describe("parseConfig", () => {
     ]);
   });
 
-  it("prefers the environment over the file, and treats an empty variable as unset", () => {
+  it("prefers the environment over the settings file, and treats an empty variable as unset", () => {
     const file = fileOf("# settings\nINLET_PORT=9000\nINLET_HOST='::1'\nINLET_LOG_LEVEL=debug\n");
     const config = read({ INLET_PORT: "9001", INLET_LOG_LEVEL: "" }, ["--config", file]);
     expect(config).toMatchObject({ port: 9001, host: "::1", logLevel: "debug" });
   });
 
-  it("reports the error in a file, or the missing file", () => {
+  it("reports an error in the settings file, or that the file is missing", () => {
     const file = fileOf("INLET_PORT=x\nREDIS_ULR=redis://a.example\n");
     expect(findings({}, ["--config", file])).toEqual([
       { path: "REDIS_ULR", message: "is not a setting; did you mean REDIS_URL?" },
@@ -256,8 +256,8 @@ describe("publicUrls", () => {
   });
 });
 
-describe("the settings lists", () => {
-  it("contain every setting and its default in --help and in the table", () => {
+describe("generated settings lists", () => {
+  it("contain every setting and its default, both in --help and in the table", () => {
     for (const { name, description, defaultText, unsetMeans } of SETTING_LIST) {
       const row = renderSettingsTable()
         .split("\n")
@@ -270,12 +270,12 @@ describe("the settings lists", () => {
     }
   });
 
-  it("are current in the example settings file, which changes nothing if unedited", async () => {
+  it("match the example settings file, which changes nothing if unedited", async () => {
     await expect(renderExampleFile()).toMatchFileSnapshot("../config/inlet.example.env");
     expect(parseEnv(renderExampleFile())).toEqual({});
   });
 
-  it("are valid with all defaults of the example settings file uncommented", () => {
+  it("match an example settings file whose uncommented defaults are valid", () => {
     const uncommented = renderExampleFile().replace(/^#(\w+=.+)$/gm, "$1");
     expect(read({}, ["--config", fileOf(uncommented)])).toEqual(read({}));
   });

@@ -25,7 +25,7 @@ describe("the alert rules", () => {
   const { groups }: { groups: { rules: Rule[] }[] } = parse(read("config/prometheus/alerts.yaml"));
   const rules = groups.flatMap((group) => group.rules);
 
-  it("describe the problem and the fix, and wait before they fire", () => {
+  it("describe the problem and the fix, and fire only after a delay", () => {
     expect(rules.length).toBeGreaterThan(20);
     for (const { alert, annotations, labels, for: wait } of rules) {
       expect(alert).toMatch(/^Inlet[A-Z]/);
@@ -36,7 +36,7 @@ describe("the alert rules", () => {
     }
   });
 
-  it("use only documented metrics, as the dashboard does", () => {
+  it("use only documented metrics, as does the dashboard", () => {
     const page = read("src/docs/metrics.md");
     const text = rules.map(({ expr }) => expr).join("\n") + read("config/grafana/dashboard.json");
     const names = [...text.matchAll(/\b(inlet_[a-z_]+?)(?:_bucket|_sum|_count)?\b/g)].map(
@@ -64,7 +64,7 @@ describe("the systemd unit", () => {
   const valuesOf = (name: string): readonly string[] =>
     [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
-  it("starts the gateway with existing settings, lets it drain, and does not restart it after errors that need a person", () => {
+  it("uses existing settings, lets the gateway drain, and does not restart it after configuration errors", () => {
     const known = SETTING_LIST.map(({ name }) => name);
     const settings = [...unit.matchAll(/\b([A-Z][A-Z_]+)=\S/g)].map(([, name = ""]) => name);
     expect(settings.filter((name) => name !== "NODE_ENV" && !known.includes(name))).toEqual([]);
@@ -78,7 +78,7 @@ describe("the systemd unit", () => {
     expect(valuesOf("KillMode")).toEqual(["mixed"]);
   });
 
-  it("is accepted by systemd, and has a low exposure level", async (context) => {
+  it("passes systemd's verification, and has a low exposure level", async (context) => {
     const analyze = "/usr/bin/systemd-analyze";
     if (!existsSync(analyze)) return context.skip("there is no systemd-analyze");
     const dir = await mkdtemp(join(tmpdir(), "inlet-unit-"));

@@ -43,7 +43,7 @@ describe("the Dockerfile", async () => {
     expect(instructions).toMatch(/^ENV .*\bNODE_ENV=production\b/m);
   });
 
-  it("includes exactly the files that it copies in the build context", async () => {
+  it("copies exactly the files that .dockerignore lets into the build context", async () => {
     const sent = (await readFile(join(ROOT, ".dockerignore"), "utf8"))
       .split("\n")
       .filter((line) => line.startsWith("!"))

@@ -63,7 +63,7 @@ describe("the README and the pages of src/docs", () => {
     expect(presets.filter(({ found }) => !exists(`src/verify/presets/${found}.json`))).toEqual([]);
   });
 
-  it("have each code block run by a test, or give the reason directly above it", () => {
+  it("have a test for each code block, or the reason for none directly above it", () => {
     const tests = ["e2e/quickstart", "deep/docs-pasted", "e2e/docs-problems", "e2e/docs-reading"];
     const run = tests.map((name) => read(`test/${name}.test.ts`)).join("\n");
     const left = pages
@@ -85,7 +85,7 @@ describe("the README and the pages of src/docs", () => {
     );
   });
 
-  it("contain no waiting loop that may never end", () => {
+  it("contain no waiting loop without a time limit", () => {
     const waits = find(/\b(wait_for '|while kill -0 )/g);
     expect(waits.length).toBeGreaterThan(10);
     expect(find(/^(until .*; do .*)/gm)).toEqual([]);
@@ -106,7 +106,7 @@ describe("the README and the pages of src/docs", () => {
 });
 
 describe("the documentation", () => {
-  it("lists the settings exactly as the program does", () => {
+  it("lists the settings exactly as the program prints them", () => {
     expect(between(read("src/docs/settings.md"), "settings")).toBe(renderSettingsTable().trim());
   });
 
@@ -128,7 +128,7 @@ describe("the documentation", () => {
     expect(metrics.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it("lists exactly the events of the log", () => {
+  it("lists exactly the log events of the program", () => {
     const written = source.flatMap((text) =>
       [...text.matchAll(/\bevent: ["`]([^"`]+)["`]/g)].map(([, name = ""]) => name),
     );
@@ -138,7 +138,7 @@ describe("the documentation", () => {
     expect(lines.match(/\blog\.(?:debug|info|warn|error|fatal)\(\s*\{(?!\s*event: )/g) ?? []).toEqual([]);
   });
 
-  it("has this version at the top of the changelog, with older versions below", () => {
+  it("has the current version at the top of the changelog, with older versions below", () => {
     const { version } = JSON.parse(read("package.json"));
     const versions = [...read("src/docs/changelog.md").matchAll(/^## (.+)$/gm)].map(([, name = ""]) => name);
     const [newest, ...released] = versions[0] === "Unreleased" ? versions.slice(1) : versions;

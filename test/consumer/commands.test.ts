@@ -6,7 +6,7 @@ import { chunkTopics } from "../../src/lib/stream-chunks.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../bus/support.ts";
 import { createTestRedis } from "../support/test-redis.ts";
 
-test("reads at most 64 streams at a time, and in a Cluster only streams of one slot", () => {
+test("reads at most 64 streams per command, and in a Redis Cluster only streams of one slot", () => {
   const topics = Array.from({ length: 500 }, (_, i) => `events.${i}`);
   const chunks = chunkTopics(topics, false);
   expect(chunks.flat()).toEqual(topics);
@@ -17,7 +17,7 @@ test("reads at most 64 streams at a time, and in a Cluster only streams of one s
   expect(slotted.filter(({ length }) => length > 1).flat()).not.toHaveLength(0);
 });
 
-test("reads each entry of a group once across many topics", async () => {
+test("reads each entry once across many topics", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();
@@ -39,7 +39,7 @@ test("reads each entry of a group once across many topics", async () => {
   expect(await read()).toEqual([]);
 });
 
-test("extends claims without taking back entries that another reader has claimed, and returns those", async () => {
+test("extends claims, but returns entries that another reader has claimed instead of taking them back", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();

@@ -19,8 +19,8 @@ const failed = (what: string): never => {
 
 const soon = { initialMs: 5, maxMs: 5, factor: 1, jitter: 0 };
 
-describe("run", () => {
-  it("delivers each event of many topics once, and acknowledges handled ones", async () => {
+describe("consumer.run", () => {
+  it("delivers each event of many topics once, and acknowledges handled events", async () => {
     const subscription = await makeSubscription(server, 100);
     for (const topic of subscription.topics) await subscription.send(topic, 0, 20);
     const stop = new AbortController();
@@ -38,7 +38,7 @@ describe("run", () => {
     expect(await subscription.pending()).toBe(0);
   });
 
-  it("delivers events that the library `cloudevents` accepts, with the original text", async () => {
+  it("delivers events that the cloudevents package accepts, with the original text of their data", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     const fields = [
@@ -109,7 +109,7 @@ describe("run", () => {
     ]);
   });
 
-  it("retries a failed event, and turns it into a dead letter when it fails too often", async () => {
+  it("retries a failed event, and moves it to dead letters after the last attempt", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);
@@ -145,7 +145,7 @@ describe("run", () => {
   it.each([
     ["throws", () => failed("of onProblem")],
     ["rejects", async () => failed("of onProblem")],
-  ])("continues and emits a process warning when onProblem %s", async (_, onProblem) => {
+  ])("continues and emits a process warning if onProblem %s", async (_, onProblem) => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
     process.on("warning", onWarning);
@@ -173,7 +173,7 @@ describe("run", () => {
     ]);
   });
 
-  it("reads topics added later, and waits for a group that does not exist yet", async () => {
+  it("reads topics that are added later, and waits for their consumer groups", async () => {
     const subscription = await makeSubscription(server);
     const seen: number[] = [];
     const stop = new AbortController();
@@ -189,7 +189,7 @@ describe("run", () => {
     await running;
   });
 
-  it("continues when a topic is deleted during a blocking read and created again", async () => {
+  it("continues if a topic is deleted during a blocking read and created again", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     const seen: number[] = [];
@@ -208,7 +208,7 @@ describe("run", () => {
     expect(problems).toEqual([]);
   });
 
-  it("waits for running handlers when it stops, and returns all other events at once", async () => {
+  it("waits for running handlers when it stops, and releases all other events immediately", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 50);
@@ -283,8 +283,8 @@ describe("run", () => {
   });
 });
 
-describe("events", () => {
-  it("acknowledges an event when the next is requested, and retries on request", async () => {
+describe("consumer.events", () => {
+  it("acknowledges an event when the next one is requested, unless retry() was called", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);

@@ -8,7 +8,7 @@ import { makeSubscription, startTestRedis } from "./support.ts";
 
 const server = opened(startTestRedis);
 
-it("reads many entries at a time when it is behind, even if handlers are fast", async () => {
+it("reads many entries per command while it is behind, even if handlers are fast", async () => {
   const subscription = await makeSubscription(server);
   const [topic = ""] = subscription.topics;
   const count = 2_000;
@@ -40,7 +40,7 @@ it("reads many entries at a time when it is behind, even if handlers are fast", 
   expect(await subscription.pending()).toBe(0);
 });
 
-it("does not delay other topics when the acknowledgements of one fail", async () => {
+it("does not delay other topics if acknowledgements of one topic fail", async () => {
   const subscription = await makeSubscription(server, 2);
   const [away = "", other = ""] = subscription.topics;
   const count = 600;

@@ -58,8 +58,8 @@ async function startOrderedReader(
 
 const numberOf = (fields: readonly string[]): number => Number(fields[fields.indexOf("data") + 1]);
 
-describe("an ordered topic keeps its order", () => {
-  it.concurrent("when entries reach a reader after another one took the topic over", async () => {
+describe("an ordered topic", () => {
+  it.concurrent("keeps its order if a reader receives entries after another one took the topic over", async () => {
     const subscription = await makeSubscription(server, 2);
     const slow: string[] = [];
     const late = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe("an ordered topic keeps its order", () => {
     expect(handled).toEqual([0, 1]);
   });
 
-  it.concurrent("when the reply with its next entries is lost", async () => {
+  it.concurrent("keeps its order if Redis' reply with its next entries is lost", async () => {
     const subscription = await makeSubscription(server, 1);
     const [topic = ""] = subscription.topics;
     const handled: number[] = [];
@@ -121,7 +121,7 @@ describe("an ordered topic keeps its order", () => {
     expect(handled).toEqual([0, 1, 2, 3]);
   });
 
-  it("when its reader was suspended for longer than its lease", async () => {
+  it("keeps its order if its reader is suspended for longer than its lease", async () => {
     const subscription = await makeSubscription(server, 1);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);
@@ -158,7 +158,7 @@ describe("an ordered topic keeps its order", () => {
   });
 });
 
-it("aborts the handler of an ordered topic once another reader may own the topic", async () => {
+it("aborts the handler of an ordered topic when the reader's lease expires", async () => {
   const subscription = await makeSubscription(server, 1);
   await subscription.send(subscription.topics[0] ?? "", 0, 1);
   const told = Promise.withResolvers<void>();

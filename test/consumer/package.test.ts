@@ -28,7 +28,7 @@ async function withDependencies(folder: string, found = new Set<string>()): Prom
   return found;
 }
 
-it("needs at most 12 packages and 5 MB, in the same major versions as the gateway", async () => {
+it("installs at most 12 packages and 5 MB, in the same major versions as the gateway", async () => {
   const folders = await withDependencies(CONSUMER);
   expect(folders.size).toBeLessThanOrEqual(12);
   let bytes = 0;
@@ -60,7 +60,7 @@ it("compiles for the oldest supported version of Node", async () => {
   expect(compiled).toBe("");
 });
 
-it("shows the same program in its README and in the guide", async () => {
+it("shows the same program in the package's README and in the guide", async () => {
   const readme = await readFile(join(CONSUMER, "README.md"), "utf8");
   const documented = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
   expect(documented).toContain("createConsumer");

@@ -58,7 +58,7 @@ function firstHandled(ledger: Ledger): ReadonlyMap<string, readonly number[]> {
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-describe("readers that are killed", () => {
+describe("killed readers", () => {
   it("leave no event unhandled, because other readers take over", async () => {
     const subscription = await makeSubscription(server, 5);
     const ledger: Ledger = [];
@@ -81,7 +81,7 @@ describe("readers that are killed", () => {
   });
 });
 
-describe.concurrent("ordered readers", () => {
+describe.concurrent("readers in ordered mode", () => {
   it("keep the order of each topic while readers start, are killed, and stop", async () => {
     const subscription = await makeSubscription(server, 6);
     const ledger: Ledger = [];
@@ -103,7 +103,7 @@ describe.concurrent("ordered readers", () => {
     for (const [, numbers] of firstHandled(ledger)) expect(numbers).toEqual(upTo(60));
   });
 
-  it("share the topics, with one reader for each topic", async () => {
+  it("share the topics so that each topic has one reader", async () => {
     const subscription = await makeSubscription(server, 10);
     const seen = [new Map<string, number>(), new Map<string, number>()];
     const stop = new AbortController();
@@ -135,7 +135,7 @@ describe.concurrent("ordered readers", () => {
     expect([...one.keys()].filter((topic) => other.has(topic))).toEqual([]);
   });
 
-  it("block a topic while its first event fails, but no other topic", async () => {
+  it("block a topic while its first event fails, without blocking other topics", async () => {
     const subscription = await makeSubscription(server, 2);
     const [broken = "", sound = ""] = subscription.topics;
     await subscription.send(broken, 0, 3);

@@ -15,7 +15,7 @@ const event = {
   fields: ["specversion", "1.0", "id", "1", "source", "/s", "type", "t", "data", "{}"],
 };
 
-it("accepts only a 2xx response as success, does not follow redirects, and reports 410 as gone", async () => {
+it("treats only 2xx responses as success, does not follow redirects, and reports 410 as gone", async () => {
   const attempt = createAttempt({
     outbound,
     credentialsOf: () => {

@@ -6,8 +6,8 @@ afterEach(() => void vi.useRealTimers());
 
 const FAILURES = 5;
 
-describe("a breaker", () => {
-  it("opens after five failures in a row, and doubles the wait after each further one up to five minutes", () => {
+describe("a handler's circuit breaker", () => {
+  it("opens after five failures in a row, and doubles its wait up to five minutes with each further one", () => {
     const changes: boolean[] = [];
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
     const waits: number[] = [];
@@ -19,7 +19,7 @@ describe("a breaker", () => {
     expect(changes).toEqual([true]);
   });
 
-  it("closes and resets at the first success", () => {
+  it("closes and resets after the first success", () => {
     const changes: boolean[] = [];
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
     for (let i = 0; i < FAILURES + 3; i++) breaker.recordRejection();

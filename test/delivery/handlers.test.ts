@@ -106,7 +106,7 @@ describe("a handler that cannot be called", () => {
     ["tls", () => handler.urlOf("/tls").replace("http:", "https:"), /TLS/],
     ["timeout", () => handler.urlOf("/slow"), /timeoutMs/],
     ["http", () => handler.urlOf("/failing"), /^The handler responded 503\. /],
-  ])("shows the reason and the fix on its subscription and in the log: %s", async (code, url, remedy) => {
+  ])("reports the reason and the fix on the subscription and in the log: %s", async (code, url, remedy) => {
     handler.answers.set("/failing", () => ({ status: 503 }));
     handler.answers.set("/slow", () => "hang");
     // A slow machine needs a long timeout, except in the case that tests the timeout.
@@ -132,7 +132,7 @@ describe("a handler that cannot be called", () => {
   });
 });
 
-it("sends test events only to handlers with testEvents, and acknowledges them for all", async () => {
+it("sends test events only to handlers with testEvents, and acknowledges them for all others", async () => {
   const asking = { url: handler.urlOf("/asking"), testEvents: true };
   const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/others") }, asking);
   start();
@@ -148,7 +148,7 @@ it("sends test events only to handlers with testEvents, and acknowledges them fo
     });
 });
 
-describe("an event that a handler never accepts in time", () => {
+describe("an event that its handler does not accept for 24 hours", () => {
   it("becomes a dead letter with all attempts, which can be listed, filtered, redriven and deleted", async () => {
     let isMended = false;
     handler.answers.set("/dead", () => ({ status: isMended ? 200 : 500 }));
@@ -201,7 +201,7 @@ describe("an event that a handler never accepts in time", () => {
     expect(await spine.api.call.get(letters)).toHaveLength(1);
   });
 
-  it("is never dropped, and becomes a dead letter as soon as one can be stored", async () => {
+  it("is kept while no dead letter can be stored, and becomes one afterwards", async () => {
     handler.answers.set("/unwritten", () => ({ status: 500 }));
     const { subscriptions, send } = await subscribe("/unwritten");
     const { db } = spine.api.database;
@@ -218,7 +218,7 @@ describe("an event that a handler never accepts in time", () => {
 });
 
 describe("a handler's concurrency", () => {
-  it("limits first attempts and retries together", async () => {
+  it("limits the concurrency of first attempts and retries together", async () => {
     let [under, most] = [0, 0];
     const server = createServer((request, response) => {
       most = Math.max(most, ++under);
@@ -242,7 +242,7 @@ describe("a handler's concurrency", () => {
   });
 });
 
-describe("an attempt in flight when its gateway stops", () => {
+describe("a delivery attempt that is in flight when its gateway stops", () => {
   it("is repeated by another gateway", async () => {
     handler.answers.set("/stopped", (_, times) =>
       times === 1 ? { status: 500 } : times === 2 ? "hang" : { status: 200 },
@@ -257,8 +257,8 @@ describe("an attempt in flight when its gateway stops", () => {
   });
 });
 
-describe("a replay", () => {
-  it("sends the selected events only to its own handler, counts them first, and continues after its end", async () => {
+describe("a replay of events", () => {
+  it("counts the selected events first, and sends them only to the subscription's own handler", async () => {
     const { subscriptions, send } = await subscribe("/one", "/other");
     const [{ path }] = subscriptions;
     start();
@@ -300,7 +300,7 @@ describe("a replay", () => {
     expect([handler.at("/one").length, handler.at("/other").length]).toEqual([14, 5]);
   });
 
-  it("is rejected with the reason if it could have no effect", async () => {
+  it("is rejected with a reason if it would have no effect", async () => {
     const { subscriptions } = await subscribe("/refused");
     const [{ path, topics }] = subscriptions;
     const refusal = async (of: string, body: object) => {
@@ -322,7 +322,7 @@ describe("a replay", () => {
   });
 });
 
-it("does not retry a deleted event", async () => {
+it("does not retry delivery of a deleted event", async () => {
   let tries = 0;
   handler.answers.set("/erased", ({ body }) => {
     if (JSON.parse(body).id === "gone") tries++;

@@ -99,7 +99,7 @@ const holder = async (on = spine) =>
   (await on.api.database.db.selectFrom("leases").select("holder").executeTakeFirst())?.holder;
 
 describe("a deletion", () => {
-  it("removes the groups and the topic set of a subscription immediately", async () => {
+  it("removes the consumer groups and the topic set of a subscription immediately", async () => {
     const keeper = startKeeper({ takesTurns: false });
     spine.onDeleted = keeper.settleNow;
     const app = await spine.install(channel("main"));
@@ -111,7 +111,7 @@ describe("a deletion", () => {
     expect(await spine.server.client.exists(`inlet:sub:${id}`)).toBe(0);
   });
 
-  it("removes a channel's groups and quarantine, and keeps its events and other groups", async () => {
+  it("removes a channel's consumer groups and quarantine, and keeps its events and foreign groups", async () => {
     const quarantined = async () => (await spine.server.client.keys("inlet:{q.*r:*")).length;
     const before = await quarantined();
     const app = await spine.install(channel("main"), channel("second"));
@@ -131,7 +131,7 @@ describe("a deletion", () => {
     expect(await spine.api.call.get(`/apps/${app.id}/quarantine`)).toHaveLength(1);
   });
 
-  it("with purge, removes a channel's events, even those that another gateway appends late", async () => {
+  it("removes a channel's events with purge, even those that another gateway appends late", async () => {
     const app = await spine.install(channel("main"));
     const [{ id: channelId }] = app.channels;
     const { events } = await spine.send(channelId, { id: "1" });
@@ -148,7 +148,7 @@ describe("a deletion", () => {
     expect(await spine.server.client.exists(topic)).toBe(0);
   });
 
-  it("with purge, removes all Redis keys of an app", async () => {
+  it("removes all Redis keys of an app with purge", async () => {
     const keys = async () => new Set(await spine.server.client.keys("*"));
     // Removes delivery records of earlier tests.
     await spine.path.recorder.flush();
@@ -166,7 +166,7 @@ describe("a deletion", () => {
     expect(left.filter((key) => !/^inlet:(?:rate:|.jobs\..*:meta$|.d\..*:g:)/.test(key))).toEqual([]);
   });
 
-  it("succeeds while Redis is unavailable, and is completed when Redis returns", async () => {
+  it("succeeds while Redis is unavailable, and is completed once Redis is available again", async () => {
     await using server = await startRedis();
     await using own = await startTestSpine({ server });
     const app = await own.install(channel("main"));
@@ -195,7 +195,7 @@ describe("retention", () => {
     await until(async () => (await spine.server.client.xlen(topics[0])) === 1);
   });
 
-  it("deletes a retired topic with its stream and groups once it is empty, and no other topic", async () => {
+  it("deletes only empty retired topics, together with their streams and consumer groups", async () => {
     const app = await spine.install(channel("main"), channel("second"), channel("third"));
     const { topics } = await subscribe(app.id);
     await spine.send(app.channels[1].id, { id: "1" });
@@ -222,7 +222,7 @@ describe("retention", () => {
     expect(await topicRows(app.id)).toEqual([...topics].sort());
   });
 
-  it("expires quarantined items in every organization", async () => {
+  it("deletes expired quarantine items of every organization", async () => {
     const app = await spine.install(channel("main"));
     await spine.send(app.channels[0].id, { noId: true });
     const list = () => spine.api.call.get(`/apps/${app.id}/quarantine`);
@@ -261,7 +261,7 @@ it("deletes dead letters after 30 days", async () => {
 });
 
 describe("an organization over its topic storage limit", () => {
-  it("stays over its limit until its readers acknowledge, keeps unread entries, and does not affect the unlimited operator", async () => {
+  it("is blocked until its readers acknowledge entries, and loses no unread entries", async () => {
     const { api, redis, groups } = spine;
     const tenant = api.as(await api.createForeignKey());
     const events = [{ type: "t", idPath: "$.id" }];
@@ -324,7 +324,7 @@ it("reports quarantine usage and limit by organization", async () => {
   expect(keeper.quarantineUsage().at(-1)).toEqual({ organization: "other", bytes: 0, limit: undefined });
 });
 
-it("deletes audit entries and rejection counts after their retention", async () => {
+it("deletes audit entries and rejection counts after their retention period", async () => {
   const { db } = spine.api.database;
   const author = { organizationId: "org_old", accountId: null, keyId: null, requestId: null };
   const refusal = { organizationId: "org_old", accountId: "", keyId: "", address: "192.0.2.1", status: 401 };
@@ -350,8 +350,8 @@ it("deletes audit entries and rejection counts after their retention", async () 
   expect((await left()).map((row) => row.of)).toEqual(["app_89", 89]);
 });
 
-describe("among several gateways", () => {
-  it("only one works, and another takes over when it stops without waiting for its lease to expire", async () => {
+describe("the housekeeper lease", () => {
+  it("is held by one gateway, and passes to another at once when that gateway stops", async () => {
     const first = startKeeper();
     await until(async () => (await holder()) !== undefined);
     const firstHolder = await holder();
@@ -368,7 +368,7 @@ describe("among several gateways", () => {
     expect(await holder()).toBeUndefined();
   });
 
-  it("a gateway that cannot hold the lease trims its own topics only", async () => {
+  it("lets a gateway that cannot hold it trim only the topics to which it appends", async () => {
     const app = await spine.install(channel("main"));
     const { topics } = await subscribe(app.id);
     const { client } = spine.server;
@@ -386,7 +386,7 @@ describe("among several gateways", () => {
     await until(async () => (await removals()).length === 0);
   });
 
-  it("another takes over from a dead one only after its lease expired", async () => {
+  it("passes from a dead gateway to another only after it expires", async () => {
     const { db } = spine.api.database;
     const inAnHour = new Date(Date.now() + HOUR_MS);
     await db

@@ -61,7 +61,7 @@ async function startRefused(options: {
 }
 
 describe("an event that its handler rejects", () => {
-  it("is acknowledged only after its retry is stored", async () => {
+  it("is acknowledged only after its retry has been stored", async () => {
     const asked = Promise.withResolvers<void>();
     const stored = Promise.withResolvers<void>();
     await using refused = await startRefused({
@@ -77,7 +77,7 @@ describe("an event that its handler rejects", () => {
     await until(async () => (await refused.pending()) === 0);
   });
 
-  it("stays unacknowledged when its retry cannot be stored, and is delivered again", async () => {
+  it("stays unacknowledged if its retry cannot be stored, and is delivered again", async () => {
     let asked = 0;
     await using refused = await startRefused({
       async store() {
@@ -92,7 +92,7 @@ describe("an event that its handler rejects", () => {
     ["its backoff if the handler requests no time", undefined, 1_000],
     ["its backoff if the handler requests an earlier time", NOW_MS + 10, 1_000],
     ["the time that the handler requests", NOW_MS + 60_000, 60_000],
-  ])("waits for %s", async (_, notBeforeMs, expected) => {
+  ])("is retried after %s", async (_, notBeforeMs, expected) => {
     const delays: number[] = [];
     await using refused = await startRefused({
       ...(notBeforeMs === undefined ? {} : { notBeforeMs }),

@@ -90,7 +90,7 @@ async function isOver({ channelId }: Installed): Promise<boolean> {
 }
 
 describe("a paused channel", () => {
-  it("verifies each delivery, stores it whole in quarantine, and responds as accepted", async () => {
+  it("verifies each delivery, buffers it in quarantine, and responds that it was accepted", async () => {
     const installed = await install({
       config: { verification: { scheme: "hmac", name: "x-signature" }, itemsPath: "$.items[*]" },
     });
@@ -131,7 +131,7 @@ describe("a paused channel", () => {
     expect((await spine.api.call("PUT", path, { title: "newer" })).body).toMatchObject({ state: "active" });
   });
 
-  it("rejects deliveries over the quarantine's budget, so that senders retry", async () => {
+  it("rejects deliveries that exceed the quarantine limit, so that senders retry", async () => {
     const installed = await install();
     await installed.pause();
     const { db } = spine.api.database;
@@ -158,7 +158,7 @@ describe("a paused channel", () => {
 });
 
 describe("a resumed channel", () => {
-  it("publishes the buffered deliveries in order of arrival, and new ones after them", async () => {
+  it("publishes buffered deliveries in order of arrival, and new deliveries after them", async () => {
     const installed = await install();
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
@@ -180,7 +180,7 @@ describe("a resumed channel", () => {
     expect(await records(installed)).toEqual([]);
   });
 
-  it("continues on another gateway when one stops midway, and publishes each event once", async () => {
+  it("is drained by another gateway if one stops midway, and publishes each event once", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
@@ -206,7 +206,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual(range(0, 210));
   });
 
-  it("publishes identical deliveries without an id as often as they arrived", async () => {
+  it("publishes identical buffered deliveries without an id as often as they arrived", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
     for (const n of [1, 1, 2]) await spine.send(installed.channelId, { n });
@@ -216,7 +216,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual([1, 1, 2]);
   });
 
-  it("publishes bound signed bytes once, and quarantines copies under other ids as replayed", async () => {
+  it("publishes a signed body once, and quarantines copies with other ids as replayed", async () => {
     const verification = { scheme: "hmac", name: "x-signature", bindDedupe: "signedBytes" };
     const secrets = [{ value: "s3cret" }];
     const sendTo = ({ channelId }: Installed, n: number, id: string) => {
@@ -245,7 +245,7 @@ describe("a resumed channel", () => {
     expect([await onTopic(nameless), await records(nameless)]).toEqual([[1, 2], []]);
   });
 
-  it("quarantines failed items even if the channel rejects invalid deliveries, and continues", async () => {
+  it("quarantines failed buffered items even if the channel rejects invalid ones, and continues", async () => {
     const installed = await install({ config: { onInvalid: "reject", itemsPath: "$[*]" } });
     await installed.pause();
     const tooMany = `[${"1,".repeat(1_000)}1]`;
@@ -264,7 +264,7 @@ describe("a resumed channel", () => {
     ]);
   });
 
-  it("keeps the remaining deliveries when it is paused again, and publishes them later", async () => {
+  it("keeps the remaining buffered deliveries if it is paused again, and publishes them later", async () => {
     const installed = await install();
     await installed.pause();
     for (const n of range(0, 110)) await spine.send(installed.channelId, { n });
@@ -289,7 +289,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual(range(0, 111));
   });
 
-  it("applies the definitions at the time of resuming", async () => {
+  it("processes buffered deliveries with the definitions at the time of resuming", async () => {
     const installed = await install({ events: [] });
     await installed.pause();
     await spine.send(installed.channelId, { n: 7 });
@@ -300,7 +300,7 @@ describe("a resumed channel", () => {
     await until(async () => (await onTopic(installed)).length === 1);
   });
 
-  it("does not wait for failing channels, even if they exceed the concurrency", async () => {
+  it("does not wait for failing channels, even if there are more of them than are drained at a time", async () => {
     const failing = await Promise.all(range(0, 5).map(() => install()));
     const installed = await install();
     for (const one of [...failing, installed]) {

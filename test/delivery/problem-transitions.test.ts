@@ -52,18 +52,18 @@ describe("a problem", () => {
     expect(look(comesBack, [OPEN])).toEqual([...times(12, ""), "ends"]);
   });
 
-  it("that flaps faster than those times is reported once", () => {
+  it("is reported once if it flaps faster than openAfterMs and resolveAfterMs", () => {
     const flapping = Array.from({ length: 30 }, (_, at) => (at % 4 < 2 ? SEEN : "nothing")) as Sighting[];
     expect(look([SEEN, ...flapping]).filter((one) => one !== "")).toEqual(["opens"]);
     expect(look(flapping, [OPEN]).filter((one) => one !== "")).toEqual([]);
   });
 
-  it("neither opens nor resolves between its two thresholds", () => {
+  it("neither opens nor resolves while its value is between the two thresholds", () => {
     expect(look(times(10, NEAR))).toEqual(times(10, ""));
     expect(look(times(10, NEAR), [OPEN])).toEqual(times(10, ""));
   });
 
-  it("neither opens nor resolves while checks fail", () => {
+  it("neither opens nor resolves while its checks fail", () => {
     expect(look(times(10, undefined), [OPEN])).toEqual(times(10, ""));
     expect(look([SEEN, ...times(5, undefined), SEEN])).toEqual([...times(6, ""), "opens"]);
   });

@@ -75,8 +75,8 @@ async function published(): Promise<readonly string[]> {
 
 const untold = () => spine.api.database.db.selectFrom("problemEvents").selectAll().execute();
 
-describe("the event of a problem", () => {
-  it("is published once, even if the worker cannot record that it was published", async () => {
+describe("the event about a problem", () => {
+  it("is published once, even if its publication cannot be recorded", async () => {
     const sighting = await failing();
     let calls = 0;
     {
@@ -99,7 +99,7 @@ describe("the event of a problem", () => {
     expect(await published()).toEqual(before);
   });
 
-  it("waits until it can be published, and keeps its order", async () => {
+  it("waits in order until it can be published", async () => {
     const sighting = await failing();
     const already = await published();
     let seen = [sighting];
@@ -126,7 +126,7 @@ describe("the event of a problem", () => {
     await until(() => watch.lines.some(({ event }) => event === "problems.recovered"));
   });
 
-  it("does not wait for events of another organization that cannot be published", async () => {
+  it("is published even if those of another organization cannot be published", async () => {
     const stranger = spine.api.as(await spine.api.createForeignKey());
     const [away, other] = [await failing(), await failing(stranger)];
     const told = async (one: Sighting) => {
@@ -153,8 +153,8 @@ describe("the event of a problem", () => {
   });
 });
 
-describe("problems whose check fails", () => {
-  it("do not change, and the failure is reported", async () => {
+describe("problems while their check fails", () => {
+  it("do not change, and the failed check is reported", async () => {
     const sighting = await failing();
     let isAway = false;
     await using watch = startWatch(async () => {
@@ -184,8 +184,8 @@ describe("problems whose check fails", () => {
   });
 });
 
-describe("the worker that checks", () => {
-  it("is the lease holder, and another continues when it is gone", async () => {
+describe("problem checks", () => {
+  it("run on the lease holder, and continue on another gateway when it stops", async () => {
     const sighting = await failing();
     const turn = { of: "first" };
     const checks = { first: 0, second: 0 };
@@ -212,7 +212,7 @@ describe("the worker that checks", () => {
 });
 
 describe("an acknowledged problem", () => {
-  it("is audited once, stays until it is resolved, and cannot be acknowledged after that", async () => {
+  it("is audited once, and cannot be acknowledged after it is resolved", async () => {
     const sighting = await failing();
     let seen = [sighting];
     await using _ = startWatch(async () => seen);

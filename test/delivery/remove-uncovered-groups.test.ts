@@ -37,7 +37,7 @@ it.each<[string, (app: Installed) => string, isLeft: number]>([
   ["channel with its events", ({ channelPath }) => `${channelPath}?purge=true`, 1],
   ["channel", ({ channelPath }) => channelPath, 1],
   ["app with its subscriptions", ({ path }) => path, 0],
-])("leaves no keys when a %s is deleted during subscribing", async (_, pathOf, isLeft) => {
+])("leaves no keys in Redis if a %s is deleted while a subscription is created", async (_, pathOf, isLeft) => {
   const app = await install();
   const { ensure } = spine.groups;
   using _making = vi.spyOn(spine.groups, "ensure").mockImplementationOnce(async (...args) => {
@@ -50,7 +50,7 @@ it.each<[string, (app: Installed) => string, isLeft: number]>([
   expect(await spine.server.client.exists(`inlet:sub:${id}:known`)).toBe(isLeft);
 });
 
-it("leaves no stream when a channel is deleted during a rewind", async () => {
+it("leaves no stream in Redis if a channel is deleted during a rewind", async () => {
   const app = await install();
   const { id } = await app.subscribe();
   const { reset } = spine.groups;
@@ -62,7 +62,7 @@ it("leaves no stream when a channel is deleted during a rewind", async () => {
   expect(await standing()).toEqual([]);
 });
 
-it("leaves no stream when a channel is deleted while groups are reconciled", async () => {
+it("leaves no stream in Redis if a channel is deleted while consumer groups are reconciled", async () => {
   const app = await install();
   const { topics } = await app.subscribe();
   await spine.server.client.del(topics);
@@ -83,7 +83,7 @@ it("leaves no stream when a channel is deleted while groups are reconciled", asy
   await until(async () => isMade && (await standing()).length === 0);
 });
 
-it("keeps the groups of a topic that a new channel is taking over", async () => {
+it("keeps the consumer groups of a topic that a new channel is taking over", async () => {
   const { connection, db } = spine.api.database;
   const app = await install();
   await spine.api.call.post(`${app.path}/channels`, { ...channel, uid: "other" });

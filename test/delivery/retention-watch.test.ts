@@ -60,7 +60,7 @@ async function fill() {
 }
 
 describe("a subscription that is about to lose unread events to retention", () => {
-  it("is failing, logged once and counted until it has caught up", async () => {
+  it("is marked as failing, logged once, and counted until it has caught up", async () => {
     const { behind, done, topic, stateOf } = await fill();
     const watch = startWatch();
     await until(async () => (await stateOf(behind)) === "failing");
@@ -79,7 +79,7 @@ describe("a subscription that is about to lose unread events to retention", () =
     expect(lines).toMatchObject([{}, { msg: "unread events are no longer at risk from retention" }]);
   });
 
-  it("stays failing when the check itself fails, and logs that once", async () => {
+  it("stays marked as failing if the check itself fails, which is logged once", async () => {
     const { behind, stateOf } = await fill();
     let isAway = false;
     const look = createInspectGroups(spine);
@@ -103,7 +103,7 @@ describe("a subscription that is about to lose unread events to retention", () =
   });
 });
 
-it("names the subscription with the largest backlog and sums up the others", async () => {
+it("reports the subscription with the largest backlog, and the sum of all others", async () => {
   const { behind, done } = await fill();
   await spine.server.client.xadd(`{${behind.topics[0]}}:dead:${behind.id}`, "*", "entry", "1-0");
   const { db } = spine.api.database;

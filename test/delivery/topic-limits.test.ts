@@ -47,7 +47,7 @@ async function createTenant(): Promise<string> {
 }
 
 describe("an organization over its topic storage limit", () => {
-  it("makes its sources wait and fetch the unpublished events again", async () => {
+  it("makes its sources wait and later fetch the unpublished events again", async () => {
     const app = await spine.install({
       uid: "main",
       kind: "webhook",
@@ -73,7 +73,7 @@ describe("an organization over its topic storage limit", () => {
     expect(await fetch()).toMatchObject({ kind: "accepted", outcome: { published: 1 } });
   });
 
-  it("loses its oldest events, even unread ones, if it chose trim, and counts them", async () => {
+  it("loses its oldest events, even unread ones, if it chose to trim", async () => {
     const { api, redis } = spine;
     const { db } = api.database;
     const tenant = api.as(await api.createForeignKey());
@@ -157,7 +157,7 @@ describe("an organization over its topic storage limit", () => {
     expect(await settle()).toBe(null);
   });
 
-  it("keeps its current size when limits are introduced", async () => {
+  it("may keep its current size when limits are introduced", async () => {
     const { db } = spine.api.database;
     const organizationId = await createTenant();
     await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
@@ -176,7 +176,7 @@ describe("an organization over its topic storage limit", () => {
     expect(derived?.(organizationId).bytes).toBe(700_000);
   });
 
-  it("keeps its size if a topic fails in the first sweep, and stays over its limit if one fails later", async () => {
+  it("keeps its size as limit if a topic fails in the first sweep, and stays blocked if one fails later", async () => {
     const { redis, api } = spine;
     const { db } = api.database;
     const organizationId = await createTenant();

@@ -11,7 +11,7 @@ async function raw(path: string, init: RequestInit = {}): Promise<Answer> {
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
-describe("authentication", () => {
+describe("API authentication", () => {
   it.each([
     ["no header", undefined],
     ["an empty header", ""],
@@ -27,12 +27,12 @@ describe("authentication", () => {
     expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer/);
   });
 
-  it("happens before paths, bodies and ids are checked", async () => {
+  it("authenticates before it checks paths, bodies and ids", async () => {
     expect((await raw("/v1/no-such-thing")).status).toBe(401);
     expect((await raw("/v1/blueprints", { method: "POST", body: "{" })).status).toBe(401);
   });
 
-  it("stores keys only as hashes", async () => {
+  it("stores API keys only as hashes", async () => {
     const key = await api.keyWith("apps.read");
     const rows = await api.database.db.selectFrom("apiKeys").selectAll().execute();
     expect(JSON.stringify(rows)).not.toContain(key);
@@ -40,8 +40,8 @@ describe("authentication", () => {
   });
 });
 
-describe("permissions", () => {
-  it("allow exactly the named operations, and a 403 names the missing permission", async () => {
+describe("API permissions", () => {
+  it("allow only the granted operations, and a 403 response names the missing permission", async () => {
     const reader = api.as(await api.keyWith("blueprints.read"));
     expect((await reader("GET", "/blueprints")).status).toBe(200);
     const write = await reader("POST", "/blueprints", BLUEPRINT);
@@ -52,15 +52,15 @@ describe("permissions", () => {
     expect((await reader("GET", "/apps/app_x/channels")).body.message).toContain("apps.read");
   });
 
-  it("are checked before the body and the id", async () => {
+  it("are checked before the request body and the id", async () => {
     const reader = api.as(await api.keyWith("blueprints.read"));
     expect((await reader("POST", "/blueprints", "{")).status).toBe(403);
     expect((await reader("DELETE", "/blueprints/nonsense")).status).toBe(403);
   });
 });
 
-describe("errors", () => {
-  it("have the same body format for unknown routes, wrong methods and malformed ids", async () => {
+describe("API error responses", () => {
+  it("have the same format for unknown routes, wrong methods and malformed ids", async () => {
     const unknown = await api.call("GET", "/no-such-thing");
     expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
     expect((await raw("/nowhere")).body.code).toBe("not_found");
@@ -75,7 +75,7 @@ describe("errors", () => {
     }
   });
 
-  it("describe malformed JSON, other media types and bodies that are too large", async () => {
+  it("describe malformed JSON, unsupported media types and oversized bodies", async () => {
     for (const body of ["{", "nul", '{"title": "a"} x', "\u0000"]) {
       const answer = await api.call("POST", "/blueprints", body);
       expect([answer.status, answer.body.code]).toEqual([400, "invalid_parameters"]);
@@ -103,7 +103,7 @@ describe("errors", () => {
     expect(endless.status).toBe(413);
   });
 
-  it("list at most a hundred invalid fields", async () => {
+  it("list at most 100 invalid fields", async () => {
     const names = Array.from({ length: 10_000 }, (_, n) => [`x${n}`, 1]);
     for (const body of [Object.fromEntries(names), { title: "a", channels: Array(100).fill({}) }]) {
       const answer = await api.call("POST", "/blueprints", body);
@@ -111,7 +111,7 @@ describe("errors", () => {
     }
   });
 
-  it("reject text that cannot be stored: NUL and lone surrogates", async () => {
+  it("report text that cannot be stored: NUL and lone surrogates", async () => {
     const answer = await api.call(
       "POST",
       "/blueprints",
@@ -125,7 +125,7 @@ describe("errors", () => {
     ]);
   });
 
-  it("are 404 for NUL in a path and 400 for NUL in a query", async () => {
+  it("have status 404 for NUL in a path and 400 for NUL in a query", async () => {
     for (const path of ["/topics", "/subscriptions/sub_%00", "/events/a%00/1-1", "/quarantine/%00"]) {
       expect([path, (await api.call("GET", `/apps/app_%00${path}`)).status]).toEqual([path, 404]);
       expect([path, (await api.call("GET", `/apps/app_x${path}`)).status]).toEqual([path, 404]);
@@ -137,7 +137,7 @@ describe("errors", () => {
     }
   });
 
-  it("reject NUL in a query, and find no event by a topic with NUL", async () => {
+  it("report NUL in a query, and a topic with NUL has no events", async () => {
     const answer = await api.call("GET", "/audit?accountId=a%00b");
     expect([answer.status, answer.body.details]).toEqual([
       400,
@@ -147,12 +147,12 @@ describe("errors", () => {
     expect((await api.call("GET", `/apps/${app}/events/a%00b/1-1`)).status).toBe(404);
   });
 
-  it("reject bodies that are nested too deeply", async () => {
+  it("report bodies that are nested too deeply", async () => {
     const answer = await api.call("POST", "/blueprints", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
     expect(answer.status).toBe(400);
   });
 
-  it("with status 500 hide the cause from clients and log it", async () => {
+  it("hide the cause of a 500 from clients and log it", async () => {
     await api.database.db.schema.alterTable("blueprints").renameTo("elsewhere").execute();
     const answer = await api.call("GET", "/blueprints");
     await api.database.db.schema.alterTable("elsewhere").renameTo("blueprints").execute();
@@ -168,8 +168,8 @@ describe("errors", () => {
   });
 });
 
-describe("requests", () => {
-  it("use the client's request id if it is valid, otherwise a new one", async () => {
+describe("API requests", () => {
+  it("keep a valid X-Request-Id from the client and otherwise get a new one", async () => {
     const given = await raw("/v1/blueprints", { headers: { "x-request-id": "trace-1.a:b" } });
     expect(given.headers.get("x-request-id")).toBe("trace-1.a:b");
     for (const id of ["with space", "x".repeat(129)]) {
@@ -178,7 +178,7 @@ describe("requests", () => {
     }
   });
 
-  it("are counted by method and status, including those without a route", async () => {
+  it("are counted by method and status, even without a matching route", async () => {
     const reads = await countOf("GET", 200);
     const others = await countOf("other", 405);
     await api.call("GET", "/blueprints");
@@ -189,7 +189,7 @@ describe("requests", () => {
     expect(text).toMatch(/^inlet_api_request_duration_seconds_count\{.*\} [1-9]/m);
   });
 
-  it("write one log line if they change something or fail, but not if they only read", async () => {
+  it("write one log line if they change something or fail, and none for successful reads", async () => {
     const before = api.lines.length;
     await api.call("GET", "/blueprints");
     expect(api.lines).toHaveLength(before);
@@ -212,8 +212,8 @@ describe("requests", () => {
   });
 });
 
-describe("lists", () => {
-  it("are JSON arrays in order of creation, with the total count in a header", async () => {
+describe("API lists", () => {
+  it("are JSON arrays in creation order, with the total count in a header", async () => {
     const call = api.as(await api.createForeignKey());
     const titles = ["a", "b", "c"];
     for (const title of titles) await call("POST", "/blueprints", { title });
@@ -234,14 +234,14 @@ describe("lists", () => {
     "limit=1.5",
     "offset=-1",
     "offset=1e3",
-  ])("reject %s", async (query) => {
+  ])("reject the invalid query %s", async (query) => {
     const answer = await api.call("GET", `/blueprints?${query}`);
     expect(answer.status).toBe(400);
     expect(answer.body.details[0].path).toBe(query.split("=")[0]);
   });
 });
 
-it("counts a request under the pattern of the route that handles it, not of another route that matches", async () => {
+it("counts a request under the route that handled it, even if other routes match", async () => {
   await api.call("GET", "/stores/categories");
   await api.call("GET", "/stores/store_unknown");
   const { values } = await api.metrics.apiRequests.get();

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dist, { recursive: true, force: true }));
 
-it("serves the console's page at every path of its views, without caching it", async () => {
+it("serves the console's page without caching at the path of each view", async () => {
   for (const path of ["/console", "/console/", "/console/apps/app_1/events", "/console/callback?code=1"]) {
     const answer = await open().request(path);
     expect([path, answer.status, await answer.text()]).toEqual([path, 200, PAGE]);
@@ -62,7 +62,7 @@ it("allows the console only the gateway's own resources, its API and the issuer"
   expect(without).toContain("connect-src 'self';");
 });
 
-it("serves the console's files with permanent caching and in a compressed form if the client accepts it", async () => {
+it("serves the console's assets with permanent caching, compressed if the client accepts it", async () => {
   const ask = (encoding?: string) =>
     open().request(
       "/console/assets/index-1a2b.js",
@@ -79,7 +79,7 @@ it("serves the console's files with permanent caching and in a compressed form i
   }
 });
 
-it("responds with 404 to an unknown console file, and serves no file outside its folder", async () => {
+it("responds with 404 to unknown console files and to paths outside the console's folder", async () => {
   for (const name of [
     "index-0000.js",
     "index-1a2b.js.gz",

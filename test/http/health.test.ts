@@ -30,7 +30,7 @@ async function start(options: { checks?: readonly HealthCheck[]; metricsToken?: 
 }
 
 describe("/healthz and /readyz", () => {
-  it("report that the gateway is alive and ready, with the facts of each check", async () => {
+  it("report a healthy gateway as alive and ready, with the facts of each check", async () => {
     const { get } = await start({
       checks: [{ name: "bus", check: () => ({ ok: true, facts: { durability: "fsync" } }) }],
     });
@@ -42,7 +42,7 @@ describe("/healthz and /readyz", () => {
     ]);
   });
 
-  it("name each check that is not ok, throws or hangs", async () => {
+  it("name each check that fails, throws or hangs", async () => {
     const { get } = await start({
       checks: [
         { name: "fine", check: () => ({ ok: true }) },
@@ -69,7 +69,7 @@ describe("/healthz and /readyz", () => {
 });
 
 describe("/metrics", () => {
-  it("requires the token, even from the same machine", async () => {
+  it("requires the metrics token, even from the same machine", async () => {
     const { get, metrics } = await start({ metricsToken: "t0ken" });
     metrics.events.add("webhook", "published", 3);
     metrics.observe("inlet_test_figure", "read when asked", () => 42);
@@ -82,14 +82,14 @@ describe("/metrics", () => {
     expect(refused.map(({ status }) => status)).toEqual([401, 401]);
   });
 
-  it("is not served on the gateway's port without a token, and says how to enable it", async () => {
+  it("responds with instructions if no metrics token is configured", async () => {
     const { get } = await start();
     const answer = await get("/metrics", { authorization: "Bearer any" });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ message: expect.stringContaining("INLET_METRICS_LISTEN") });
   });
 
-  it("is the only path of its own listener, without a token", async () => {
+  it("is the only path of the metrics listener and needs no token there", async () => {
     const app = createMetricsApp({
       clock: Date.now,
       metrics: createMetrics({ includeProcessMetrics: true }),

@@ -28,7 +28,7 @@ const limitsOf = ({ headers }: { headers: Headers }) =>
 const isWithinWindow = (seconds = 0): boolean => seconds > 0 && seconds <= 60;
 
 describe("a rate limit", () => {
-  it("is shared by all gateways, separate for each key, and reset after its window", async () => {
+  it("is shared by all gateways, separate per key, and reset after its window", async () => {
     await using otherRedis = await open(server);
     const options = { name: "shared", limit: 5, windowSeconds: 600 };
     const [one, other] = [redis, otherRedis].map((each) =>
@@ -48,7 +48,7 @@ describe("a rate limit", () => {
     expect((await one.take("a")).remaining).toBe(4);
   });
 
-  it("is counted by each gateway while Redis does not respond, and by Redis again afterwards", async () => {
+  it("is counted by each gateway while Redis does not respond, and in Redis again afterwards", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
     const limiter = createRateLimiters({ redis: ownRedis })({
@@ -80,7 +80,7 @@ describe("a rate limit", () => {
   const keyOf = (key: string): string => `inlet:rate:outage:${key}`;
 });
 
-describe("requests to the API", () => {
+describe("rate-limited API requests", () => {
   let api: TestApi;
   let other: TestApi;
   beforeAll(async () => {
@@ -97,7 +97,7 @@ describe("requests to the API", () => {
     await other[Symbol.asyncDispose]();
   });
 
-  it("show the remaining requests in every response, and are rejected when none remain", async () => {
+  it("show the remaining number in every response, and are rejected when it is 0", async () => {
     const token = await api.keyWith("blueprints.read");
     const call = api.as(token);
     const answers = [
@@ -119,7 +119,7 @@ describe("requests to the API", () => {
     expect((await api.as(await api.keyWith("*"))("GET", "/blueprints")).status).toBe(200);
   });
 
-  it("count against the key when they use its access token", async () => {
+  it("count against the API key if they use its access token", async () => {
     const token = await api.keyWith("*");
     const { body } = await api.as(token)("POST", "/auth/tokens");
     const answer = await api.as(body.accessToken)("GET", "/blueprints");
@@ -141,7 +141,7 @@ describe("requests to the API", () => {
     return { status: response.status, headers: response.headers, body: await response.json() };
   };
 
-  it("are limited by address only for wrong tokens, so a right token is accepted after any number of wrong ones", async () => {
+  it("are accepted with a valid token after any number of wrong tokens from the same address", async () => {
     const { token } = await (await createTestIam(api.database)).addKey({ permissions: ["*"] });
     const guesser = "192.0.2.1";
     expect((await from(guesser, token)).status).toBe(200);
@@ -172,7 +172,7 @@ describe("requests to the API", () => {
     expect(line).toMatchObject({ clientAddress: guesser });
   });
 
-  it("with too many wrong tokens from one address do not delay another limited address", async () => {
+  it("do not wait for those from another address with too many wrong tokens", async () => {
     const options = { name: "crowd", limit: 1, windowSeconds: 600 };
     const failedTokens = createFailedTokens(createRateLimiters({ redis, timeoutMs: CEILING_MS })(options));
     for (const network of ["guesser", "office"])
@@ -196,13 +196,13 @@ describe("requests to the API", () => {
     expect(await lookUp("guesser", "one more")).toBeDefined();
   });
 
-  it("with wrong tokens are limited for a whole IPv6 /64", async () => {
+  it("are counted together for a whole IPv6 /64 network if their tokens are wrong", async () => {
     for (let i = 0; i < 61; i++) await from(`2001:db8:0:7::${i.toString(16)}`, `ik_guess6${i}`);
     expect((await from("2001:db8:0:7:ffff::1", "ik_other")).status).toBe(429);
     expect((await from("2001:db8:0:8::1", "ik_other")).status).toBe(401);
   });
 
-  it("count as at most one guess if they repeat one wrong token or send none", async () => {
+  it("count a repeated wrong token as one guess, and a missing token as none", async () => {
     for (let i = 0; i < 100; i++) {
       const answer = await from("192.0.2.3", i % 2 ? "ik_forgotten" : undefined);
       expect(answer.status).toBe(401);
@@ -210,12 +210,12 @@ describe("requests to the API", () => {
     expect(limitsOf(await from("192.0.2.3", "ik_forgotten")).slice(0, 2)).toEqual([60, 59]);
   });
 
-  it("with wrong tokens are counted over all gateways", async () => {
+  it("are counted across all gateways if their tokens are wrong", async () => {
     for (let i = 0; i < 60; i++) expect((await from("192.0.2.4", `ik_here${i}`)).status).toBe(401);
     expect((await from("192.0.2.4", "ik_there", other)).status).toBe(429);
   });
 
-  it("continue while Redis is down, counted by each gateway", async () => {
+  it("are counted by each gateway while Redis is down", async () => {
     await using alone = await createTestApi({ callers: { apiRequestsPerMinute: 2 } });
     const call = alone.as(await alone.keyWith("*"));
     const answers = [];
@@ -228,7 +228,7 @@ describe("requests to the API", () => {
     ]);
   });
 
-  it("show the remaining guesses if looking up the caller fails", async () => {
+  it("show the remaining guesses if the caller cannot be looked up", async () => {
     await other.database.db.schema.alterTable("accounts").renameTo("elsewhere").execute();
     const answer = await other.call("GET", "/blueprints");
     await other.database.db.schema.alterTable("elsewhere").renameTo("accounts").execute();

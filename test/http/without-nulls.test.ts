@@ -20,7 +20,7 @@ const schema = z
   })
   .superRefine(() => {});
 
-it("removes null from optional fields of a body, keeps it in nullable fields of a part, and leaves data unchanged", () => {
+it("removes null from optional body fields, but not from nullable nested fields or free-form data", () => {
   const nulls = { limit: null, path: null, data: { a: null } };
   const sent = {
     name: null,
@@ -43,12 +43,12 @@ it("removes null from optional fields of a body, keeps it in nullable fields of 
   expect(withoutNulls(schema, { page: null, parts: null, either: null, free: null }, "body")).toEqual({});
 });
 
-it("keeps null in a patch, where it deletes a field, but not inside its lists", () => {
+it("keeps null in a patch, where it deletes a field, but removes it inside lists", () => {
   const sent = { page: { limit: null }, parts: [{ limit: null }], free: null };
   expect(withoutNulls(schema, sent, "patch")).toEqual({ ...sent, parts: [{}] });
 });
 
-it("reports the real error of a value that matches no union member, not its nulls", () => {
+it("reports the actual error of a value that matches no union member instead of its nulls", () => {
   const sent = { name: "a", either: { kind: "a", n: null, x: 1 } };
   expect(withoutNulls(schema, sent, "body")).toEqual({ name: "a", either: { kind: "a", x: 1 } });
 });

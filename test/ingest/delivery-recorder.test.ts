@@ -88,7 +88,7 @@ async function statusesOf({ identity }: CompiledChannel): Promise<readonly strin
   return listed.map(({ status }) => status);
 }
 
-test("records one delivery per second and channel, preferring one that was not published", async () => {
+test("records one delivery per second and channel, preferably one that was not published", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder } = open();
   opening.use(recorder);
@@ -122,7 +122,7 @@ test("keeps recording after the clock was set back", async () => {
   expect(await statusesOf(channel)).toHaveLength(2);
 });
 
-test("accepts deliveries while records cannot be written, with a bounded queue, and counts dropped records", async () => {
+test("keeps a bounded queue while records cannot be written, and counts dropped records", async () => {
   const held = Promise.withResolvers<number>();
   // The rejection is handled later. Until then it must not count as unhandled.
   held.promise.catch(() => {});
@@ -152,7 +152,7 @@ test("accepts deliveries while records cannot be written, with a bounded queue, 
   expect(await dropped("unavailable")).toBe(asked);
 });
 
-test("keeps an organization that floods many channels from dropping or delaying another's records", async () => {
+test("does not drop or delay an organization's records when another floods many channels", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder, dropped } = open();
   opening.use(recorder);
@@ -181,7 +181,7 @@ test("keeps an organization that floods many channels from dropping or delaying 
   for (const channel of quiet) expect(await statusesOf(channel)).toEqual(["published"]);
 });
 
-test("records no delivery of an organization over its storage limit, and omits bodies that are too large", async () => {
+test("records nothing for an organization over its storage limit, and omits oversized bodies", async () => {
   await using opening = new AsyncDisposableStack();
   const full = channelOf();
   const { recorder, dropped } = open({ isOverLimit: (id) => id === full.identity.organizationId });
@@ -198,7 +198,7 @@ test("records no delivery of an organization over its storage limit, and omits b
   expect([found?.body, found?.record.bodyBytes]).toEqual([null, 200_000]);
 });
 
-test("drops a record that is so late that it may already have been deleted", async () => {
+test("drops a record that waited too long, because a privacy deletion may have covered it", async () => {
   await using opening = new AsyncDisposableStack();
   using clock = moveMonotonicClock();
   const { recorder, dropped } = open({

@@ -56,7 +56,7 @@ function open() {
   return { channel, gather: createGather({ ...deps, put: createWriter(deps).put }) };
 }
 
-it("reports a failed frame check only through its own write, even if that happens later or never", async () => {
+it("reports a failed frame only through the write of that frame, even if it is never called", async () => {
   const { channel, gather } = open();
   const [late, never] = gather(channel, [deliveryOf({ n: 1 }), deliveryOf({ n: 2 })]);
   expect(never?.count).toBe(1);

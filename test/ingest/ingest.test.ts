@@ -126,7 +126,7 @@ describe("a delivery", () => {
     expect(results).toEqual([{ kind: "accepted", outcome }]);
   });
 
-  it("publishes an item for one definition and quarantines it for another", async () => {
+  it("publishes an item for one definition and quarantines the same item for another", async () => {
     const send = open({}, [
       { type: "push", idPath: "$.id" },
       { type: "b", idPath: "$.no" },
@@ -137,7 +137,7 @@ describe("a delivery", () => {
     expect(await records()).toMatchObject([{ item: null, definitions: ["b", "c"] }]);
   });
 
-  it("without items is accepted, and writes nothing", async () => {
+  it("is accepted without a write if it has no items", async () => {
     expect(createOutcome(await open({ itemsPath: "$" })([]))).toMatchObject({
       received: 0,
       events: [],
@@ -146,13 +146,13 @@ describe("a delivery", () => {
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("with too many items is rejected as a whole", async () => {
+  it("is rejected as a whole if it has too many items", async () => {
     const result = await open({ itemsPath: "$" })(Array.from({ length: 1001 }, (_, id) => ({ id })));
     expect([result.kind, await length(), await records()]).toEqual(["tooManyItems", 0, []]);
   });
 });
 
-describe("a delivery whose signature covers neither id nor type", () => {
+describe("a delivery whose signature does not cover its id and type", () => {
   const secrets = [{ value: "k" }];
   const verification = { scheme: "hmac", name: "x-sig", bindDedupe: "signedBytes" } as const;
   const definitions = ["push", "ping"].map((type) => ({
@@ -166,7 +166,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
     "x-event": type,
   });
 
-  it("is published once, quarantined as replayed under other ids and types, and can be redriven", async () => {
+  it("is published once, and quarantined as replayed if it arrives with another id or type", async () => {
     const send = open({ verification, secrets }, definitions);
     const of = async (id: string, type?: string, body = "{}") =>
       createOutcome(await send(body, signed(body, id, type)));
@@ -188,7 +188,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
     expect((await records()).map(({ reason }) => reason)).toEqual(["replayed", "replayed", "replayed"]);
   });
 
-  it("is recognized by its id when signed again, and conflicts if its data differs", async () => {
+  it("is a duplicate if signed again with the same id, and a conflict if its data differs", async () => {
     const send = open({ verification, secrets }, definitions);
     await send('{"n":1}', signed('{"n":1}', "1"));
     expect(createOutcome(await send('{"n":2}', signed('{"n":2}', "1")))).toMatchObject({
@@ -196,7 +196,7 @@ describe("a delivery whose signature covers neither id nor type", () => {
     });
   });
 
-  it("may be sent again after the dedupe window, or if dedupe is disabled", async () => {
+  it("is published again after the dedupe window, or if dedupe is disabled", async () => {
     const send = open({ verification, secrets, dedupe: { windowSeconds: 0 } }, definitions);
     for (const id of ["1", "2"]) {
       expect(createOutcome(await send("{}", signed("{}", id)))).toMatchObject({ published: 1 });
@@ -204,8 +204,8 @@ describe("a delivery whose signature covers neither id nor type", () => {
   });
 });
 
-describe("an id that is already used with other data", () => {
-  it("is quarantined with the conflicting definitions, while the rest of its delivery is published", async () => {
+describe("an event id that was already used with other data", () => {
+  it("quarantines the conflicting event and publishes the rest of the delivery", async () => {
     const send = open({ itemsPath: "$", onInvalid: "reject" });
     await send([{ id: "a", v: 1 }]);
     const outcome = createOutcome(await send([{ id: "a", v: 2 }, { id: "b" }]));
@@ -219,7 +219,7 @@ describe("an id that is already used with other data", () => {
     expect(await records()).toMatchObject([{ count: 2 }]);
   });
 
-  it("fails the delivery if it cannot be quarantined, and a retry completes it", async () => {
+  it("fails the delivery if the conflict cannot be quarantined, and a retry completes it", async () => {
     const full: Partial<WriterDeps> = {
       quarantine: {
         put: async () => {
@@ -244,7 +244,7 @@ describe("a delivery whose validation takes too long", () => {
   /** The schema never finishes compiling. */
   const validatorFor = () => new Promise<never>(() => {});
 
-  it("is rejected for a retry, and writes nothing", async () => {
+  it("is rejected without a write, so that the sender retries", async () => {
     const send = open({}, definitions, {
       maxCheckMs: 1,
       normalize: (rules, delivery, ...more) =>
@@ -254,7 +254,7 @@ describe("a delivery whose validation takes too long", () => {
     expect([await length(), await records(), results]).toEqual([0, [], []]);
   });
 
-  it("is rejected as a test delivery too", async () => {
+  it("is also rejected if it is a test delivery", async () => {
     const { channel, deps } = prepare({}, definitions, {
       maxCheckMs: 1,
       normalize: (rules, delivery, ...more) =>
@@ -266,7 +266,7 @@ describe("a delivery whose validation takes too long", () => {
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("waits four seconds, as its sender does", async () => {
+  it("is rejected after four seconds, before senders give up", async () => {
     const waits: (number | undefined)[] = [];
     const send = open({}, definitions, {
       normalize: (_rules, _delivery, _only, maxWaitMs) => {
@@ -279,8 +279,8 @@ describe("a delivery whose validation takes too long", () => {
   });
 });
 
-describe("a delivery that takes two calls", () => {
-  it("has one deadline for both calls", async () => {
+describe("a delivery that needs two script calls", () => {
+  it("has one deadline for both script calls", async () => {
     const times: (number | undefined)[] = [];
     const publish = testPublish(redis);
     const send = open({ itemsPath: "$" }, undefined, {
@@ -316,14 +316,14 @@ const kept = {
   keep: "all",
 } as const;
 
-describe("a channel", () => {
-  it("that rejects invalid items writes nothing for a delivery with one of them", async () => {
+describe("a channel's rejection settings", () => {
+  it("write nothing of a delivery with an invalid item if the channel rejects invalid items", async () => {
     const result = await open({ itemsPath: "$", onInvalid: "reject" })([{ id: "a" }, {}, { id: "b" }]);
     expect(result).toMatchObject({ kind: "rejected", failures: [{ item: 1, reason: "id_missing" }] });
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("that rejects items without a definition still quarantines invalid ones", async () => {
+  it("still quarantine invalid items if the channel only rejects items without a definition", async () => {
     const definitions = [{ type: "push", typePath: "$.type", idPath: "$.id" }];
     const send = open({ onNoMatch: "reject" }, definitions);
     expect(await send({ type: "other" })).toMatchObject({
@@ -352,7 +352,7 @@ describe("an unverified delivery", () => {
     expect(createOutcome(await send('{"id":"a"}', sign("k", '{"id":"a"}')))).toMatchObject({ published: 1 });
   });
 
-  it("is quarantined at most every ten seconds, without its signature", async () => {
+  it("is sampled into quarantine at most every ten seconds, without its signature", async () => {
     const send = open(config);
     const headers = { ...sign("wrong", "{}"), "x-other": "1" };
     const startMs = Date.now();
@@ -367,7 +367,7 @@ describe("an unverified delivery", () => {
     await until(async () => (await records())[0]?.count === 2);
   });
 
-  it("is rejected even if the quarantine is unavailable", async () => {
+  it("is rejected with 401 even if the quarantine is unavailable", async () => {
     const put = async () => {
       throw new UnavailableError("Redis is away");
     };

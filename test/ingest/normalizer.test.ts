@@ -61,7 +61,7 @@ function open() {
   };
 }
 
-it("moves deliveries to the worker thread only for an organization that has used up its share of this thread", () => {
+it("moves deliveries to the worker thread only for an organization that used up its CPU share", () => {
   const { pass, send } = open();
   expect(send("org_big", "slow", 5_000, 30)).toBe(20);
   expect(send("org_small", "quick", 5_000, 30)).toBe(0);
@@ -74,12 +74,12 @@ it("moves deliveries to the worker thread only for an organization that has used
   expect(send("org_big", "slow", 5_000, 10)).toBe(0);
 });
 
-it("normalizes any number of cheap deliveries on this thread", () => {
+it("normalizes any number of cheap deliveries on the main thread", () => {
   expect(open().send("org_big", "quick", 100_000, 1_000)).toBe(0);
   expect(open().send("org_big", "collected", 100_000, 1_000)).toBe(0);
 });
 
-it("counts explanations of deliveries together with the deliveries, and moves both", () => {
+it("counts explanations against the same CPU share as deliveries, and moves both", () => {
   const { pass, send } = open();
   expect(send("org_big", "slow", 5_000, 10, "explain")).toBe(0);
   expect(send("org_big", "quick", 5_000, 3, "normalize")).toBe(3);

@@ -43,27 +43,27 @@ describe("the rules cache", () => {
     expect(lookUps).toEqual([]);
   });
 
-  it("looks up a channel id once for concurrent callers, then returns it from memory", async () => {
+  it("looks up a channel once for concurrent callers, then returns it from memory", async () => {
     const found = await Promise.all(Array.from({ length: 20 }, () => cache.find("ch_1")));
     expect(new Set(found)).toEqual(new Set([stored.get("ch_1")]));
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));
     expect(lookUps).toEqual(["ch_1"]);
   });
 
-  it("looks up the channel id of a deleted channel once", async () => {
+  it("looks up a deleted channel only once", async () => {
     expect(await cache.find("ch_gone")).toBeUndefined();
     expect(cache.find("ch_gone")).toBeUndefined();
     expect(lookUps).toEqual(["ch_gone"]);
   });
 
-  it("looks up again after a lookup failed", async () => {
+  it("looks up a channel again after a failed lookup", async () => {
     failing = true;
     await expect(cache.find("ch_1")).rejects.toThrow(UnavailableError);
     failing = false;
     expect(await cache.find("ch_1")).toBe(stored.get("ch_1"));
   });
 
-  it("stops waiting for a slow lookup, whose result serves later requests", async () => {
+  it("stops waiting for a slow lookup but uses its result for later requests", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -75,7 +75,7 @@ describe("the rules cache", () => {
     expect(lookUps).toEqual(["ch_1"]);
   });
 
-  it("drops only the changed channel, by its internal id", async () => {
+  it("drops only the changed channel, by its internal channel id", async () => {
     stored.set("ch_2", channel(2));
     const second = await cache.find("ch_2");
     await cache.find("ch_1");
@@ -88,7 +88,7 @@ describe("the rules cache", () => {
     expect(cache.find("ch_2")).toBeInstanceOf(Promise);
   });
 
-  it("keeps the most recently used channels that fit into its memory", async () => {
+  it("keeps the most recently used channels that fit into the memory limit", async () => {
     const ids = Array.from({ length: 50 }, (_, index) => `ch_${index}`);
     for (const [number, id] of ids.entries()) {
       stored.set(id, channel(number));
@@ -101,7 +101,7 @@ describe("the rules cache", () => {
     expect(kept).toEqual(ids.slice(-kept.length));
   });
 
-  it("counts shared parts once, while one of their channels is cached", async () => {
+  it("counts a shared part once for as long as a channel that uses it is cached", async () => {
     const isKept = (id: string) => !(cache.find(id) instanceof Promise);
     const shared = { bytes: 5_000 };
     for (const [number, id] of ["ch_1", "ch_2", "ch_3"].entries()) {
@@ -118,7 +118,7 @@ describe("the rules cache", () => {
     expect(["ch_1", "ch_2", "ch_3"].filter(isKept)).toEqual(["ch_1", "ch_2", "ch_3"]);
   });
 
-  it("caches a single channel that exceeds its memory", async () => {
+  it("caches a single channel even if it exceeds the memory limit", async () => {
     stored.set("ch_2", channel(2, [{ bytes: 10 * MAX_BYTES }]));
     await cache.find("ch_1");
     await cache.find("ch_2");
@@ -126,7 +126,7 @@ describe("the rules cache", () => {
     expect(cache.find("ch_1")).toBeInstanceOf(Promise);
   });
 
-  it("neither caches nor returns a channel that was read before it changed", async () => {
+  it("neither caches nor returns a channel that was read before a change", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -142,7 +142,7 @@ describe("the rules cache", () => {
     expect(cache.find("ch_1")).toBe(mended);
   });
 
-  it("serves known channels for ten minutes without the change feed, then is unavailable", async () => {
+  it("serves cached channels for ten minutes without the change feed, then throws UnavailableError", async () => {
     await cache.find("ch_1");
     feedStalenessMs = 600_000;
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));

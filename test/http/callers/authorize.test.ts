@@ -24,7 +24,7 @@ function getRejection(run: () => void): string | undefined {
   }
 }
 
-it("accepts a caller with the permission or with all permissions, and names the missing permission to others", () => {
+it("accepts callers with the required permission or with *, and otherwise names the missing permission", () => {
   expect(getRejection(() => requirePermission(callerWith("apps.read"), "apps.read"))).toBeUndefined();
   expect(getRejection(() => requirePermission(callerWith("*"), "apps.read"))).toBeUndefined();
   for (const held of [[], ["apps.write"], ["apps"], ["apps.*"]]) {
@@ -32,7 +32,7 @@ it("accepts a caller with the permission or with all permissions, and names the 
   }
 });
 
-it("lets a caller grant only its own permissions, and names the others", () => {
+it("lets callers grant only permissions that they have, and otherwise names the missing ones", () => {
   const grants = (held: string[], granted: string[]) =>
     getRejection(() => requireHeld(callerWith(...held), granted));
   expect(grants(["*"], ["*", "apps.read", "not.yet"])).toBeUndefined();
@@ -46,7 +46,7 @@ it("lets a caller grant only its own permissions, and names the others", () => {
   expect(grants([], many)?.length).toBeLessThan(1_000);
 });
 
-it("lists each permission of the routes once, after the one for all", () => {
+it("lists * first, then each permission that a route requires once", () => {
   expect(permissionCatalog(["b.write", null, "a.read", "b.write", "b.read"])).toEqual([
     "*",
     "a.read",

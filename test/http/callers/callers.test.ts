@@ -23,7 +23,7 @@ async function accessTokenFor(key: string): Promise<string> {
   return answer.body.accessToken;
 }
 
-describe("within five seconds, without the change feed,", () => {
+describe("within five seconds, even without the change feed,", () => {
   const IN_FORCE_MS = 5_000;
   let clock: MovedClock;
   beforeAll(() => {
@@ -31,7 +31,7 @@ describe("within five seconds, without the change feed,", () => {
   });
   afterAll(() => clock[Symbol.dispose]());
 
-  it("a key has its own permissions and those of its roles, as they are at each request", async () => {
+  it("an API key has its current permissions and those of its roles", async () => {
     const { db } = api.database;
     const roleId = await iam.addRole(["blueprints.read"]);
     const { token } = await iam.addKey({ roleIds: [roleId], permissions: ["apps.read"] });
@@ -49,7 +49,7 @@ describe("within five seconds, without the change feed,", () => {
     expect(await statusOf(token, "GET", "/apps")).toBe(200);
   });
 
-  it("a key stops working when it is revoked or its account is disabled", async () => {
+  it("an API key stops working after it is revoked or its account is disabled", async () => {
     const { db } = api.database;
     const revoked = await iam.addKey({ permissions: ["*"] });
     const accountId = await iam.addAccount();
@@ -62,7 +62,7 @@ describe("within five seconds, without the change feed,", () => {
     for (const token of tokens) expect(await statusOf(token)).toBe(401);
   });
 
-  it("a known key receives 503 while the database is down, and is neither accepted nor rejected", async () => {
+  it("a known API key receives 503 while the database is down", async () => {
     await using other = await createTestApi();
     const { token } = await (await createTestIam(other.database)).addKey();
     // The response is 403 and only needs the key from the database.
@@ -86,7 +86,7 @@ describe("within five seconds, without the change feed,", () => {
     await until(async () => (await call()) === "403 permission_denied");
   });
 
-  it("an access token stops working with its key", async () => {
+  it("an access token stops working together with its API key", async () => {
     const { token, id } = await iam.addKey({ permissions: ["*"] });
     const accessToken = await accessTokenFor(token);
     expect(await statusOf(accessToken)).toBe(200);
@@ -98,13 +98,13 @@ describe("within five seconds, without the change feed,", () => {
 });
 
 describe("an API key", () => {
-  it("gets no permission from a role of another organization", async () => {
+  it("gets no permissions from a role of another organization", async () => {
     const roleId = await iam.addRole(["blueprints.read"], await iam.addOrganization());
     const { token } = await iam.addKey({ roleIds: [roleId] });
     expect(await statusOf(token)).toBe(403);
   });
 
-  it("stops working in the millisecond it expires, even if it is cached", async () => {
+  it("stops working in the millisecond of its expiry, even if it is cached", async () => {
     const expiresAtMs = Date.now() + 3_600_000;
     const { token } = await iam.addKey({ permissions: ["*"], expiresAt: new Date(expiresAtMs) });
     let nowMs = expiresAtMs - 1;
@@ -122,7 +122,7 @@ describe("an API key", () => {
     expect(await statusOf(past.token)).toBe(401);
   });
 
-  it("that is revoked or has expired is reported as such, and an invented one only as unknown", async () => {
+  it("is reported as revoked or expired only if the complete key was sent, otherwise as unknown", async () => {
     const { db } = api.database;
     const messageFor = async (authorization?: string): Promise<string> => {
       const answer = await api.app.request(
@@ -147,7 +147,7 @@ describe("an API key", () => {
       expect(await messageFor(`Bearer ${token}`)).toMatch(/is unknown/);
   });
 
-  it("acts for its own organization, even if the request names it", async () => {
+  it("is rejected if the request names another organization", async () => {
     const { token } = await iam.addKey({ permissions: ["*"] });
     const status = async (organizationId: string) => {
       const headers = { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
@@ -159,7 +159,7 @@ describe("an API key", () => {
 });
 
 describe("GET /auth/whoami", () => {
-  it("returns the caller and its permissions, whatever its permissions are", async () => {
+  it("returns the caller and its permissions without requiring any permission", async () => {
     const token = await api.keyWith("apps.read", "blueprints.write");
     const asKey = await api.as(token).get("/auth/whoami");
     expect(asKey).toMatchObject({ by: "apiKey", permissions: ["apps.read", "blueprints.write"] });
@@ -173,7 +173,7 @@ describe("GET /auth/whoami", () => {
 });
 
 describe("POST /auth/tokens", () => {
-  it("returns a bearer token for fifteen minutes, with the permissions of its key", async () => {
+  it("returns a bearer token that has the API key's permissions for 15 minutes", async () => {
     const { token } = await iam.addKey({ permissions: ["blueprints.read"] });
     const answer = await api.as(token)("POST", "/auth/tokens");
     expect([answer.status, answer.body]).toEqual([
@@ -185,7 +185,7 @@ describe("POST /auth/tokens", () => {
     expect(JSON.stringify(answer.body)).not.toContain(token);
   });
 
-  it("accepts only an empty body and only an API key", async () => {
+  it("accepts only an empty body, and rejects access tokens", async () => {
     const { token } = await iam.addKey();
     expect((await api.as(token)("POST", "/auth/tokens", { scope: "*" })).status).toBe(400);
     const answer = await api.as(await accessTokenFor(token))("POST", "/auth/tokens");
@@ -196,13 +196,13 @@ describe("POST /auth/tokens", () => {
 describe("an access token", () => {
   const key = () => api.keyring.accessTokenKey;
 
-  it("works with every gateway of the cluster", async () => {
+  it("is accepted by every gateway of the cluster", async () => {
     const { token, id } = await iam.addKey();
     const others = createAccessTokens({ key: key(), clock: Date.now });
     expect(await others.verify(await accessTokenFor(token))).toBe(id);
   });
 
-  it("expires", async () => {
+  it("is rejected after it expires", async () => {
     const { id } = await iam.addKey({ permissions: ["*"] });
     let nowMs = Date.now();
     const tokens = createAccessTokens({ key: key(), clock: () => nowMs });
@@ -213,7 +213,7 @@ describe("an access token", () => {
     expect(await tokens.verify(token)).toBeUndefined();
   });
 
-  it("is only accepted if its signature, algorithm, type, issuer, audience and times are all correct", async () => {
+  it("is rejected if its signature, algorithm, type, issuer, audience or any time is wrong", async () => {
     const { id } = await iam.addKey({ permissions: ["*"] });
     const secret = new Uint8Array(key());
     const make = (

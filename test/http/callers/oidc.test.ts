@@ -21,7 +21,7 @@ const verifierOf = ({ issuer }: TestIssuer, unknownKeyCooldownMs?: number) => {
   return { verify: async (token: string) => (await verify(token))?.subject };
 };
 
-describe("tokens of another issuer", () => {
+describe("tokens of an OpenID Connect issuer", () => {
   let issuer: TestIssuer;
   let key: IssuerKey;
   beforeAll(async () => {
@@ -41,7 +41,7 @@ describe("tokens of another issuer", () => {
     expect(await verifierOf(issuer).verify(await issuer.sign(own))).toBe("someone");
   });
 
-  it("may have several audiences, and times that differ by some seconds", async () => {
+  it("may have several audiences, and times that are a few seconds off", async () => {
     const { verify } = verifierOf(issuer);
     expect(await verify(await issuer.sign(key, { aud: ["other", AUDIENCE] }))).toBe("someone");
     const nowSeconds = Math.floor(Date.now() / 1_000);
@@ -83,8 +83,8 @@ describe("tokens of another issuer", () => {
   });
 });
 
-describe("the keys of another issuer", () => {
-  it("are fetched once for any number of tokens, and cached", async () => {
+describe("signing keys of an OpenID Connect issuer", () => {
+  it("are fetched once and cached for any number of tokens", async () => {
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
     const { verify } = verifierOf(issuer);
@@ -92,7 +92,7 @@ describe("the keys of another issuer", () => {
     expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/jwks"]);
   });
 
-  it("are fetched again when a token names a new key, at most once per cooldown", async () => {
+  it("are fetched again when a token names an unknown key, at most once per cooldown", async () => {
     await using issuer = await startTestIssuer();
     const first = await issuer.addKey("a", QUICK);
     const hasty = verifierOf(issuer, 0);
@@ -106,7 +106,7 @@ describe("the keys of another issuer", () => {
     expect(issuer.asked.length - before).toBe(1);
   });
 
-  it("are found for an issuer with a path, with or without a trailing slash", async () => {
+  it("are found for an issuer URL with a path, with or without a trailing slash", async () => {
     for (const path of ["/realms/a", "/realms/b/"]) {
       await using issuer = await startTestIssuer({ path });
       const key = await issuer.addKey("a", QUICK);
@@ -114,7 +114,7 @@ describe("the keys of another issuer", () => {
     }
   });
 
-  it("are fetched again a second after a failure, and tokens are not rejected in the meantime", async () => {
+  it("are fetched again one second after a failure, without rejecting tokens in the meantime", async () => {
     using clock = moveMonotonicClock();
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
@@ -147,7 +147,7 @@ describe("the keys of another issuer", () => {
     expect(await verify(token)).toBe("someone");
   });
 
-  it("are not fetched again within a second after the issuer failed", async () => {
+  it("are not fetched again within one second after a failure", async () => {
     await using issuer = await startTestIssuer();
     const token = await issuer.sign(await issuer.addKey("a", QUICK));
     const { verify } = verifierOf(issuer);
@@ -171,7 +171,7 @@ describe("the keys of another issuer", () => {
   });
 });
 
-describe("a caller with another issuer's token", () => {
+describe("caller with a token of an OpenID Connect issuer", () => {
   let issuer: TestIssuer;
   let key: IssuerKey;
   let api: TestApi;
@@ -217,7 +217,7 @@ describe("a caller with another issuer's token", () => {
     return { sub, accountId };
   }
 
-  it("is the account of that identity, with the permissions of its membership and roles", async () => {
+  it("acts as the account of its identity, with the permissions of its membership and roles", async () => {
     const { sub, accountId } = await person();
     const roleIds = [await iam.addRole(["blueprints.read"])];
     await iam.addMembership(accountId, { roleIds, permissions: ["apps.read"] });
@@ -232,7 +232,7 @@ describe("a caller with another issuer's token", () => {
     expect(line).not.toHaveProperty("keyId");
   });
 
-  it("is rejected without an identity of that issuer and an active account", async () => {
+  it("is rejected without an identity of the issuer or without an active account", async () => {
     expect((await call("nobody")).status).toBe(401);
     const pending = await person({ status: "pending" });
     await iam.addMembership(pending.accountId, { permissions: ["*"] });
@@ -245,7 +245,7 @@ describe("a caller with another issuer's token", () => {
     expect((await call(stranger.sub)).status).toBe(403);
   });
 
-  it("names its organization, and receives the same error for a foreign and an unknown organization", async () => {
+  it("receives the same error for a foreign and for an unknown organization", async () => {
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["blueprints.read"] });
     const unplaced = await callWith(api, await issuer.sign(key, { sub }));
@@ -259,7 +259,7 @@ describe("a caller with another issuer's token", () => {
     expect(foreign.status).toBe(401);
   });
 
-  it("enters an organization only through an identity that this organization created", async () => {
+  it("can access an organization only through an identity that this organization created", async () => {
     const sub = "captured";
     const attacker = await iam.addOrganization();
     const theirs = await iam.addAccount({ organizationId: attacker });
@@ -283,7 +283,7 @@ describe("a caller with another issuer's token", () => {
     expect(await accountIn(attacker)).toBe(theirs);
   });
 
-  it("belongs to the organization in the configured claim, otherwise to the configured organization", async () => {
+  it("acts for the organization in the configured claim, otherwise for the configured organization", async () => {
     const other = await iam.addOrganization();
     await using placing = await createTestApi({
       callers: {
@@ -317,7 +317,7 @@ describe("a caller with another issuer's token", () => {
     expect(await set.verify(await tokenFor(organizationId))).toMatchObject({ organizationId: other });
   });
 
-  it("receives an access token for one organization, which ends with the identity", async () => {
+  it("receives an access token for one organization that works until the identity is deleted", async () => {
     using clock = moveMonotonicClock();
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["blueprints.read", "iam.write"] });

@@ -16,7 +16,7 @@ const guides = files.map((file) => (file === "index.md" ? "/docs" : `/docs/${fil
 const ofPresets = [...presets.keys()].map((name) => `/docs/presets/${name}`);
 const textOf = async (path: string): Promise<string> => (await docs.request(path)).text();
 
-describe("every page of the docs", () => {
+describe("each documentation page", () => {
   it("is served, and links only to existing pages and anchors", async () => {
     const served = new Map<string, string>();
     const load = async (path: string): Promise<string> => {
@@ -55,7 +55,7 @@ describe("every page of the docs", () => {
     }
   });
 
-  it("is in the list of pages", async () => {
+  it("is listed among the pages", async () => {
     const index = await textOf("/docs");
     const listed = [...index.matchAll(/<li><a href="(docs\/[\w-]+)"/g)].map(([, path]) => `/${path}`);
     expect([...new Set(listed)].sort()).toEqual(guides.filter((path) => path !== "/docs").sort());
@@ -75,18 +75,18 @@ it("redirects the URL with a trailing slash to the start page, also behind a pat
   expect([answer.status, answer.headers.get("location")]).toEqual([302, "../docs"]);
 });
 
-it("shows the secret, the steps and the replay protection on a provider's page", async () => {
+it("shows the secret, the setup steps and the replay protection on each provider's page", async () => {
   const page = (await textOf("/docs/presets/github")).replaceAll("&#39;", "'");
   const { notes, replays, secret } = presets.get("github") ?? {};
   for (const text of [...(notes ?? []), replays, secret?.hint]) expect(page).toContain(text);
 });
 
-it("lists the same providers as the presets", () => {
+it("lists a provider for each preset", () => {
   const text = readFileSync(new URL("presets.md", FOLDER), "utf8");
   expect(text).toContain(`<!-- presets -->\n${renderPresetTable(presets)}\n<!-- /presets -->`);
 });
 
-describe("search", () => {
+describe("documentation search", () => {
   const search = async (words: string): Promise<readonly string[]> => {
     const html = await textOf(`/docs/search?q=${encodeURIComponent(words)}`);
     const [, hits = ""] = html.split('<ol class="hits">');
@@ -109,21 +109,21 @@ describe("search", () => {
     expect(first).not.toContain("/presets/");
   });
 
-  it("uses only the first words, each once", async () => {
+  it("ignores repeated words and all words after the first eight", async () => {
     const eight = "a gateway of events that are sent to";
     expect(await search(`${eight} ${eight} xyzzy plugh`)).toEqual(await search(eight));
     expect((await search(eight)).length).toBeGreaterThan(0);
     expect(await search("a gateway xyzzy")).toEqual([]);
   });
 
-  it("shows the search text as text", async () => {
+  it("escapes HTML in the search text", async () => {
     const html = await textOf(`/docs/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
     expect(html).not.toContain("<script>alert");
     expect(html).toContain("No results");
   });
 });
 
-it("serves every page with its media type", async () => {
+it("serves every documentation file with its media type", async () => {
   const types = {
     "docs.css": "text/css",
     "copy.js": "text/javascript",
@@ -139,7 +139,7 @@ it("serves every page with its media type", async () => {
   }
 });
 
-it("gives the API reference a summary of each operation, and the whole operation when it is opened", async () => {
+it("sends the API reference a summary of each operation, and the details when it is opened", async () => {
   const script = await (await docs.request("/docs/assets/reference.js")).text();
   // biome-ignore lint/suspicious/noExplicitAny: options of a third-party script
   let options: any;

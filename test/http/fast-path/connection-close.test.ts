@@ -4,8 +4,8 @@ import { answersIn, arrived, endAll, nth, open, request, start, startAlone } fro
 
 afterEach(endAll);
 
-describe("a listener that drains", () => {
-  it("completes requests in flight, closes their connections afterwards, and closes idle connections", async () => {
+describe("draining a listener", () => {
+  it("completes requests in flight, then closes their connections and all idle ones", async () => {
     const { listener, stop } = await start();
     const busy = await open(listener.port);
     const resting = await open(listener.port);
@@ -24,7 +24,7 @@ describe("a listener that drains", () => {
     expect(busy.answered()).toMatch(/2$/);
   });
 
-  it("completes requests that arrive or become complete later on existing connections", async () => {
+  it("completes requests that arrive, or arrive in full, on existing connections while draining", async () => {
     const { listener, stop } = await start();
     const silent = await open(listener.port);
     const slow = await open(listener.port);
@@ -46,10 +46,10 @@ describe("a listener that drains", () => {
   });
 });
 
-describe("a long response", () => {
+describe("long responses on the fast path", () => {
   const LONG = "a".repeat(20_000_000);
 
-  it("is sent completely while its listener drains, even if the client reads slowly", async () => {
+  it("sends a long response completely while the listener drains, even to a slow client", async () => {
     const { listener, stop } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body"));
@@ -65,7 +65,7 @@ describe("a long response", () => {
     expect(answered().split("\r\n\r\n")[1]?.length).toBe(LONG.length);
   });
 
-  it("that was written but not yet sent is sent completely", async () => {
+  it("completes a response that was written but not yet sent when the listener drains", async () => {
     const { open, closeIdle } = await startAlone();
     const { socket, answered, hasEnded, unsent } = await open();
     socket.pause();
@@ -83,7 +83,7 @@ describe("a long response", () => {
     expect(answered().endsWith(long)).toBe(true);
   });
 
-  it("that the client does not read closes its connection after 75 seconds", async () => {
+  it("closes the connection after 75 seconds if the client does not read the response", async () => {
     const { open } = await startAlone();
     const { socket, hasClosed } = await open();
     socket.write(request("body"));
@@ -98,8 +98,8 @@ describe("a long response", () => {
   });
 });
 
-describe("an idle connection", () => {
-  it("is closed after 20 seconds if it is new, and after 75 seconds if it had a response", async () => {
+describe("an idle connection on the fast path", () => {
+  it("is closed after 20 seconds without a first request, or 75 seconds after a response", async () => {
     const { open, left } = await startAlone();
     const answered = await open();
     answered.socket.write(request("body"));
@@ -119,7 +119,7 @@ describe("an idle connection", () => {
     expect(left).toEqual([]);
   });
 
-  it("stays open while its request is in flight", async () => {
+  it("stays open while a request is in flight", async () => {
     const { open } = await startAlone();
     const { socket, answered } = await open();
     socket.write(request("body"));

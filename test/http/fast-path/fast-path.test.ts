@@ -7,8 +7,8 @@ import { answersIn, arrived, endAll, nth, open, request, start, startAlone } fro
 
 afterEach(endAll);
 
-describe("a connection", () => {
-  it("processes complete requests one after the other", async () => {
+describe("a connection on the fast path", () => {
+  it("processes complete requests one at a time", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     for (const count of [1, 2, 3]) {
@@ -20,7 +20,7 @@ describe("a connection", () => {
     }
   });
 
-  it("receives the same responses as from Node", async () => {
+  it("gets the same responses as from node:http", async () => {
     const { listener } = await start();
     const answers: string[] = [];
     for (const more of ["", "X-Name: \u00e9\r\n"]) {
@@ -35,7 +35,7 @@ describe("a connection", () => {
     expect(answers[1]).toBe(answers[0]);
   });
 
-  it("accepts a request whose body follows its head in pieces", async () => {
+  it("accepts a request whose body arrives in several pieces", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
     const text = request("abc");
@@ -49,7 +49,7 @@ describe("a connection", () => {
     first.answer("done");
   });
 
-  it("is handed off to Node with the received bytes if the rest does not arrive soon", async () => {
+  it("is handed off to node:http with the received bytes if the rest of a request is late", async () => {
     const { open, left } = await startAlone();
     const { socket, received } = await open();
     const text = request("0123456789").slice(0, -5);
@@ -62,7 +62,7 @@ describe("a connection", () => {
     expect(arrived).toEqual([]);
   });
 
-  it("is handed off to Node if a request arrives in too many pieces", async () => {
+  it("is handed off to node:http if a request arrives in too many pieces", async () => {
     const { open, left } = await startAlone();
     const { socket, received } = await open();
     const text = request("b".repeat(100)).slice(0, -30);
@@ -75,7 +75,7 @@ describe("a connection", () => {
     await until(() => left[0]?.read === text);
   });
 
-  it("is handed off to Node with a partial request if other partial requests use up the limit", async () => {
+  it("is handed off to node:http if incomplete requests of all connections exceed the memory limit", async () => {
     const { open, left } = await startAlone();
     const text = request("b".repeat(60_000)).slice(0, -1);
     const most = Math.floor((16 * 1024 * 1024) / (text.length + 1));
@@ -96,7 +96,7 @@ describe("a connection", () => {
     expect(left.length).toBe(1);
   });
 
-  it("is handed off to Node with a body larger than one socket read", async () => {
+  it("is handed off to node:http if a body is larger than one socket read", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
     const body = "b".repeat(99_000);
@@ -106,7 +106,7 @@ describe("a connection", () => {
     first.answer("done");
   });
 
-  it("is answered from the head of such a body if the head is rejected, and discards the body", async () => {
+  it("responds to a large request early and discards its body if its head is rejected", async () => {
     const { open, left } = await startAlone();
     const { socket, answered, hasEnded, received, hasClosed } = await open();
     socket.write(request("b".repeat(99_000), "/unread").slice(0, 500));
@@ -126,7 +126,7 @@ describe("a connection", () => {
     expect([left, arrived.length]).toEqual([[], 1]);
   });
 
-  it("ignores a late response once it is handed off to Node", async () => {
+  it("ignores a late response after it was handed off to node:http", async () => {
     let late: PlainReply | undefined;
     const answerLater: FastPathDeps["answer"] = (_, reply) => {
       late = reply;
@@ -143,7 +143,7 @@ describe("a connection", () => {
     expect(answered()).toBe("of Node");
   });
 
-  it("is closed after such a response as soon as its sender closes it", async () => {
+  it("closes after an early response as soon as the client closes its side", async () => {
     const { open } = await startAlone();
     const { socket, hasClosed } = await open();
     socket.write(request("b".repeat(99_000), "/unread").slice(0, 500));
@@ -152,7 +152,7 @@ describe("a connection", () => {
     await until(hasClosed);
   });
 
-  it("is handed off to Node with a request that is not plain, and stays there", async () => {
+  it("is handed off to node:http for good by a request that the fast path cannot parse", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -173,7 +173,7 @@ describe("a connection", () => {
     ]);
   });
 
-  it("is handed off to Node with a request that no handler takes", async () => {
+  it("is handed off to node:http by a request that the handler leaves to it", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("body", "/other"));
@@ -181,7 +181,7 @@ describe("a connection", () => {
     expect(arrived).toEqual([]);
   });
 
-  it("gets Node's error for bytes that are not a request", async () => {
+  it("gets the error response of node:http for bytes that are not a request", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write("this is no request\r\n\r\n");
@@ -190,8 +190,8 @@ describe("a connection", () => {
   });
 });
 
-describe("pipelined requests", () => {
-  it("are answered in order, one after the other", async () => {
+describe("pipelined requests on the fast path", () => {
+  it("are answered one at a time, in order", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -212,7 +212,7 @@ describe("pipelined requests", () => {
     ]);
   });
 
-  it("are answered in order if Node has to read one of them", async () => {
+  it("are answered in order if node:http must read one of them", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -233,7 +233,7 @@ describe("pipelined requests", () => {
     ]);
   });
 
-  it("are all processed if their sender closes its side afterwards", async () => {
+  it("are all processed if the client closes its side afterwards", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("one"));
@@ -249,7 +249,7 @@ describe("pipelined requests", () => {
     expect(answered().match(/\d(?:st|nd|rd)/g)).toEqual(["1st", "2nd", "3rd"]);
   });
 
-  it("are processed by Node as well if their sender closes its side afterwards", async () => {
+  it("are all processed after a handoff to node:http if the client closes its side", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("one") + request("two", "/other"));
@@ -259,7 +259,7 @@ describe("pipelined requests", () => {
     expect(answered()).toMatch(/other$/);
   });
 
-  it("may be answered synchronously in any number", async () => {
+  it("can be answered synchronously in any number", async () => {
     const answerAtOnce: FastPathDeps["answer"] = (_, reply) => {
       reply.send(200, "", {});
       return true;
@@ -272,7 +272,7 @@ describe("pipelined requests", () => {
     await until(() => answersIn(answered()) === many);
   });
 
-  it("are not read without limit while one is processed", async () => {
+  it("are not buffered without limit while one of them is processed", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -293,8 +293,8 @@ describe("pipelined requests", () => {
   });
 });
 
-describe("a sender that", () => {
-  it("closes its side but still reads receives its response", async () => {
+describe("a client of the fast path that", () => {
+  it("closes its side after a request still receives the response", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("body"));
@@ -303,7 +303,7 @@ describe("a sender that", () => {
     expect(answered()).toMatch(/done$/);
   });
 
-  it("asks to close the connection receives its response as the last one, whatever it sends afterwards", async () => {
+  it("asks to close the connection receives only one more response, whatever it sends afterwards", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body", "/a", "Connection: close\r\n"));
@@ -316,7 +316,7 @@ describe("a sender that", () => {
     expect(arrived.length).toBe(1);
   });
 
-  it("closes its side in the middle of a request is handled with the received bytes, and answered", async () => {
+  it("closes its side in the middle of a request still receives a response", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("body").slice(0, -1));
@@ -327,7 +327,7 @@ describe("a sender that", () => {
     expect(answered()).toMatch(/Connection: close\r\n\r\ndone$/);
   });
 
-  it("disconnects in the middle of a request is handled with the received bytes", async () => {
+  it("disconnects in the middle of a request is handled with the bytes received so far", async () => {
     const { open } = await startAlone();
     const { socket, received, hasClosed } = await open();
     const text = request("body").slice(0, -1);
@@ -340,7 +340,7 @@ describe("a sender that", () => {
     await until(hasClosed);
   });
 
-  it("has disconnected causes no error", async () => {
+  it("disconnects before the response causes no error", async () => {
     const { listener } = await start();
     const gone = await open(listener.port);
     gone.socket.write(request("body"));
@@ -354,7 +354,7 @@ describe("a sender that", () => {
   });
 });
 
-describe("a reply", () => {
+describe("a reply on the fast path", () => {
   it("rejects a header that contains a line break", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
@@ -366,7 +366,7 @@ describe("a reply", () => {
     answer("done");
   });
 
-  it("that is the last one says so, and closes its connection", async () => {
+  it("sends Connection: close and closes the connection if it is the last reply", async () => {
     const { listener } = await start();
     const answers: string[] = [];
     for (const more of ["", "X-Name: \u00e9\r\n"]) {
@@ -382,7 +382,7 @@ describe("a reply", () => {
     }
   });
 
-  it("with status 204 has no body", async () => {
+  it("has no body if its status is 204", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one") + request("two"));
@@ -393,7 +393,7 @@ describe("a reply", () => {
     expect(answered()).toMatch(/^HTTP\/1\.1 204 No Content\r\n(?:[^\r]+\r\n)+\r\nHTTP\/1\.1 200 OK\r\n/);
   });
 
-  it("that fails closes its connection", async () => {
+  it("closes the connection if it fails", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body"));

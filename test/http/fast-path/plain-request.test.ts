@@ -55,8 +55,8 @@ const HOST = "Host: inlet.example";
 const request = (lines: readonly string[], first = "POST /hooks/a HTTP/1.1"): string =>
   [first, ...lines, "", ""].join("\r\n");
 
-describe("a head", () => {
-  it("from a delivery is parsed as its sender wrote it", () => {
+describe("a request head on the fast path", () => {
+  it("is parsed exactly as the sender wrote it", () => {
     const text = request([
       HOST,
       "Content-Type: application/json",
@@ -79,16 +79,16 @@ describe("a head", () => {
     });
   });
 
-  it("may say whether its connection stays open", () => {
+  it("determines whether the connection stays open", () => {
     const closes = (line: string) => readHead(bytes(request([HOST, line])))?.closes;
     expect([closes("Connection: close"), closes("Connection: Keep-Alive")]).toEqual([true, false]);
   });
 
-  it("without a length has no body", () => {
+  it("without a content length has no body", () => {
     expect(readHead(bytes(request([HOST])))).toMatchObject({ bodyBytes: 0 });
   });
 
-  it("may contain header names that are also properties of JavaScript objects", () => {
+  it("may contain header names that are also properties of JavaScript objects, such as __proto__", () => {
     const head = readHead(bytes(request([HOST, "__proto__: a", "constructor: b"])));
     expect(Object.entries(head?.headers ?? {})).toEqual([
       ["host", "inlet.example"],
@@ -138,11 +138,11 @@ describe("a head", () => {
     ["is not HTTP", "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03"],
     ["is empty", ""],
   ];
-  it.each(left)("that %s is left to Node", (_, text) => {
+  it.each(left)("is left to node:http if it %s", (_, text) => {
     expect(readHead(bytes(text))).toBeUndefined();
   });
 
-  it("is never parsed differently from Node", async () => {
+  it("is never parsed differently than by node:http", async () => {
     const oneOf = (...texts: readonly string[]) => fc.constantFrom(...texts);
     const mayBe = (usual: fc.Arbitrary<string>, rare: fc.Arbitrary<string>) =>
       fc.oneof({ weight: 30, arbitrary: usual }, { weight: 1, arbitrary: rare });
