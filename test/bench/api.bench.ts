@@ -109,7 +109,6 @@ function parseId(body: string): string {
   return (JSON.parse(body) as { readonly id: string }).id;
 }
 
-/** Sends a request and returns the body of a successful response. */
 function send(origin: string, method: string, path: string, body?: object): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const headers = { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" };

@@ -19,13 +19,13 @@ const CHANNELS = 10_000;
 const FIRST = 200;
 
 export interface CachedChannels {
-  /** Channels with equal settings and definitions. */
+  /** Bytes per channel, for channels with equal settings and definitions. */
   readonly equal: number;
-  /** GitHub channels that differ only in their secrets. */
+  /** Bytes per channel, for GitHub channels that differ only in their secrets. */
   readonly secrets: number;
-  /** Channels with different settings. */
+  /** Bytes per channel, for channels with different settings. */
   readonly different: number;
-  /** Channels with an open stream, each at a different address. */
+  /** Bytes per channel, for channels with an open stream, each at a different address. */
   readonly streams: number;
 }
 
@@ -76,12 +76,12 @@ async function bytesOf(content: (n: number) => Content): Promise<number> {
   const before = await heapBytes();
   await fill(FIRST, FIRST + CHANNELS);
   const bytes = ((await heapBytes()) - before) / CHANNELS;
-  // Keeps the channels alive until they are measured.
+  // The cache is only cleared here, so its channels stay alive until they have been measured.
   cache.clear();
   return Math.round(bytes);
 }
 
-/** Returns new values, as the database would. */
+/** Returns new objects on each call, as a read from the database would. */
 function storedAs(number: number, content: (n: number) => Content): StoredChannel {
   const { kind, settings } = content(number);
   const fresh = JSON.parse(
@@ -100,7 +100,7 @@ function storedAs(number: number, content: (n: number) => Content): StoredChanne
 }
 
 async function heapBytes(): Promise<number> {
-  // Weakly held values are collected between iterations.
+  // A weakly held value is only collected in a later iteration of the event loop.
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.();
     await setImmediate();

@@ -15,7 +15,6 @@ export const definitionsOf = (types: readonly string[]) =>
     idPath: "$headers['x-github-delivery']",
   }));
 
-/** Installs a webhook channel in a new app. */
 export async function installChannel(
   gateway: Pick<GatewayProcess, "api">,
   {

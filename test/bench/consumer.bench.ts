@@ -70,7 +70,6 @@ async function fill(topic: string, count: number): Promise<void> {
   }
 }
 
-/** Creates a consumer group as the gateway does for a subscription. */
 async function createGroup(topic: string, id: string): Promise<void> {
   await client.xgroup("CREATE", topic, id, "0", "MKSTREAM");
   await client.sadd(`inlet:sub:${id}`, topic);

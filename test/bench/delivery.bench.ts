@@ -27,12 +27,11 @@ import { channel, settings } from "../normalize/support.ts";
 import { requestOf, senderOf } from "../verify/support.ts";
 import { createComparison } from "./compare.ts";
 
-/** Call depth of a route. */
+/** Depth of the call stack at which a gateway's route runs. */
 const CALL_DEPTH = 12;
 
 const { compare, ratios } = createComparison();
 
-/** Headers of a GitHub delivery. */
 const rawHeaders = [
   ...["Host", "hooks.example.com", "User-Agent", "GitHub-Hookshot/044aadd", "Content-Length", "468"],
   ...["Accept", "*/*", "Content-Type", "application/json", "X-GitHub-Event", "push"],
@@ -48,7 +47,7 @@ function useHeaders(headers: Readonly<Record<string, unknown>>): number {
   return headers["x-github-event"] === headers["x-github-delivery"] ? 0 : length;
 }
 
-/** Raw headers as parsed by Node. */
+/** The raw headers as an object, as Node parses them. */
 const headers = Object.fromEntries(
   rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name.toLowerCase(), rawHeaders[i + 1] ?? ""]] : [])),
 );
@@ -98,7 +97,7 @@ for (const bytes of [39, 468, 4_000]) {
   );
 }
 
-/** An error with the same fields and a stack trace. */
+/** Has the same fields as the gateway's errors, and also a stack trace. */
 class PlainError extends Error {
   override readonly name = "PlainError";
   readonly code: string;
@@ -200,7 +199,7 @@ compare(
   },
 );
 
-/** Builds a Redis call with the given number of deliveries. Decodes each body again, like bodies of requests. */
+/** Number of deliveries in a compared Redis call. Each body is decoded again, as for separate requests. */
 const CALL_DELIVERIES = 30;
 const buffers = new CommandBuffers();
 const unused = new Socket();
@@ -225,7 +224,6 @@ for (const bytes of [468, 11_700]) {
   );
 }
 
-/** Returns the arguments of a call whose deliveries belong to one channel. */
 const limits = { mustWrite: false, quarantineLimits: "" };
 const appId = "app_01h455vb4pex5vsknk084sn02q";
 let entries = 0;

@@ -84,7 +84,6 @@ await compareRejections("a wrong signature", {
 
 goals.tell();
 
-/** Compares a whole delivery with the baseline. */
 async function compareWrites(title: string, body: string, path: string, goal: number, redisGoal?: number) {
   const secret = path === signed ? SECRET : undefined;
   const plan = { ...planOf(body), ...(secret !== undefined && { secret }) };
@@ -162,7 +161,6 @@ async function compareRejections(
   );
 }
 
-/** Sends a request that Inlet rejects. */
 async function fetchRejection(
   path: string,
   body: string,
@@ -213,7 +211,6 @@ function startNode(
   return startServer(owner, name, [process.execPath, join(import.meta.dirname, file), ...args]);
 }
 
-/** Hook paths for each kind of case. */
 async function installChannels(): Promise<readonly [string, string, string, string]> {
   const definitions = (more: object = {}) =>
     ["push", "issues", "pull_request"].map((type) => ({ type, ...more }));

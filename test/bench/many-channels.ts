@@ -29,7 +29,7 @@ export async function copyChannel(options: {
     .select("number")
     .where("appId", "=", appId)
     .executeTakeFirstOrThrow();
-  // A gateway may install its own channel in the meantime.
+  // Reserves the numbers in the sequence, because a gateway may install its own channel in the meantime.
   const {
     rows: [taken],
   } = await sql<{ last: number }>`SELECT setval(sequence, nextval(sequence) + ${times}) AS last

@@ -37,7 +37,7 @@ const goals = createGoals();
 await using stack = new AsyncDisposableStack();
 const redis = stack.use(await startBenchRedis());
 const client = stack.adopt(new Redis({ path: redis.socket }), (one) => one.disconnect());
-// Waits until the server listens.
+// The client reports errors until the server listens, and then connects.
 client.on("error", () => {});
 const settings = {
   rounds: ROUNDS,

@@ -171,7 +171,6 @@ async function metricsOf({ origin }: GatewayProcess): Promise<ReadonlyMap<string
   );
 }
 
-/** Returns the total CPU time of a redis-server in seconds. */
 async function cpuSecondsOf({ client }: RedisServer): Promise<number> {
   const info = await client.info("cpu");
   const of = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(info)?.[1]);

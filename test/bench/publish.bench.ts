@@ -28,7 +28,7 @@ const settings = { mustWrite: false, quarantineLimits: encodeLimits(QUARANTINE_L
 
 await using redis = await startBenchRedis();
 const client = new Redis({ path: redis.socket });
-// Waits until the server listens.
+// The client reports errors until the server listens, and then connects.
 client.on("error", () => {});
 try {
   const subjects = [
@@ -112,7 +112,7 @@ function fieldsOf(id: string): string[] {
   ];
 }
 
-/** Returns the CPU time of the Redis process in nanoseconds (/proc/<pid>/schedstat). */
+/** Returns the CPU time of the Redis process. The first field of /proc/<pid>/schedstat is in nanoseconds. */
 async function cpuMicros(): Promise<number> {
   const [onCore] = (await readFile(`/proc/${redis.process.pid}/schedstat`, "utf8")).split(" ");
   return Number(onCore) / 1000;

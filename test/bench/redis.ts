@@ -11,15 +11,15 @@ export interface BenchRedis extends AsyncDisposable {
   readonly process: ChildProcess;
 }
 
-/** Starts a Redis that syncs each write before its reply. It listens a moment later. */
+/** Starts a Redis that syncs each write before its reply. Returns before the server listens. */
 export async function startBenchRedis(): Promise<BenchRedis> {
   const dir = await mkdtemp(join(tmpdir(), "inlet-bench-"));
   const socket = join(dir, "redis.sock");
   const args = ["--port", "0", "--unixsocket", socket, "--dir", dir, "--save", ""];
   args.push("--appendonly", "yes", "--appendfsync", "always");
-  // The setting of the embedded Redis and the recommendation of the docs.
+  // The embedded Redis uses the same values, and the docs recommend them.
   args.push("--hash-max-listpack-entries", "128", "--stream-node-max-bytes", "8192");
-  // A rewrite would occupy a core for seconds, in some rounds but not in others.
+  // A rewrite of the append-only file would occupy a core for seconds, in some rounds but not in others.
   args.push("--auto-aof-rewrite-percentage", "0");
   const server = spawn("redis-server", args, { stdio: "ignore" });
   return {

@@ -24,7 +24,6 @@ export interface Target {
   readonly path: string;
 }
 
-/** Figures of one round. */
 export interface Figures {
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -40,7 +39,7 @@ export interface RoundSettings {
   readonly rounds: number;
   readonly seconds: number;
   readonly redisPid: number;
-  /** Called between the rounds and not measured. */
+  /** Called after each round, outside the measured time. */
   readonly afterEach?: () => Promise<void>;
 }
 
@@ -141,14 +140,12 @@ export function planOf(body: string): Plan {
   };
 }
 
-/** Starts a program that ends when the stack is disposed. */
 export function startProgram(stack: AsyncDisposableStack, [command = "", ...args]: readonly string[]) {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
   stack.defer(() => void child.kill());
   return { pid: child.pid ?? 0, child };
 }
 
-/** Starts a program that prints its port. */
 export async function startServer(
   stack: AsyncDisposableStack,
   name: string,

@@ -110,7 +110,6 @@ goals.check("bytes of a channel with a stream", cached.streams, GOALS.channelByt
 process.stdout.write(`machine load ${loadavg()[0]?.toFixed(1)}\n`);
 goals.tell();
 
-/** Installs the channels with a gateway that stops afterwards. */
 async function install() {
   await using first = await startGatewayProcess(env);
   const single = await installChannel(first, { uid: "one" });
@@ -165,7 +164,6 @@ async function compare(title: string, subjects: readonly Subject[]): Promise<voi
   }
 }
 
-/** Returns the figure of each round, summed up if there are several processes. */
 function figuresOf(rounds: readonly Measured[], ...keys: readonly (keyof Measured)[]): readonly number[] {
   return rounds.map((round) => keys.reduce((sum, key) => sum + round[key], 0));
 }

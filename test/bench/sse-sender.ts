@@ -14,7 +14,6 @@ const data = process.argv[2] ?? "{}";
 const FRAMES_A_WRITE = 64;
 const FLOOD = "/flood/";
 
-/** Open streams by path. */
 const floods = new Map<ServerResponse, string>();
 let open = 0;
 let id = 0;

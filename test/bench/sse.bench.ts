@@ -25,7 +25,7 @@ const SIZES = [
   { bytes: 300, events: 40_000, goal: 0.8 },
   { bytes: 3_000, events: 30_000, goal: 1.2 },
 ] as const;
-/** Redis alternates between pausing and working for these times. */
+/** Redis repeatedly pauses for `stoppedMs` and then works for `runningMs`. */
 const SLOW = { stoppedMs: 450, runningMs: 50, times: 40, maxAddedMiB: 48 } as const;
 const OPEN_GOAL_SECONDS = 3;
 /** Number of streams opened first, to measure further streams in addition to them. */
@@ -56,7 +56,7 @@ const { dir, socket } = server;
 let gateways = 0;
 const goals = createGoals();
 const redis = new Redis({ path: socket });
-// Resolves when the server listens.
+// The client reports errors until the server listens, and then connects.
 redis.on("error", () => {});
 try {
   if (streamCounts.length === 0) {
@@ -235,7 +235,6 @@ async function installStreams(gateway: GatewayProcess, urls: readonly string[]):
   return installed;
 }
 
-/** Returns the topic of the first channel. */
 function topicOf([channel]: readonly Channel[]): string {
   if (channel === undefined) throw new Error("the app has no channel");
   const { appId, organizationId, uid } = channel;

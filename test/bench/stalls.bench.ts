@@ -1,7 +1,7 @@
 /**
  * Measures the longest stall of a gateway's event loop while 200 channels are installed, 50 of GitHub's schemas are compiled, and 16
- * connections send deliveries. Prints the stall in wall time, to which other processes add, and in CPU time of the main thread. The goal is
- * for the CPU time.
+ * connections send deliveries. Prints the stall in wall time, to which other processes add, and in CPU time of the main thread. The goal
+ * applies to the CPU time.
  *
  * usage: npm run bench:stalls
  */

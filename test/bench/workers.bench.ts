@@ -89,12 +89,12 @@ for (const count of COUNTS.slice(1)) {
   const ratioOf = (key: keyof Measured) =>
     lowerQuartile(figuresOf(some, key)) / lowerQuartile(figuresOf(one, key));
   goals.check(`CPU of Redis, ${count} gateways to one`, ratioOf("redisMicros"), GOAL, "most");
-  // With more processes than cores, processes wait for each other, and smaller batches per iteration cost more.
+  // Without a goal: with more processes than cores, processes wait for each other, and smaller batches per
+  // iteration cost more.
   goals.check(`CPU of the gateways, ${count} to one`, ratioOf("gatewayMicros"));
 }
 goals.tell();
 
-/** Puts load on some of the gateways. */
 async function load(loaded: readonly (typeof gateways)[number][], seconds: number): Promise<Measured> {
   const pids = loaded.map(({ pid }) => pid);
   const sumCpuSeconds = async (some: readonly number[]): Promise<number> =>

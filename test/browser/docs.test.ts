@@ -53,7 +53,6 @@ async function visit(place = ""): Promise<Visit> {
 const search = (page: Page, phrase: string): Promise<void> =>
   page.getByRole("searchbox", { name: "Search operations" }).fill(phrase);
 
-/** Returns the names of the visible operations. */
 const shown = (page: Page): Promise<readonly (string | undefined)[]> =>
   page
     .locator(".opblock")

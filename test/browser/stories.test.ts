@@ -65,7 +65,7 @@ function watch({ page }: ConsolePage): Watched {
   const pending = new Set<object>();
   const refused: string[] = [];
   page.on("request", (request) => {
-    // The live tail never ends.
+    // The request of the live tail never ends, so it does not count as pending.
     if (!request.url().includes("/events/stream")) pending.add(request);
   });
   page.on("requestfinished", (request) => pending.delete(request));
@@ -93,7 +93,6 @@ const nextFrames = async (page: Page): Promise<boolean> => {
   return true;
 };
 
-/** Returns the titles and paths of the views in the navigation. */
 const viewsOf = async (page: Page): Promise<readonly (readonly [title: string, path: string])[]> => {
   const links = await page.locator("#nav .nav-group a").all();
   return Promise.all(
@@ -241,7 +240,8 @@ describe("two organizations", () => {
       {
         uid: `${name}-hooks`,
         kind: "webhook",
-        // A problem that checks do not find again is resolved after a minute. After 60 seconds the channel really is silent.
+        // A problem is resolved when no check has found it for a minute. By then this channel really is
+        // silent, so its problem stays open.
         config: { expectEverySeconds: 60 },
         events: [{ type: `${name}.seen`, typePath: "$.type", idPath: "$.id" }],
       },

@@ -26,7 +26,7 @@ const authorities = getCACertificates("default");
 
 beforeAll(async () => {
   stores = await createTestStores();
-  // The callback is called over HTTPS, with a certificate from an authority that the gateway's process trusts.
+  // The gateway calls the callback over HTTPS, so its process must trust the authority of the callback's certificate.
   const authority = await generateCACertificate();
   setDefaultCACertificates([...authorities, authority.cert]);
   sender = getLocal({ https: { key: authority.key, cert: authority.cert } });

@@ -35,7 +35,7 @@ const dir = opened(async () => {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 });
 
-/** Returns the script that follows its file name on the page. */
+/** Returns the script that the page shows after this file name. */
 function script(name: string): string {
   const [, text] =
     new RegExp(`^\`${name}\`[^\\n]*\\n\\n\`\`\`js\\n([\\s\\S]*?)^\`\`\``, "m").exec(PAGE) ?? [];

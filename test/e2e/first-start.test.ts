@@ -75,7 +75,6 @@ interface Server {
   readonly adopted: boolean;
 }
 
-/** Returns the gateway's embedded servers, as its log reports them. */
 const serversIn = (lines: readonly object[]): readonly Server[] =>
   (lines as readonly (Server & { readonly msg: string })[])
     .filter(({ msg }) => msg === "server ready")
@@ -91,7 +90,6 @@ const serversOf = (gateway: GatewayProcess): readonly Server[] =>
       .map((line) => JSON.parse(line)),
   );
 
-/** Lines from the greeting of the first start. */
 let curl: string;
 let xrange: string;
 /** The gateway of the second start, until a test kills it. */
@@ -143,7 +141,7 @@ describe("a gateway with embedded servers", () => {
     "decompresses bodies in threads of lower priority than its other threads",
     async () => {
       const [own = 0] = await nicesOf("MainThread", killed.pid);
-      // 19 is the lowest priority.
+      // These threads have a nice value 5 above the process's. The maximum is 19, the lowest priority.
       expect(new Set(await nicesOf("libuv-worker", killed.pid))).toEqual(new Set([Math.min(19, own + 5)]));
       expect(new Set(await nicesOf("V8Worker", killed.pid))).toEqual(new Set([own]));
       expect(own).toBe(getPriority());

@@ -150,7 +150,7 @@ describe("a hook's limits", () => {
 
   it("reject without reading or verifying a body once the organization has used up its rate", async () => {
     const app = await install({});
-    // An unverified delivery is not counted for the organization, because its sender is unknown.
+    // An unverified delivery does not use up the organization's rate, because its sender is unknown.
     expect((await deliver(urlOf(app), "203.0.113.1", "another secret")).status).toBe(401);
     await many(30, (i) => deliver(urlOf(app), `203.0.113.${i}`));
     expect((await deliver(urlOf(app), "203.0.113.99", "another secret")).status).toBe(429);

@@ -38,7 +38,6 @@ beforeAll(async () => {
   await gateway.api("PUT", `/apps/${app.id}/channels/${channels.get("signed")}`, { config: { secrets } });
 });
 
-/** Number of rejected deliveries in the gateway's log. */
 const refusals = (): number => gateway.lines.filter(({ msg }) => msg === "delivery rejected").length;
 
 const pathOf = (uid: string): string => `/hooks/${channels.get(uid)}`;

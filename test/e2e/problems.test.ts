@@ -121,7 +121,7 @@ describe("problems of each kind", () => {
     const uidOf = (uid: string) => app.channels.find((channel: { uid: string }) => channel.uid === uid);
     const path = `/apps/${app.id}`;
 
-    // The channel has no secret.
+    // The channel rejects every delivery, because it has no secret.
     const failing = await one.opened("channel_failing");
     expect(failing).toMatchObject({
       organizationId: one.id,
@@ -185,7 +185,6 @@ describe("problems of each kind", () => {
     const growing = await one.opened("quarantine_growing");
     expect(growing).toMatchObject({ channel: { uid: "strict" }, figures: { itemsInAnHour: 100 } });
     const budget = `inlet:{q.${one.id}}:b`;
-    // Sets a limit for this organization only.
     await gateway.api("PUT", `/organizations/${one.id}/limits`, { quarantineBytes: 10 * 1024 * 1024 });
     await client.hset(budget, "t", 9.5 * 1024 * 1024);
     const nearly = await one.opened("quarantine_near_limit");
@@ -233,7 +232,7 @@ describe("a handler of the system app", () => {
       handler: { url: handler.urlOf("/other") },
     });
     handler.answers.set("/deaf", () => ({ status: 500 }));
-    // Opens three problems whose events the handler fails to take.
+    // Opens three problems whose events the handler rejects.
     for (let n = 0; n < 3; n++)
       await one.install({
         uid: "closed",

@@ -85,7 +85,7 @@ describe("a stopping gateway", () => {
     const statuses = new Set<number>();
     const sender = async (name: number): Promise<void> => {
       for (let i = 0; ; i++) {
-        // The gateway has closed its port or the connection.
+        // `undefined` means that the gateway has closed its port or the connection.
         const sent = await send(gateway.origin, `${name}-${i}`).catch(() => undefined);
         if (sent === undefined) return;
         statuses.add(sent.status);

@@ -53,7 +53,6 @@ async function apply(
   return { end, ...output };
 }
 
-/** Runs the set-up in a process of its own. */
 function applyByCommand(
   env: Readonly<Record<string, string>>,
   ...argv: string[]

@@ -81,7 +81,7 @@ it("a stopping gateway hands its streams over immediately, and no event is lost 
     hasStopped = true;
   });
   upstream.make(50);
-  // The other gateway takes the shards before this one has ended, and without waiting for a lease to expire.
+  // The remaining gateway takes all shards before the stopping one has ended, without waiting for a lease to expire.
   await until(async () => (await shardsOf(staying)) === 256);
   await until(() => upstream.open() === CHANNELS.length && upstream.told.length > connectionsBefore);
   await expectWhole(100);

@@ -7,7 +7,6 @@ import { promisify } from "node:util";
 /** An unpacked earlier version of the program. */
 export interface PastProgram {
   readonly commit: string;
-  /** Name in the report. */
   readonly name: string;
   readonly main: string;
   /** Newest migration that it knows. */

@@ -3,7 +3,6 @@ import { startStreamServer } from "../support/stream-server.ts";
 
 /** A server of numbered events, with the settings of a channel that reads it. */
 export interface Feed extends AsyncDisposable {
-  /** Settings of the channel that reads the feed. */
   readonly uid: string;
   readonly kind: "sse" | "polling";
   readonly config: object;

@@ -106,7 +106,6 @@ function read({ kind }: FloodBody, { bytes }: ReturnType<ReturnType<typeof creat
 const KEPT_ENTRIES = 10;
 const XADD_BY_SCRIPT = "return redis.call('XADD', KEYS[1], 'MAXLEN', ARGV[1], '*', 'data', ARGV[2])";
 
-/** Creates the function that sends one request, and the one that closes the connection. */
 function createSender(wanted: Flood): { readonly sendOne: () => Promise<void>; readonly end: () => void } {
   if ("url" in wanted) {
     const next = createBodies(wanted.body);

@@ -10,7 +10,7 @@ import { startSenders } from "./senders.ts";
 
 const TARGETS = ["gateway", "redis", "connection"] as const;
 const MOMENTS = [...PHASES, "random"] as const;
-/** One kill per target and moment. */
+/** Each target is killed once at each moment. */
 const KILLS_A_ROUND = TARGETS.length * MOMENTS.length;
 const SENDERS = 24;
 const GATEWAYS = 2;
@@ -83,7 +83,7 @@ async function openStation(shared: SharedStores, index: number): Promise<Station
   return station;
 }
 
-/** Kills one target. Resolves when the killed process runs again. */
+/** Resolves when the killed process runs again. */
 async function strike(
   stores: SharedStores,
   target: (typeof TARGETS)[number],

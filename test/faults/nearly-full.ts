@@ -6,12 +6,18 @@ import { createTenant, post } from "./tenants.ts";
 
 const MIB = 1024 * 1024;
 const REDIS_MIB = 96;
-/** Number of large organizations. Each may use a quarter of Redis, so together 150 %. */
+/** Number of large organizations. Each may use a quarter of Redis, so together they may use 150 %. */
 const BIG = 6;
 const EVENT = { text: "x".repeat(60 * 1024) };
-/** Fill level of the first phase, below the level from which organizations share the remaining memory. */
+/**
+ * Fill level of the first phase, as a fraction of the memory. Organizations share the remaining memory only
+ * from a higher level.
+ */
 const FILLED_AT_ONCE = 0.7;
-/** Gives 400 KiB per second for all large organizations, so that Redis does not fill up before the first 429 response. */
+/**
+ * Interval of a large organization's events. In total the large ones send 400 KiB per second, so a 429
+ * comes before Redis is full.
+ */
 const BIG_EVERY_MS = 900;
 const SMALL_EVERY_MS = 100;
 

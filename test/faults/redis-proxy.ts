@@ -42,7 +42,7 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
 
   const server = createServer((gateway) => {
     const redis = connect(redisPort, "127.0.0.1");
-    /** Publishes without a reply so far. */
+    /** Text of the publish calls that Redis has not replied to yet. */
     let scripts = "";
     const cut = (): void => {
       gateway.destroy();

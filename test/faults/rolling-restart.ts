@@ -11,7 +11,7 @@ import type { Rig, RigOptions, Verdict } from "./rig.ts";
 const GATEWAYS = 2;
 const CLIENTS = 16;
 const CHECK_EVERY_MS = 500;
-/** Longer than two checks, because a check may be in flight when a gateway starts to stop. */
+/** Longer than two checks of the balancer, because a check may be in flight when a gateway starts to stop. */
 const DRAIN_DELAY_SECONDS = 2;
 
 /**

@@ -91,7 +91,7 @@ async function upgrade(past: PastProgram, older: PastProgram, options: RigOption
     await promisify(execFile)(process.execPath, [NOW, "--seal-addresses"], {
       env: { ...PROGRAM_ENV, ...envOf(stores, 2, 0) },
     });
-    // Only versions that store plain channel addresses.
+    // Versions before `SEALED_SINCE` cannot read sealed addresses, so they must reject the database.
     if (past.migration < SEALED_SINCE) faults.push(...(await findRejectionFaults(stores, past)));
     return {
       lines: [
@@ -135,7 +135,6 @@ function startClients(
   };
 }
 
-/** Checks that a version rejects the database. Returns the faults. */
 async function findRejectionFaults(
   stores: SharedStores,
   { main, name }: PastProgram,

@@ -33,7 +33,7 @@ interface InstalledApp {
 const MAKE_EVERY_MS = 100;
 /** Number of sources per kind. */
 const SOURCES = 20;
-/** One fault per fate and moment. */
+/** Each fault is applied once at each moment. */
 const KILLS_A_ROUND = FATES.length * MOMENTS.length;
 const KINDS = ["stream-", "table-"] as const;
 

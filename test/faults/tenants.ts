@@ -69,9 +69,12 @@ export async function post(url: string, body: object, withinMs = 60_000): Promis
 const LIMIT = 50;
 const MIB = 1024 * 1024;
 const MAX_IN_FLIGHT = 500;
-/** Stays below the limit, and gives several hundred responses, so the p99 is about the fifth longest. */
+/**
+ * Interval of the small organization's deliveries. It is within the rate limit and gives several hundred
+ * responses, so that the p99 is about the fifth longest.
+ */
 const SMALL_EVERY_MS = 25;
-/** The compared loads alternate, so that other activity on the machine affects both. */
+/** Number of alternations between the compared loads. They alternate so that other activity on the machine affects both. */
 const TURNS = 6;
 const TURN_MS = 2_000;
 /** Time to wait after a change of load before measuring. */
@@ -140,7 +143,7 @@ const LOADS: readonly Load[] = [
     everyMs: 1_000 / LIMIT,
     body: { kind: "gzip", bytes: 5 * MIB },
     shownBy: 200,
-    // About the rate of accepted requests.
+    // About the interval at which the gateway accepts these requests.
     readEveryMs: 1_000 / 14,
   },
   {
@@ -162,11 +165,14 @@ const LOADS: readonly Load[] = [
   },
 ];
 
-/** Maximum factor that another organization may add to the p99, relative to the baselines (direct writes or parsing only). */
+/**
+ * Maximum ratio of the p99 during another organization's load to the p99 during a baseline (direct writes
+ * or parsing only).
+ */
 const MAX_FACTOR = 1.2;
-/** Variation of the p99 between rounds without load. */
+/** Normal variation of the p99 between rounds without load. */
 const SCATTER_MS = 5;
-/** With fewer rounds the p99 would depend on a handful of responses. */
+/** A verdict needs this many rounds. With fewer, the p99 would depend on a handful of responses. */
 const ROUNDS_OF_A_VERDICT = 3;
 
 const WRITES: readonly (readonly [FloorWay, string])[] = [
@@ -174,7 +180,6 @@ const WRITES: readonly (readonly [FloorWay, string])[] = [
   ["script", "writes of the same bytes by a script"],
 ];
 
-/** A baseline load, in addition to the small organization alone. */
 interface Baseline {
   readonly name: string;
   readonly flood: Flood;
@@ -253,7 +258,6 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
     return { answers: await Promise.all(answers), ownShare };
   }
 
-  /** Measures the small organization during a load. Also returns the responses of the large one. */
   async function watchDuring({ body, channel, everyMs = 0 }: Load) {
     if (body === undefined || channel === undefined) {
       const feeding = setInterval(() => feed.make(LIMIT), 100);
@@ -360,7 +364,6 @@ function compare(alone: readonly Sent[], loaded: readonly Sent[]): string {
   return shares.join(", ");
 }
 
-/** Starts the flood thread. The caller starts and ends each flood. */
 function startFlood(workerData: FloodOptions) {
   const worker = new Worker(new URL("./flood.ts", import.meta.url), { workerData });
   return {

@@ -7,7 +7,6 @@ import { type Breakage, type Executed, VirtualRedis } from "./virtual-redis.ts";
 import { POLL_INTERVAL_S, type SimulatedSource, startWorker, type Worker } from "./worker.ts";
 import { World } from "./world.ts";
 
-/** Result of one simulated history. */
 export interface HistoryResult {
   readonly seed: number;
   readonly isSlotted: boolean;
@@ -192,7 +191,7 @@ function createChecker(
       if (epoch <= (epochs.get(source) ?? 0)) violations.push(`source ${source}: epoch ${epoch} is not new`);
       epochs.set(source, epoch);
       if (!isSlotted) await fence(keys.slice(1), epoch);
-      // A retry of a take-over (in a Cluster) requests no minimum interval, because its run has already started.
+      // In a Cluster, a retried take-over passes 0 as the minimum interval, because its run has already started.
       if (args[3] === "0") return;
       const before = polledAtMs.get(source);
       polledAtMs.set(source, serverMs);

@@ -95,7 +95,7 @@ export interface TestApi extends AsyncDisposable {
   readonly as: (token: string) => Caller;
   /** Creates a key of the organization `default` with only these permissions. */
   readonly keyWith: (...permissions: string[]) => Promise<string>;
-  /** Creates another organization's key with all permissions. */
+  /** Creates a key of another organization with all permissions. */
   readonly createForeignKey: () => Promise<string>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   readonly deletions: () => number;
@@ -264,7 +264,6 @@ export async function createTestApi(
   };
 }
 
-/** Adds the short forms to a function that calls the API. */
 export function callerOf(call: Call): Caller {
   const succeed = async (method: string, path: string, body?: unknown): Promise<Answer["body"]> => {
     const answer = await call(method, path, body);

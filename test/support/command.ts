@@ -1,6 +1,5 @@
 import { runProgram } from "../../src/cli/program.ts";
 
-/** The exit code and output of a command. */
 export interface Ran {
   readonly code: number;
   readonly stdout: string;
@@ -17,7 +16,6 @@ export interface CommandOptions {
   readonly onStdout?: (all: string) => void;
 }
 
-/** Runs a command in the test's process. */
 export async function runInlet(argv: readonly string[], options: CommandOptions = {}): Promise<Ran> {
   const { env = {}, stdin = "", columns, onStdout } = options;
   const { signal = new AbortController().signal } = options;

@@ -128,13 +128,13 @@ export async function installApp(
   };
 }
 
-/** Returns the app's first channel, for apps with only one. */
+/** For apps with a single channel. Throws when the app has none. */
 export function channelOf({ channels: [channel] }: InstalledApp): InstalledChannel {
   if (channel === undefined) throw new Error("the app has no channel");
   return channel;
 }
 
-/** Returns this field of each entry of a topic, in topic order. */
+/** Returns the value of one field in each entry of a topic, in topic order. */
 export async function fieldsOn(
   { client }: Pick<TestStores, "client">,
   topic: string,

@@ -18,7 +18,6 @@ export interface Example {
 const require = createRequire(import.meta.url);
 const events = require("@octokit/webhooks-examples") as { name: string; examples: object[] }[];
 
-/** The names of all events. */
 export const GITHUB_EVENTS: readonly string[] = events.map(({ name }) => name);
 
 export const GITHUB_EXAMPLES: readonly Example[] = events.flatMap(({ name, examples }) =>
@@ -29,7 +28,6 @@ export const GITHUB_EXAMPLES: readonly Example[] = events.flatMap(({ name, examp
   })),
 );
 
-/** The first example of each event. */
 export const GITHUB_FIRSTS: readonly Example[] = GITHUB_EXAMPLES.filter(({ delivery }) =>
   delivery.endsWith("-0"),
 );

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { afterAll, vi } from "vitest";
 
-/** The clocks at the start of this file. */
+/** The real clocks. Tests can replace them later. */
 const clocks = { setTimeout, setInterval, Date, now: performance.now };
 
 /** Restores all clocks, because test files share a worker and a leftover fake clock would block later files. Returns the leftovers. */

@@ -5,10 +5,8 @@ export interface MovedClock extends Disposable {
   readonly ahead: (ms: number) => void;
 }
 
-/** Replaces the monotonic clock. */
 export const moveMonotonicClock = (): MovedClock => moved(performance);
 
-/** Replaces the wall clock. */
 export const moveWallClock = (): MovedClock => moved(Date);
 
 function moved(clock: { now(): number }): MovedClock {

@@ -13,7 +13,7 @@ export interface IssuerKey {
 /** An OpenID Connect issuer on the loopback, with the endpoints that a token verifier uses. */
 export interface TestIssuer extends AsyncDisposable {
   readonly issuer: string;
-  /** Creates a key and publishes it by default. */
+  /** Creates a signing key, and publishes it unless `published` is false. */
   readonly addKey: (kid: string, options?: { alg?: string; published?: boolean }) => Promise<IssuerKey>;
   readonly sign: (key: IssuerKey, claims?: object, header?: object) => Promise<string>;
   /** Overrides of responses, by path. */

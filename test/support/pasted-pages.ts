@@ -18,7 +18,6 @@ export interface PastedPages extends AsyncDisposable {
   readonly scriptOf: (...names: readonly string[]) => string;
   /** Runs a script in the folder. Returns its standard output. */
   readonly run: (script: string) => Promise<string>;
-  /** Runs the shell blocks of pages. */
   readonly paste: (...names: readonly string[]) => Promise<string>;
 }
 

@@ -78,7 +78,6 @@ export class PollUpstream implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Resets the server to its initial state. */
   clear(view: Partial<View> = {}): void {
     this.rows.clear();
     this.changes.length = 0;
@@ -232,7 +231,6 @@ export class PollUpstream implements AsyncDisposable {
     return `${String(place).padStart(16, "0")}${row.id}`;
   }
 
-  /** Returns the token of the first page. */
   #beginning(): string {
     return this.view.order === "descending" ? "~" : " ";
   }

@@ -10,15 +10,15 @@ import { join } from "node:path";
  * A watcher removes them after the run and ends processes that still use them, even after Ctrl-C or a kill.
  */
 export interface RunFolders {
-  /** For temporary files. */
+  /** Folder for temporary files. */
   readonly temporary: string;
-  /** For the run's PostgreSQL. */
+  /** Folder for the run's PostgreSQL, in memory if there is space. */
   readonly fast: string;
 }
 
 const MEMORY = "/dev/shm";
 const POSTGRES_BYTES = 2 * 1024 ** 3;
-/** `npm test` needs at most a third of a gigabyte of memory here, and longer runs need more. */
+/** `npm test` uses at most a third of a gigabyte of memory in the folder. Longer runs use more. */
 const ALL_BYTES = 4 * 1024 ** 3;
 const WATCHER = join(import.meta.dirname, "run-watcher.ts");
 

@@ -69,7 +69,7 @@ const log = createLog({ level: "silent" });
 
 async function startPostgres(folder: string): Promise<PostgresServer> {
   await using starting = new AsyncDisposableStack();
-  // Copying a database in memory takes a twentieth of the time.
+  // Tests copy the template database, which takes a twentieth of the time in memory.
   const dataDir = await mkdtemp(join(folder, "inlet-pg-"));
   starting.defer(() => rm(dataDir, { recursive: true, force: true }));
   const { signal } = new AbortController();

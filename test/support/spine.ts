@@ -46,7 +46,6 @@ export interface TestSpine extends AsyncDisposable {
   /** Installs an app with these channels. Returns the app as the API does. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
   readonly install: (...channels: object[]) => Promise<any>;
-  /** Sends a delivery to this channel. */
   readonly deliver: (
     channelId: string,
     body: unknown,

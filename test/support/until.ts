@@ -4,7 +4,7 @@
  */
 export const CEILING_MS = 120_000;
 
-/** The real functions, taken before a test fakes or moves a clock. */
+/** The real functions, because a test may later fake or move a clock. */
 const { setTimeout } = globalThis;
 const now = performance.now.bind(performance);
 

@@ -23,11 +23,10 @@ export interface Peer {
 export interface PeersSettings {
   readonly stack: AsyncDisposableStack;
   readonly redisSocket: string;
-  /** Directory for files of the peers. */
   readonly dir: string;
 }
 
-/** Prints the peers that are not installed to standard output. */
+/** Prints the names of peers that are not installed to standard output. */
 export async function startPeers(settings: PeersSettings): Promise<readonly Peer[]> {
   const { stack, redisSocket } = settings;
   const peers: Peer[] = [];
