@@ -42,15 +42,16 @@ export async function checkArchive(file: string, options: ReadOptions): Promise<
   const found: ArchivePart[] = [];
   const small = new Map<string, string>();
   for await (const { name, stream } of readEntries(file, options)) {
-    if (small.has(MANIFEST_DIGEST)) throw new ArchiveError(`it contains the entry ${name} after its end`);
+    if (small.has(MANIFEST_DIGEST))
+      throw new ArchiveError(`the archive contains the entry ${name} after its end`);
     if (name === MANIFEST || name === MANIFEST_DIGEST) small.set(name, await readSmall(name, stream));
     else if (name.endsWith(PART_ENDING)) found.push(await digest(name.slice(0, -PART_ENDING.length), stream));
-    else throw new ArchiveError(`the entry ${name} does not belong to an archive`);
+    else throw new ArchiveError(`the archive contains the unknown entry ${name}`);
   }
   const text = small.get(MANIFEST);
   const expectedDigest = small.get(MANIFEST_DIGEST)?.split(" ", 1)[0];
   if (text === undefined || expectedDigest === undefined)
-    throw new ArchiveError("it is truncated: its end is missing");
+    throw new ArchiveError("the archive is truncated: its end is missing");
   if (createHash("sha256").update(text).digest("hex") !== expectedDigest)
     throw new ArchiveError(`${MANIFEST} was modified (its SHA-256 does not match)`);
   const manifest = parseManifest(text);
@@ -103,7 +104,10 @@ async function* readEntries(file: string, { signal, onBytes }: ReadOptions) {
     signal.throwIfAborted();
     await read;
     if ((failure as NodeJS.ErrnoException | undefined)?.syscall !== undefined) throw failure;
-    const message = last === undefined ? "it is not a tar file" : `it cannot be read after the entry ${last}`;
+    const message =
+      last === undefined
+        ? "the archive is not a tar file"
+        : `the archive cannot be read after the entry ${last}`;
     throw new ArchiveError(message, { cause: error });
   } finally {
     source.destroy();
@@ -126,7 +130,8 @@ async function readSmall(name: string, stream: Readable): Promise<string> {
   for await (const chunk of readChunks(name, stream)) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > MAX_SMALL_BYTES) throw new ArchiveError(`the entry ${name} is too large`);
+    if (bytes > MAX_SMALL_BYTES)
+      throw new ArchiveError(`the entry ${name} of the archive is larger than ${MAX_SMALL_BYTES} bytes`);
   }
   return Buffer.concat(chunks).toString();
 }
@@ -135,7 +140,7 @@ async function* readChunks(name: string, stream: Readable): AsyncGenerator<Buffe
   try {
     yield* stream as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new ArchiveError(`it is truncated within the entry ${name}`, { cause: error });
+    throw new ArchiveError(`the archive is truncated within the entry ${name}`, { cause: error });
   }
 }
 
@@ -157,5 +162,5 @@ function rejectDifference(listed: readonly ArchivePart[], found: readonly Archiv
       throw new ArchiveError(`the part ${name} was modified (its SHA-256 or size does not match)`);
   }
   if (found.length !== listed.length)
-    throw new ArchiveError("it has parts that its table of contents does not list");
+    throw new ArchiveError("the archive contains parts that its table of contents does not list");
 }

@@ -208,7 +208,8 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
       spend(answer.cpuMs);
       return answer.result;
     }
-    if (answer.kind !== "exceeded") throw new Error(`the schema worker answered ${answer.kind}`);
+    if (answer.kind !== "exceeded")
+      throw new Error(`the schema worker returned the unexpected answer ${answer.kind}`);
     return err([{ path: "", message: "takes too much CPU time or memory to compile" }]);
   }
 
@@ -266,7 +267,7 @@ function checkInWorker(digest: string, code: string, worker: Work): CompiledSche
       case "exceeded":
         return TOO_COSTLY;
       default:
-        throw new Error(`the schema worker answered ${answer.kind}`);
+        throw new Error(`the schema worker returned the unexpected answer ${answer.kind}`);
     }
   };
 }

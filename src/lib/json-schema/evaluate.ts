@@ -37,7 +37,8 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
     return {
       test: (text) => {
         budget -= text.length * pattern.size;
-        if (budget < 0) throw new PatternBudgetError("the patterns would take too long");
+        if (budget < 0)
+          throw new PatternBudgetError("matching the patterns of the schema would exceed the budget");
         return pattern.test(text);
       },
     };

@@ -32,11 +32,11 @@ const SHOWN_LENGTH = 100;
 export function compileLinearRegExp(source: string, flags = "u"): LinearRegExp {
   if (!/^[uis]*$/.test(flags)) throw new PatternError(`the flags ${JSON.stringify(flags)} are not supported`);
   if (source.length > MAX_SOURCE_LENGTH) {
-    throw createError(source, `it is longer than ${MAX_SOURCE_LENGTH} characters`);
+    throw createError(source, `patterns must have at most ${MAX_SOURCE_LENGTH} characters`);
   }
   const program = compile(source, flags);
   const size = program.programSize();
-  if (size > MAX_SIZE) throw createError(source, "its automaton is too large");
+  if (size > MAX_SIZE) throw createError(source, `its automaton has more than ${MAX_SIZE} instructions`);
   return { size, test: (text) => program.test(text), toString: () => `/${source}/${flags}` };
 }
 

@@ -63,7 +63,7 @@ async function deriveKey(
 ): Promise<SealingKey> {
   if (p > MAX_PARALLELIZATION)
     throw new Error(
-      "the parallelization of the sealed text exceeds the limit, so it was not created by Inlet",
+      `the scrypt parallelization of the encrypted text exceeds ${MAX_PARALLELIZATION}; Inlet did not create this text`,
     );
   const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
   const options = { N: n, r, p, maxmem: MAX_MEMORY_BYTES };

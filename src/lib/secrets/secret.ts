@@ -56,7 +56,9 @@ export function openSecret(key: SealingKey, sealed: string, context: string): st
     throw new Error(`the stored value of ${context} is not a sealed secret`);
   }
   if (keyId !== key.id)
-    throw new OtherKeyError(`the secret of ${context} is sealed with key ${keyId}, not ${key.id}`);
+    throw new OtherKeyError(
+      `the secret of ${context} is encrypted under key ${keyId}, not under key ${key.id}`,
+    );
   const bytes = Buffer.from(text, "base64url");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error(`the secret of ${context} is truncated`);
   const decipher = createDecipheriv(ALGORITHM, key.bytes, bytes.subarray(0, NONCE_BYTES), {

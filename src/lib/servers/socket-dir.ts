@@ -47,7 +47,7 @@ function privateDir(dir: string, uid: number, owner?: Owner): string {
   const stat = lstatSync(dir);
   if (!stat.isDirectory() || stat.uid !== uid || (stat.mode & 0o077) !== 0) {
     throw new Error(
-      `${dir} must be a folder of user ${uid} with mode 0700; remove it, or set INLET_DATA_DIR to a short path`,
+      `${dir} must be a folder with mode 0700 that user ${uid} owns; remove it, or set INLET_DATA_DIR to a short path`,
     );
   }
   return dir;

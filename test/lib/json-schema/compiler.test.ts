@@ -137,7 +137,7 @@ test.each<[string, JsonSchema, string, string]>([
     "a reference to a name inherited from Object",
     { $ref: "toString" },
     "/$ref",
-    "is not part of this schema",
+    "does not point into this schema",
   ],
   [
     "a pointer to a name inherited from Object",
@@ -200,7 +200,7 @@ test("validates schemas with a high cost in the worker, and others on the callin
   }
 });
 
-test("validates a text in the worker if its patterns could take long", async () => {
+test("validates a text in the worker if matching its patterns could take long", async () => {
   const schema = await compiled({ pattern: "(a|b)*a(a|b){30}[cd]" });
   expect(schema.validate("ab", CALLER)).not.toBeInstanceOf(Promise);
   const result = schema.validate("ab".repeat(50_000), CALLER);
@@ -298,7 +298,7 @@ test.each<[string, JsonSchema, string]>([
   expect(finding).toMatchObject({ path: "", message: expect.stringContaining(message) });
 });
 
-test("compiles a schema that another organization also waits for in the caller's own lane, and resolves both", async () => {
+test("compiles a schema in the caller's own lane while another organization waits for the same schema, and resolves both", async () => {
   await using own = startSchemaCompiler();
   const done: string[] = [];
   const compile = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
@@ -367,7 +367,7 @@ test("stops waiting for a compilation when its signal aborts", async () => {
   await expect(waiting).rejects.toThrow("enough");
 });
 
-test("a closed compiler and its pending jobs are unavailable", async () => {
+test("a closed compiler rejects new and pending jobs as unavailable", async () => {
   const own = startSchemaCompiler();
   const recursive = await compiled({ properties: { a: { $ref: "#" } } }, own);
   const waiting = own.compile({ title: "pending" }, { signal, lane: "a" });

@@ -23,7 +23,7 @@ describe("a sealed secret", () => {
   it("does not open with another key, and the error contains only the ids of the keys", () => {
     const other = createSealingKey(Buffer.alloc(32, 2));
     expect(() => openSecret(other, sealSecret(key, "s3cret", "rows/1"), "rows/1")).toThrow(
-      `sealed with key ${key.id}, not ${other.id}`,
+      `encrypted under key ${key.id}, not under key ${other.id}`,
     );
   });
 

@@ -24,7 +24,7 @@ export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
     if (META_SCHEMAS[dialect].replace(/^https?:/, "") === address) return ok(dialect);
   }
   const known = Object.values(META_SCHEMAS).join(" or ");
-  return err({ path: "/$schema", message: `must be ${known}; the default is the latter` });
+  return err({ path: "/$schema", message: `must be ${known} (the default)` });
 }
 
 /** Creates an Ajv instance that supports all formats, does not log, and treats unknown keywords as annotations. */

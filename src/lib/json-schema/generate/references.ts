@@ -107,7 +107,8 @@ export class References {
         continue;
       }
       if (keyword === "$dynamicRef" && this.#isDynamic(reference, target)) {
-        const message = "is not supported if more than one $id declares its $dynamicAnchor";
+        const message =
+          "is not supported, because several schemas with their own $id declare its $dynamicAnchor";
         this.findings.push({ path, message });
         continue;
       }
@@ -130,7 +131,7 @@ export class References {
   #locate(reference: string, base: string): Target | string {
     const [address = "", fragment = ""] = reference.split("#");
     const resource = this.#resources.get(address === "" ? base : resolveUri(base, address));
-    if (!resource) return "is not part of this schema, and remote schemas are never fetched";
+    if (!resource) return "does not point into this schema, and Inlet never fetches remote schemas";
     const name = decode(fragment);
     if (name === "") return resource;
     const found = name.startsWith("/")

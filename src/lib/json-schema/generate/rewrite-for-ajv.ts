@@ -32,14 +32,13 @@ export function rewriteForAjv(
     const named = rewriteProto(node);
     if (named === "dependencies" || (named && countsProperties)) {
       const message =
-        "a property of this name is not supported in dependencies, nor together with unevaluatedProperties";
+        "a property named __proto__ is not supported in dependencies, or together with unevaluatedProperties";
       findings.push({ path: `${pointer}/${named}/${PROTO}`, message });
     }
     if (hasContains && node.unevaluatedItems !== undefined && node.unevaluatedItems !== true) {
       const place = findContains(node, references);
       if (place !== undefined) {
-        const message =
-          "is not supported together with unevaluatedItems, which would have to count the matching items";
+        const message = "is not supported in a schema that uses unevaluatedItems for the same array";
         findings.push({ path: `${place}/contains`, message });
       }
     }
@@ -53,7 +52,7 @@ function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): 
   const own = dialectOf(node);
   return own.ok && own.value === dialect
     ? []
-    : [{ path: `${pointer}/$schema`, message: "must equal the $schema of the root" }];
+    : [{ path: `${pointer}/$schema`, message: "must equal the $schema of the root schema" }];
 }
 
 /**
