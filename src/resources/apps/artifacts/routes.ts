@@ -148,7 +148,7 @@ export const artifacts = standardResource({
             const hasNewVersion =
               (await needsApproval(trx, before)) && approved?.version !== before.approved?.version;
             if (before.status === "draft" || (before.status === "published" && !hasNewVersion))
-              throw conflict(`The artifact is already ${before.status}.`);
+              throw conflict(`The artifact is ${before.status} and has no version to approve.`);
             return { status: "published", approved };
           },
           "approve",
@@ -174,7 +174,7 @@ export const artifacts = standardResource({
           async ({ trx, before }) => {
             await requireOwnStore(trx, caller, before);
             if (before.status === "draft" || before.status === "rejected")
-              throw conflict(`The artifact is already ${before.status}.`);
+              throw conflict(`The artifact is ${before.status}, so it cannot be rejected.`);
             return { status: "rejected" };
           },
           "reject",

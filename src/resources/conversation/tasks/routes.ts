@@ -127,7 +127,7 @@ export const tasks = standardResource({
 
 /** @throws ApiError 409 if the task has another status */
 function requireStatus({ status }: Task, required: Task["status"]): void {
-  if (status !== required) throw conflict(`The task is ${status}, not ${required}.`);
+  if (status !== required) throw conflict(`The task is ${status}, but must be ${required}.`);
 }
 
 /** Counts UTF-8 bytes. JSON values count in serialized form. */

@@ -45,7 +45,7 @@ export const stateVariables = standardResource({
         body: variablesInput,
         answer: stateReference,
         creates: true,
-        conflict: `${taken.when}, or the body has it twice; or ${ROW_LIMIT_CONFLICT}`,
+        conflict: `${taken.when}, or the body contains the same name twice; or ${ROW_LIMIT_CONFLICT}`,
       },
       async ({ caller, params: { stateId }, body }) => {
         await conflictIfTaken(taken.message, addVariables(deps, caller, stateId, body));

@@ -42,7 +42,7 @@ export const variable = shape({
 
 export const variablesInput = z
   .array(variable.input)
-  .min(1, "must hold at least one variable")
+  .min(1, "must contain at least one variable")
   .max(MAX_VARIABLES);
 export type VariableInput = z.output<typeof variable.input>;
 
