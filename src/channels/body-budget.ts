@@ -5,7 +5,6 @@ import { sleep } from "../lib/sleep.ts";
 
 /** Memory budget for all request bodies of this process, in bytes. A body counts from its first byte until its response is sent. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
-/** Default memory budget for the request bodies of one organization, in bytes. */
 export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
 /** The first 64 KiB of each body are not charged to the budget, so small bodies are accepted even when it is used up. */
 const FREE_BYTES = 64 * 1024;
@@ -105,7 +104,6 @@ export class HeldBody {
   #rejectSlow: (() => void) | undefined;
   /** Memory reserved from the limit for large bodies. `release` returns it. */
   #room: HeldWeight | undefined;
-  /** Set while this body is decoded and read. */
   #heldLock: HeldWeight | undefined;
   #lockTimeout: NodeJS.Timeout | undefined;
   /**

@@ -20,7 +20,7 @@ import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
  */
 export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
   readonly ingest: Ingest<C>;
-  /** Memory budget for request bodies. Push kinds charge each body to it. */
+  /** Push kinds charge the body of each request to this budget. */
   readonly bodies: BodyBudget;
   /** HTTP client that blocks disallowed addresses. Pull kinds make all their requests with it. */
   readonly outbound: Outbound;

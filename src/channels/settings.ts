@@ -38,7 +38,7 @@ export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
-  /** The organization whose share of CPU time pays for compiling. */
+  /** The CPU time for compiling is charged to this organization. */
   readonly organizationId: string;
 }
 

@@ -23,7 +23,7 @@ export interface SourceRun {
   /** The channel's `config` with decrypted secrets, as the kind's schema parsed it. */
   readonly settings: unknown;
   readonly credentials: Credentials | undefined;
-  /** The cursor that was stored last. `undefined` on the first run and after a reset. */
+  /** `undefined` on the first run and after a reset. */
   readonly cursor: string | undefined;
   /** When the source first ran or its cursor was last reset, in ms since the Unix epoch. `startAt: "now"` refers to this time. */
   readonly startedAtMs: number;
@@ -121,7 +121,6 @@ export interface DryRun {
   readonly end: SourceEnd;
 }
 
-/** A source that any worker can poll on a schedule. */
 export interface PolledSource {
   readonly schedule: (settings: unknown) => PollSchedule;
   /** Returns the origin (scheme, host and port) that the polls call. The number of concurrent polls is limited per origin. */

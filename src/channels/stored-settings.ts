@@ -4,7 +4,6 @@ import type { Finding } from "../lib/errors.ts";
 import { wrongFields } from "../lib/issue-message.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 
-/** Stored settings with the current defaults filled in. */
 export interface StoredSettings<T> {
   readonly settings: T;
   /** Stored values that would be rejected if they were written now. They still apply. */

@@ -65,7 +65,6 @@ export interface DeliveryRecord {
   readonly status: DeliveryStatus;
   /** Status of the HTTP response. `null` when the gateway fetched the delivery. */
   readonly httpStatus: number | null;
-  /** Reason for the rejection or failure, written for the operator. */
   readonly reason: string | null;
   readonly verification: RecordedVerification;
   readonly outcome: Pick<Outcome, "received" | "published" | "duplicates" | "quarantined"> & {

@@ -10,7 +10,6 @@ export interface ExplainedPath {
   readonly isCut: boolean;
 }
 
-/** Result of applying one definition to an item. */
 export interface ExplainedDefinition {
   readonly type: string;
   readonly topic: string;
@@ -28,7 +27,6 @@ export interface ExplainedRule extends ExplainedDefinition {
 /** Maximum length of event data in an explanation. Longer data is omitted. */
 export const MAX_EXPLAINED_DATA_CHARS = 4_096;
 
-/** An event as it would be published. */
 export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "topic"> {
   /** Data as text. `null` when the event has no data or binary data. */
   readonly data: string | null;

@@ -15,7 +15,6 @@ export const QUARANTINE_REASONS = [
 ] as const;
 export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
 
-/** Describes why an item, or a whole delivery, could not become an event. */
 export interface ItemFailure {
   /** Zero-based index of the item. `null` for a whole delivery that was not or could not be split into items. */
   readonly item: number | null;

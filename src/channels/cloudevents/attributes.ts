@@ -16,7 +16,7 @@ const URI_REFERENCE =
   /^(?:[\w\-.~:/?[\]@!$&'()*+,;=]|%[\dA-Fa-f]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-Fa-f]{2})*)?$/;
 const URI_SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+*-]+\s*(?:;.*)?$/;
-/** Date and time in the format of RFC 3339 section 5.6. */
+/** Date and time in the format of RFC 3339, section 5.6. */
 const TIMESTAMP =
   /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 

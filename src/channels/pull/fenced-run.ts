@@ -221,7 +221,6 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
   }
 
-  /** Sets the channel to `active` again after a failure. */
   async #recover(): Promise<void> {
     if (this.#isHealthy) return;
     this.#isHealthy = true;

@@ -15,9 +15,8 @@ export interface SourceChannel extends ChannelHandle {
 
 export interface OpenRun {
   readonly run: StreamRun;
-  /** Number of consecutive failed runs before this one, on any worker. */
+  /** Consecutive failed runs before this one, on any worker. */
   readonly failures: number;
-  /** Returns whether this run has published a delivery. */
   readonly hasWritten: () => boolean;
   /** Adds facts to the source's visible state. They are written a little later, together with other facts. */
   readonly report: (facts: { readonly lagMs?: number }) => void;

@@ -20,7 +20,7 @@ export interface SupervisorDeps extends SourceListDeps {
   readonly leases: ShardLeases;
   readonly runs: SourceRuns;
   readonly polls: Polls;
-  /** Unique name of this worker. A restarted worker gets a new one. */
+  /** A restarted worker gets a new name. */
   readonly worker: string;
   readonly clock: Clock;
   readonly log: Log;

@@ -9,7 +9,7 @@ import { pollingSettings } from "../settings/settings.ts";
 import type { Position, PositionContext } from "./position.ts";
 
 const cursorSchema = z.strictObject({
-  /** Name of the discriminator that wrote `position`. */
+  /** The discriminator that wrote `position`. */
   by: z.string(),
   position: z.unknown(),
   validators: validatorsSchema.optional(),

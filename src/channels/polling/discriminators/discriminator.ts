@@ -37,7 +37,7 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
 
 /** A strategy for detecting new items. Each strategy has a file in this folder and an entry in `discriminators.ts`. */
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
-  /** Schema of `config.discriminator`. Its field `by` contains the discriminator's name. */
+  /** Schema of `config.discriminator`, whose `by` is the discriminator's name. */
   readonly settings: S;
   /** Returns the type of value that `{{cursor}}` stands for, or `undefined` if requests cannot use this placeholder. */
   cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;

@@ -5,7 +5,6 @@ import type { PageItem } from "../fetch/page.ts";
 import type { TemplateValue } from "../request/template-values.ts";
 import type { Order } from "./discriminator.ts";
 
-/** A value by which items are ordered, such as a time or a sequence number. */
 export type OrderKey = number | bigint | string;
 
 export interface Ordering<K extends OrderKey> {
@@ -35,9 +34,9 @@ export const savedOrderedSchema = z.strictObject({
   at: text.optional(),
   /** Items below this order key are never published, even if they arrive late. */
   from: text.optional(),
-  /** The highest order key seen so far. Stored if pages are unordered. */
+  /** Highest order key seen so far. Stored only if pages are unordered. */
   high: text.optional(),
-  /** The highest order key seen when the previous poll had read all pages. */
+  /** Highest order key seen by the time the previous poll had read all pages. */
   settled: text.optional(),
   keys: seenKeysSchema.default([]),
   /** Keys of items without an order key. The name `strays` is part of stored cursors, so it cannot change. */

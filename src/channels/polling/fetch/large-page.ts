@@ -20,7 +20,6 @@ export type LargeRequest =
       readonly itemPaths: readonly string[];
       readonly pagePaths: readonly string[];
     }
-  /** Asks whether `itemsPath` finds the given items in the text. */
   | {
       readonly kind: "findsSameItems";
       readonly text: string;

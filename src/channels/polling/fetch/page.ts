@@ -27,13 +27,12 @@ export interface PageItem {
 
 export interface PageContent {
   readonly kind: Body["kind"];
-  /** The text that contains the items. */
   readonly text: string;
   /** Content type with which `text` can be parsed again. */
   readonly contentType: string;
   /** The items in the order received, without `null` items. */
   readonly items: readonly PageItem[];
-  /** Number of items including `null` items. */
+  /** Includes `null` items. */
   readonly itemCount: number;
   /**
    * Returns the first value that a path selects from the page. Numbers are returned as the text that the server wrote. Any object or array

@@ -77,7 +77,6 @@ export interface PageParameters {
 }
 
 export interface RequestTemplate {
-  /** Names of the placeholders that the request contains. */
   readonly names: ReadonlySet<string>;
   /**
    * Builds the request. Query parameters, headers and body members whose value does not exist yet are left out.

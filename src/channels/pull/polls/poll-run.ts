@@ -98,7 +98,6 @@ const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
   log.child(channelFacts(source.identity));
 
 interface NextRun {
-  /** Whether the next run needs an extra poll, because no poll is scheduled at that time. */
   readonly isExtra: boolean;
   /** `undefined` if only a person can resume the source. */
   readonly nextAtMs: number | undefined;

@@ -63,7 +63,7 @@ export interface PollTarget {
   readonly source: DesiredSource;
   readonly polled: PolledSource;
   readonly plan: JobPlan;
-  /** Minimum time between two polls. `undefined` if a cron expression sets the times. */
+  /** `undefined` if a cron expression sets the times. */
   readonly spacing: RunSpacing | undefined;
   /**
    * Id of the schedule. It includes a hash of the plan, so a schedule with this id always has the current plan, whichever worker set it.

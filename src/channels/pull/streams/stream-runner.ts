@@ -69,7 +69,7 @@ export class StreamRunner {
     return this.#state;
   }
 
-  /** Aborts the current run and starts a new one at once, without backoff. */
+  /** Starts a new run at once, without backoff. */
   restart(): void {
     this.#skipBackoff = true;
     this.#failedStarts = 0;
