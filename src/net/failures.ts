@@ -12,7 +12,7 @@ const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   [
     /^(CERT_.*|ERR_TLS_.*|ERR_SSL_.*|EPROTO|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)$/,
     "tls",
-    "the TLS connection cannot be trusted",
+    "the TLS handshake failed, or the certificate is not trusted",
   ],
   [
     /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_(SOCKET|CLOSED|DESTROYED|RES_CONTENT_LENGTH_MISMATCH))$/,

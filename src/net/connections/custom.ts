@@ -22,18 +22,21 @@ const settings = z
       z.record(z.string().regex(/^\w{1,64}$/, "must be 1 to 64 letters, digits or _"), secretText),
     ).meta({
       writeOnly: true,
-      description: "Secret values by name.",
+      description: "Secret values by field name, for use in the templates.",
       example: { user: "inlet", key: "k-6f1a" },
     }),
     headers: atMost(z.record(headerName, template))
       .default({})
       .meta({
-        description: "Header templates that use the fields.",
+        description:
+          "Headers to add to each request. Their values are templates, in which `{{name}}` stands for a field.",
         example: { "x-auth": "{{user}}/{{key}}" },
       }),
     query: atMost(z.record(queryName, template))
-      .default({})
-      .describe("Query parameter templates that use the fields."),
+      .describe(
+        "Query parameters to add to each request. Their values are templates, in which `{{name}}` stands for a field.",
+      )
+      .default({}),
   })
   .check(
     checkSettings(({ fields, headers, query }, note) => {
@@ -69,7 +72,7 @@ const renderAll = (templates: Fields, fields: Fields): Fields =>
 function render(text: string, fields: Fields): Result<string, string> {
   const compiled = compileTemplate<Fields>(text, ({ name, filters }) => {
     if (filters.length > 0) return err("must not have filters");
-    if (!Object.hasOwn(fields, name)) return err(`unknown field ${name}`);
+    if (!Object.hasOwn(fields, name)) return err(`refers to the unknown field ${name}`);
     return ok((from) => from[name] ?? "");
   });
   return compiled.ok ? ok(compiled.value(fields)) : compiled;

@@ -30,7 +30,7 @@ const parameters = z
     z
       .string()
       .regex(/^[\w.-]{1,64}$/, "must be a valid parameter name")
-      .refine((name) => !RESERVED.includes(name), "is set by the protocol"),
+      .refine((name) => !RESERVED.includes(name), "is a parameter that Inlet sets itself"),
     z.string().max(2_048),
   )
   .refine((all) => Object.keys(all).length <= MAX_PARAMETERS, `must have at most ${MAX_PARAMETERS} entries`)
@@ -80,7 +80,9 @@ const settings = z
       .max(2_048)
       .optional()
       .describe("Value of the `audience` parameter, which some issuers require."),
-    resource: httpUrl.optional().describe("Resource that the token is for (RFC 8707)."),
+    resource: httpUrl
+      .optional()
+      .describe("URI of the API that the token is for: the parameter `resource` (RFC 8707)."),
     tokenParameters: parameters.describe("Additional parameters for the token endpoint."),
     authorizationParameters: parameters.describe("Additional parameters for the authorization endpoint."),
   })

@@ -154,7 +154,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     if (await store.recordRejection(turn, { state, code })) {
       log.error(
         { event: "connection.token_lost", ...facts },
-        "the issuer rejects the refresh token of a connection, because the response with the next one was lost",
+        "the issuer rejects a refresh token; the response that may have contained the next refresh token was lost",
       );
     } else
       log.warn(
@@ -187,7 +187,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
         if (!(error instanceof UnavailableError) || performance.now() + waitMs > storeUntilMs) {
           log.error(
             { event: "connection.token_lost", err: error, connection: turn.connectionId },
-            "the new token of a connection cannot be stored and is lost",
+            "a new token of a connection could not be stored and is lost; authorize the connection again",
           );
           throw error;
         }
