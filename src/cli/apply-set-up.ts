@@ -88,7 +88,7 @@ export async function runSetUp(
   );
   if (conflicts.length > 0) {
     throw new Error(
-      `the same objects were changed by someone else at the same time; apply the file again: ${renderFindings(conflicts)}`,
+      `another user or process changed the same objects at the same time; apply the file again: ${renderFindings(conflicts)}`,
     );
   }
   await print(`Done: ${steps.filter(isChange).length} changed.\n`);

@@ -27,7 +27,7 @@ export async function runKeyCreation(
   const made = await database.db.transaction().execute((trx) => createFor(trx, options, Date.now()));
   if (made === undefined) {
     await print(
-      "No API key was created: there is no organization yet. Start the gateway once: it creates one with a key.\n",
+      "No API key was created: there is no organization yet. Start the gateway once to create an organization with a key.\n",
     );
     return EXIT.failed;
   }

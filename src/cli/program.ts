@@ -84,7 +84,7 @@ const TOP_HELP = `
 Without a command, the gateway starts. \`inlet start --help\` lists its settings. \`inlet <command> --help\` shows examples.
 At a terminal, commands print tables. Otherwise they print JSON lines. NO_COLOR disables colors.
 
-Older spellings that still work: --config FILE, --apply FILE [--plan], --rotate-master-key, --revoke-key KEY,
+Older options that still work: --config FILE, --apply FILE [--plan], --rotate-master-key, --revoke-key KEY,
 --seal-addresses`;
 
 function unknown(name: string, { stderr }: Pick<Io, "stderr">): ExitCode {

@@ -40,10 +40,10 @@ async function revokeNamed(
     .forUpdate()
     .execute();
   if (key === undefined)
-    return { text: "No key was revoked: no key has this id or prefix.", code: EXIT.failed };
+    return { text: "No key was revoked: there is no key with this id or prefix.", code: EXIT.failed };
   if (others.length > 0)
     return {
-      text: "No key was revoked: several keys have this prefix. Use the key's id.",
+      text: "No key was revoked: several keys start with this prefix. Use the key's id instead.",
       code: EXIT.failed,
     };
   const called = `The key ${key.id} (${key.name}, of ${key.organizationId})`;

@@ -37,7 +37,7 @@ describe("the program", () => {
     expect(loaded.filter((url) => others.test(url))).toEqual([]);
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     if (option === "--version") expect(stdout).toBe(`${version}\n`);
-    else expect(stdout).toContain(option === "--help" ? "Older spellings" : "INLET_PORT");
+    else expect(stdout).toContain(option === "--help" ? "Older options" : "INLET_PORT");
   });
 });
 

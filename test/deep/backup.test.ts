@@ -256,7 +256,7 @@ it("after a killed restore, no command starts on the data folder until the resto
   // The master key may also come from the settings.
   const key = readFileSync(at("data", "master.key"), "utf8").trim();
   const restored = await inlet(["restore", file], { env: { ...env, INLET_MASTER_KEY: key } });
-  expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining("starts again")]);
+  expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining("Starting over")]);
   expect(JSON.parse(restored.stdout)).toMatchObject({ masterKey: "setting" });
   expect([has("master.key"), has("restore.unfinished")]).toEqual([false, false]);
   await using _ = await start(dataDir, { INLET_MASTER_KEY: key });

@@ -38,7 +38,8 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
   const file = resolve(
     options.file ?? `inlet-${createdAt.toISOString().replaceAll(/[-:]|\.\d+/g, "")}.backup.tar`,
   );
-  if (existsSync(file)) throw usageError(`${file} already exists. A backup never replaces a file.`);
+  if (existsSync(file))
+    throw usageError(`${file} already exists. Choose another name, because a backup never replaces a file.`);
   const passphrase = withoutMasterKey ? undefined : await choosePassphrase(io);
 
   const log = await openLog({ logLevel: "warn" }, process.stderr);

@@ -103,7 +103,9 @@ async function readAbout(file: string, progress: Progress, signal: AbortSignal):
     if (error instanceof ArchiveError)
       throw new CommandError(`The backup was not restored: ${file} is incomplete: ${error.message}.`);
     if (error instanceof MigrationError)
-      throw new CommandError(`The backup was not restored: it does not fit this version. ${error.message}`);
+      throw new CommandError(
+        `The backup was not restored: this version of Inlet cannot restore it. ${error.message}`,
+      );
     const { code } = error as NodeJS.ErrnoException;
     if (code !== undefined)
       throw new CommandError(`The backup was not restored: ${file} cannot be read (${code}).`);
@@ -139,7 +141,7 @@ function takeDataDir(path: string): DataLock {
 
 /** Stops the servers of an interrupted restore and removes its files. */
 async function clear({ dataDir, log, signal }: Restoring, output: Output): Promise<void> {
-  output.note("An earlier restore into this folder was interrupted. It starts again.");
+  output.note("An earlier restore into this folder was interrupted. Starting over.");
   const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), hasLocalRedis(dataDir)]);
   if (postgres) await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
   if (redis) await (await startLocalRedis({ dataDir, log, signal }))[Symbol.asyncDispose]();

@@ -31,7 +31,7 @@ export const deliveryOptions = (command: Command): Command =>
     .option("-d, --data <data>", "the body: text, @file, or @- for standard input")
     .option("-H, --header <header...>", "a header, as 'Name: value'")
     .option("--query <query>", "query string without the question mark")
-    .option("--preset <name>", "send the provider's sample; other options replace its parts");
+    .option("--preset <name>", "send the provider's sample delivery; other options replace parts of it");
 
 export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): Promise<TypedDelivery> {
   const { data, header = [], query, preset } = options;

@@ -31,7 +31,7 @@ export async function checkGateway({ env, signal }: Io, url: string | undefined)
       warning(
         "API key",
         `No API key is stored for ${baseUrl}`,
-        "Run `inlet login`. More checks are possible with a key.",
+        "Run `inlet login` to store a key, which enables more checks.",
       ),
     ];
   }
@@ -48,7 +48,7 @@ async function checkReadiness(baseUrl: string, signal: AbortSignal): Promise<rea
     ready = (await response.json()) as Ready;
   } catch (error) {
     const suggestedAction =
-      "Start it with `inlet start`, or choose another gateway with --url or `inlet login`.";
+      "Start the gateway with `inlet start`, or choose another one with --url or `inlet login`.";
     return [
       wrong(
         "gateway",
@@ -58,7 +58,8 @@ async function checkReadiness(baseUrl: string, signal: AbortSignal): Promise<rea
     ];
   }
   const failing = Object.entries(ready.checks ?? {}).filter(([, { ok: isOk }]) => !isOk);
-  const suggestedAction = "Check its log (the page Logs lists the event names) and its PostgreSQL and Redis.";
+  const suggestedAction =
+    "Check the gateway's log (see the page Logs for event names), its PostgreSQL and its Redis.";
   return [
     ready.status === "ready"
       ? ok("gateway", `${origin} is ready.`)
@@ -84,7 +85,7 @@ async function checkWithKey(credentials: Credentials, signal: AbortSignal): Prom
           : warning(
               "version",
               `The gateway has version ${info.version}, this CLI has ${version}`,
-              "Use the CLI of the gateway's version.",
+              "Use a CLI with the same version as the gateway.",
             ),
       ];
     })),

@@ -20,7 +20,7 @@ export async function checkInstallation(
   if (!parsed.ok || parsed.value.kind !== "start") {
     const findings = parsed.ok ? [] : parsed.error;
     const suggestedAction =
-      "Fix it in the environment or the settings file. `inlet start --help` lists all settings.";
+      "Fix the setting in the environment or the settings file. `inlet start --help` lists all settings.";
     return [
       ...found,
       ...findings.map(({ path, message }) => wrong("settings", `${path} ${message}`, suggestedAction)),
@@ -58,7 +58,11 @@ async function checkPostgres({ dataDir }: Config): Promise<Found> {
     checkClusterMajor(join(resolve(dataDir), "postgres"));
     return ok(check, `embedded, version ${POSTGRES_MAJOR}`);
   } catch (error) {
-    return wrong(check, messageOf(error), "Follow the message, or set DATABASE_URL.");
+    return wrong(
+      check,
+      messageOf(error),
+      "Fix the reported problem, or set DATABASE_URL to use an external PostgreSQL.",
+    );
   }
 }
 
@@ -67,7 +71,11 @@ async function checkRedis(): Promise<Found> {
     const { findRedisProgram } = await import("../../bus/connection/local-redis.ts");
     return ok("Redis", `embedded, run by ${await findRedisProgram()}`);
   } catch (error) {
-    return wrong("Redis", messageOf(error), "Follow the message, or set REDIS_URL.");
+    return wrong(
+      "Redis",
+      messageOf(error),
+      "Fix the reported problem, or set REDIS_URL to use an external Redis.",
+    );
   }
 }
 
@@ -82,7 +90,7 @@ async function checkDataDir({
   const path = resolve(dataDir);
   if (!existsSync(path)) {
     return [
-      ok(check, `${path} does not exist yet. The first start creates it.`),
+      ok(check, `${path} does not exist yet. The first start creates this directory.`),
       await checkDisk(nearestOf(path)),
     ];
   }
@@ -93,7 +101,7 @@ async function checkDataDir({
       wrong(
         check,
         `You cannot read and write ${path}`,
-        "Start as its owner, or change the owner with chown.",
+        "Run Inlet as the directory's owner, or change the owner with chown.",
       ),
     ];
   }

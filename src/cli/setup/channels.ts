@@ -38,7 +38,7 @@ export async function reconcileChannel(
   }
   if (before.kind !== wanted.kind) {
     throw new SetUpConflict(
-      `is a ${before.kind} channel, and a channel's kind cannot change; delete it first, or use another uid`,
+      `is a ${before.kind} channel, and a channel's kind cannot change; delete the channel first, or use another uid`,
     );
   }
   const kept = openSettings(deps.keyring, before);

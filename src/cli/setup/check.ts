@@ -117,11 +117,11 @@ async function checkChannel(
     const refused = (message: string) => ({ name, value, findings: [{ path: formatPath(path), message }] });
     if (kind?.secretSettings.includes(name) !== true) {
       return mentionsEnv(value)
-        ? refused("is not a secret: write its value here, not in the environment")
+        ? refused("is not a secret and must be written in the file, not in the environment")
         : { name, value, findings: [] };
     }
     if (!comesFromEnv(value))
-      return refused('is a secret: it must come from the environment, as {"$env": "NAME"}');
+      return refused('is a secret and must come from the environment, as {"$env": "NAME"}');
     return { name, ...resolveEnv(value, deps.env, path) };
   });
   const unresolved = resolved.flatMap(({ findings }) => findings);

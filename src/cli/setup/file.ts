@@ -115,6 +115,6 @@ function twice<T>(
   return keys.flatMap((key, index) =>
     firsts.get(key) === index
       ? []
-      : [{ path: formatPath([...base, index, field]), message: "is used twice; it must be unique" }],
+      : [{ path: formatPath([...base, index, field]), message: "occurs more than once, but must be unique" }],
   );
 }

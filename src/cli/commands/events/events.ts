@@ -30,8 +30,12 @@ export function define(command: Command, context: CommandContext): void {
     .description("List the events of an app, oldest first")
     .option("--type <type>", "only events of this type")
     .option("--channel <uid>", "only events of this channel")
-    .option("--since <when>", "start time: 30m, 2h, 7d ago, or a timestamp (default: 1h)", parsePast)
-    .option("--until <when>", "end time, in the same form", parsePast)
+    .option(
+      "--since <when>",
+      "start time: an age such as 30m, 2h or 7d, or a timestamp (default: 1h)",
+      parsePast,
+    )
+    .option("--until <when>", "end time: an age such as 30m, 2h or 7d, or a timestamp", parsePast)
     .option("--limit <count>", "maximum number of events", parseCount(1, 10_000), 50)
     .action(
       createAction<[], ListOptions>(context, async ({ api, output, app }, _, options) => {
@@ -64,7 +68,7 @@ export function define(command: Command, context: CommandContext): void {
     );
   examples(command, [
     ["inlet events --since 2h --type push", "events of the last two hours"],
-    ["inlet events --channel inbox --limit 5 -o json", "as JSON lines, with numbers exactly as received"],
+    ["inlet events --channel inbox --limit 5 -o json", "print JSON lines, with numbers exactly as received"],
   ]);
 }
 

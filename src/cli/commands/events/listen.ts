@@ -17,18 +17,18 @@ interface ListenOptions {
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .description(
-      "Forward events to your server in the same form as to a handler. Continues where it stopped.",
+      "Forward events to your server in the form that handlers receive. Continues where the previous run stopped.",
     )
     .argument("[channel...]", "only events of these channels (uids)")
     .requiredOption("--to <url>", "target address, such as http://localhost:3000/events")
     .option("--type <type...>", "only events of these types")
     .option(
       "--since <when>",
-      "start time: 30m, 2h, 7d ago, or a timestamp (default: where it stopped, or now)",
+      "start time: an age such as 30m, 2h or 7d, or a timestamp (default: where the previous run stopped, or now)",
       parsePast,
     )
     .option("--secret <secret>", "signing secret, whsec_… (default: a stored secret)")
-    .option("--raw", "forward new deliveries as received: method, headers and bytes, unsigned")
+    .option("--raw", "forward new deliveries as received (method, headers, bytes), but without signatures")
     .option("--timeout <seconds>", "timeout for a response", parseCount(1, 3_600), 30)
     .action(
       createAction<[readonly string[]], ListenOptions>(context, async (client, [channels], options) => {

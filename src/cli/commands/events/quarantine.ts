@@ -34,8 +34,12 @@ export const filterOptions = (command: Command): Command =>
   command
     .option("--channel <channel>", "only items of this channel (uid or id)")
     .addOption(new Option("--reason <reason>", "only items with this reason").choices(QUARANTINE_REASONS))
-    .option("--since <when>", "first seen after: 30m, 2h, 7d ago, or a timestamp", parsePast)
-    .option("--until <when>", "first seen before, in the same form", parsePast);
+    .option(
+      "--since <when>",
+      "only items first seen after this time: an age such as 30m, 2h or 7d, or a timestamp",
+      parsePast,
+    )
+    .option("--until <when>", "only items first seen before this time: an age or a timestamp", parsePast);
 
 export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters) => ({
   ...(channel === undefined ? {} : { channelId: channel }),

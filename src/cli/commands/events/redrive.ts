@@ -33,13 +33,13 @@ const COLUMNS: readonly Column<RedriveResult>[] = [
 export function define(command: Command, context: CommandContext): void {
   filterOptions(appOptions(command).argument("[item...]", "ids of quarantined items"))
     .option("--all", "all items that match the filters, in order of arrival")
-    .option("--as-new-id", "publish items of reason id_conflict under new ids")
-    .option("--limit <count>", "maximum number of items, if filters are used", parseCount(1, 200), 200)
+    .option("--as-new-id", "publish items with the reason id_conflict under new ids")
+    .option("--limit <count>", "maximum number of items that the filters select", parseCount(1, 200), 200)
     .action(createAction<[readonly string[]], RedriveOptions>(context, redrive));
   examples(command, [
-    ["inlet redrive qr_1 qr_2", "two items, with the current definitions"],
-    ["inlet redrive --reason no_match --channel hooks", "items of a channel that matched no definition"],
-  ]).addHelpText("after", "\nExits with 1 if any item was not released.");
+    ["inlet redrive qr_1 qr_2", "two items, processed with the current definitions"],
+    ["inlet redrive --reason no_match --channel hooks", "items of one channel that matched no definition"],
+  ]).addHelpText("after", "\nExits with 1 if any item remains in quarantine.");
 }
 
 async function redrive(

@@ -19,8 +19,8 @@ interface ReplayOptions {
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .argument("<subscription>", "id of a subscription with a handler")
-    .option("--since <when>", "start time: 30m, 2h, 7d ago, or a timestamp", parsePast)
-    .option("--until <when>", "end time, in the same form", parsePast)
+    .option("--since <when>", "start time: an age such as 30m, 2h or 7d, or a timestamp", parsePast)
+    .option("--until <when>", "end time: an age such as 30m, 2h or 7d, or a timestamp", parsePast)
     .option("--type <type...>", "only events of these types")
     .option("--dry-run", "count the events without sending them")
     .action(
@@ -46,7 +46,7 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   examples(command, [
-    ["inlet replay sub_1 --since 2h --dry-run", "count them first"],
+    ["inlet replay sub_1 --since 2h --dry-run", "count the matching events first"],
     ["inlet replay sub_1 --since 2h --type push", "send them"],
   ]);
 }

@@ -58,7 +58,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet send hooks --event push --secret @secret.txt", "the sample of the channel's provider"],
     ['inlet send inbox --data \'{"hello":"world"}\'', "to a channel without verification"],
     ["inlet send hooks --preset stripe --data @event.json", "your own body, signed with INLET_SECRET"],
-    ["inlet send hooks --test", "a test event; handlers skip it by default"],
+    ["inlet send hooks --test", "publish a test event, which handlers skip by default"],
   ]).addHelpText(
     "after",
     `

@@ -17,7 +17,11 @@ export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .argument("[channel...]", "only events of these channels (uids)")
     .option("--type <type>", "only events of this type")
-    .option("--since <when>", "start time: 30m, 2h, 7d ago, or a timestamp (default: now)", parsePast)
+    .option(
+      "--since <when>",
+      "start time: an age such as 30m, 2h or 7d, or a timestamp (default: now)",
+      parsePast,
+    )
     .action(
       createAction<[readonly string[]], TailOptions>(
         context,

@@ -15,7 +15,7 @@ export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   command
     .argument("[file]", "file to create (default: inlet-<time>.backup.tar)")
-    .option("--without-master-key", "do not include the master key; you store it elsewhere")
+    .option("--without-master-key", "leave out the master key, which you store elsewhere")
     .option(...CONFIG_OPTION)
     .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
     .action(async (file: string | undefined, options: BackupOptions) => {

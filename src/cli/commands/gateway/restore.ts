@@ -18,7 +18,7 @@ export function define(command: Command, context: CommandContext): void {
   command
     .argument("<file>", "file written by `inlet backup`")
     .option("--data-dir <dir>", "an empty or missing folder (default: INLET_DATA_DIR)")
-    .option("--without-master-key", "do not restore the master key; you add it yourself")
+    .option("--without-master-key", "leave out the master key, which you add yourself")
     .option(...CONFIG_OPTION)
     .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
     .action(async (file: string, options: RestoreOptions) => {

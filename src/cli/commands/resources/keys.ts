@@ -61,7 +61,7 @@ export function define(command: Command, context: CommandContext): void {
   examples(command, [
     ["inlet keys", "list keys; only their hashes are stored"],
     ["inlet keys create ci --permission apps.read channels.write", "a key for a program"],
-    ["inlet keys revoke ik_1a2b3c4d --local", "if you have no key with permission"],
+    ["inlet keys revoke ik_1a2b3c4d --local", "if none of your keys has permission to revoke keys"],
   ]);
 }
 

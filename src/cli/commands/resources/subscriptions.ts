@@ -69,7 +69,7 @@ export function define(command: Command, context: CommandContext): void {
       }),
     );
   }
-  part("rewind <subscription>", "Read again from a time, or from the earliest event")
+  part("rewind <subscription>", "Rewind a subscription to a time or to its earliest event")
     .requiredOption("--to <when>", "now, earliest, or a timestamp such as 2026-01-31T08:00:00Z")
     .action(
       createAction<[string], { readonly to: string }>(context, async ({ api, output, app }, [id], { to }) => {
