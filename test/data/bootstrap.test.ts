@@ -54,7 +54,7 @@ describe("the first start", () => {
     expect(await find(apiKey)).toBeDefined();
   });
 
-  it("happens once when several gateways start together", async () => {
+  it("sets up the database only once when several gateways start together", async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => start({ welcome })));
     expect(all.filter(({ apiKey }) => apiKey !== undefined)).toHaveLength(1);
     expect(all.filter((made) => made.welcome !== undefined)).toHaveLength(1);
@@ -93,7 +93,7 @@ describe("reporting the first start", () => {
     return told ?? {};
   };
 
-  it("reports the key and the app `welcome` until a report succeeds, then never again", async () => {
+  it("repeats the report of the key and the app `welcome` until it succeeds once", async () => {
     const made = await start({ welcome });
     const broken = tellFirstStart({ db: database.db, keyring }, () => Promise.reject(new Error("closed")));
     await expect(broken).rejects.toThrow("closed");
@@ -105,7 +105,7 @@ describe("reporting the first start", () => {
     expect(await tell()).toEqual({});
   });
 
-  it("gives the result to only one of several concurrent calls", async () => {
+  it("passes the result to only one of several concurrent calls", async () => {
     await start();
     const release = Promise.withResolvers<void>();
     const told: Bootstrapped[] = [];
@@ -122,7 +122,7 @@ describe("reporting the first start", () => {
     expect(told).toEqual([{ apiKey: expect.stringMatching(/^ik_/) }]);
   });
 
-  it("stores the key sealed", async () => {
+  it("encrypts the API key that it stores for the report", async () => {
     const { apiKey = "" } = await start();
     const rows = await database.db.selectFrom("untoldFirstStart").selectAll().execute();
     expect(rows).toHaveLength(1);
@@ -131,7 +131,7 @@ describe("reporting the first start", () => {
 });
 
 describe("a later start", () => {
-  it("accepts a given key any number of times", async () => {
+  it("accepts the same configured key at every start", async () => {
     const { apiKey = "" } = await start();
     await Promise.all([start({ apiKey: "second" }), start({ apiKey: "second" })]);
     const [first, second] = [await find(apiKey), await find("second")];
@@ -139,7 +139,7 @@ describe("a later start", () => {
     expect(await database.db.selectFrom("apiKeys").select("id").execute()).toHaveLength(2);
   });
 
-  it("does not reactivate a revoked key", async () => {
+  it("does not reactivate a configured key that was revoked", async () => {
     await start({ apiKey: "chosen" });
     await database.db.updateTable("apiKeys").set({ revokedAt: new Date() }).execute();
     await start({ apiKey: "chosen" });

@@ -44,7 +44,7 @@ describe("the change feed", () => {
     expect(reader.resets()).toBe(0);
   });
 
-  it("does not report changes of a rolled back transaction", async () => {
+  it("does not report changes of a transaction that was rolled back", async () => {
     await using reader = await startFeed();
     const rolledBack = database.db.transaction().execute(async (trx) => {
       await recordChange(trx, { kind: "channel", key: "undone" });
@@ -72,7 +72,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["1", "2", "3", "late"]);
   });
 
-  it("neither waits for nor skips changes because of transactions in another database", async () => {
+  it("reports all changes without delay while another database has open transactions", async () => {
     await using elsewhere = await createTestDatabase();
     const open = await elsewhere.connect();
     await open.query("BEGIN");
@@ -139,7 +139,7 @@ describe("the change feed", () => {
     expect(applied).toEqual(["1"]);
   });
 
-  it("resets listeners when there are more changes than the maximum", async () => {
+  it("resets listeners when a poll finds more changes than the maximum", async () => {
     await using reader = await startFeed({ maxChanges: 2 });
     for (const key of ["1", "2", "3"]) await change(key);
     await reader.feed.readNow();

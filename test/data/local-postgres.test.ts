@@ -67,7 +67,7 @@ function usedFolder(name?: string): string {
 
 describe("the embedded PostgreSQL", () => {
   // `test/deep/local-postgres.test.ts` repeats this as other users.
-  it("is taken over after a kill of the gateway, recovers after a kill of both, and stops on request", () =>
+  it("is taken over after the gateway is killed, recovers after both are killed, and stops on request", () =>
     survivesKills({ dataDir: usedFolder() }));
 
   it("is durable, does not listen on the network, and uses a fixed locale", async () => {

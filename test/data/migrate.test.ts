@@ -48,7 +48,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1]);
   });
 
-  it("waits for migrations of another process", async () => {
+  it("waits until another process has finished its migrations", async () => {
     const directory = await program(FIRST);
     const other = await database.connect();
     await other.query("SELECT pg_advisory_lock(4713201)");
@@ -112,7 +112,7 @@ describe("migrate", () => {
     );
   });
 
-  it("rejects files out of order", async () => {
+  it("rejects a migration file whose number is out of order", async () => {
     const directory = await program({ "0002_second.sql": "SELECT 1" });
     await expect(migrate({ connection: database.connection, log, directory })).rejects.toThrow(
       "should start with the number 1",

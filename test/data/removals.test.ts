@@ -47,7 +47,7 @@ const ages = async () =>
 const topics = async () => (await pageTopics(database.db, "", 10)).map(({ type }) => type);
 
 describe("removals", () => {
-  it("are processed once each, oldest first, and give purged topics the shortest retention", async () => {
+  it("are carried out once each, oldest first, and give purged topics the shortest retention", async () => {
     await write(channelOf(1), "a", "b");
     await remove(channelOf(1), false);
     await remove(channelOf(1), true);
@@ -69,7 +69,7 @@ describe("removals", () => {
     expect(await settle()).toHaveLength(1);
   });
 
-  it("continue after a failure, and keep the failed one recorded", async () => {
+  it("continue after a failed removal, which stays recorded", async () => {
     for (const number of [1, 2, 3]) await remove(channelOf(number), true);
     const done: number[] = [];
     const tried: number[] = [];
@@ -88,7 +88,7 @@ describe("removals", () => {
     expect(await settle()).toMatchObject([{ channel: { number: 1 } }]);
   });
 
-  it("all wait while Redis is unavailable, and start with a different one next time", async () => {
+  it("stay pending while Redis is unavailable, and start with a different removal next time", async () => {
     for (const number of [1, 2]) await remove(channelOf(number), true);
     const tried: Removal[] = [];
     const away = (removal: Removal) => {
@@ -102,7 +102,7 @@ describe("removals", () => {
     expect(await settle()).toHaveLength(2);
   });
 
-  it("are shared by several gateways and processed only once", async () => {
+  it("are shared by several gateways and carried out only once", async () => {
     for (let number = 1; number <= 20; number++) await remove(channelOf(number), true);
     const done = (await Promise.all([settle(), settle(), settle()])).flat();
     expect(done).toHaveLength(20);

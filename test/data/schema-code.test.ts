@@ -52,7 +52,7 @@ test("compiles a schema once, no matter how often the gateway starts", async () 
   expect(await live()).toMatchObject({ isGenerated: false, verdicts: RIGHT });
 });
 
-test("does not evaluate stored code that was replaced", async () => {
+test("does not evaluate stored code that someone has replaced", async () => {
   await live();
   await until(async () => (await rows()).length === 1);
   const code = gzipSync("globalThis.intruder = true; module.exports = () => true;");

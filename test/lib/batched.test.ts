@@ -18,7 +18,7 @@ function createLookups(options: { readonly maxKeys: number; readonly maxCalls: n
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate);
 
-it("looks up the keys of one turn together, each key once", async () => {
+it("looks up all keys of an event loop turn in one call, each key once", async () => {
   const { calls, find } = createLookups({ maxKeys: 100, maxCalls: 1 });
   const found = [find(2), find(3), find(2)];
   await nextTurn();

@@ -32,7 +32,7 @@ it("accepts one request of any size from each new holder", () => {
   expect([budget.take("a", 25), budget.take("a", 25)]).toEqual([true, true]);
 });
 
-it("uses a holder's own limit instead of the half, and leaves the others their share", () => {
+it("uses a holder's own limit instead of half of the total, and leaves the other holders their share", () => {
   const limits = new Map([
     ["small", 10],
     ["large", 90],

@@ -40,7 +40,7 @@ it("loses no entry of a line that never becomes empty", () => {
   expect(taken).toEqual(Array.from({ length: 20_000 }, (_, n) => n / 2));
 });
 
-it("releases entries that it has returned, even if their line continues", async () => {
+it("releases returned entries for garbage collection, even if their line has more entries", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const queue = new FairQueue<string, object>();

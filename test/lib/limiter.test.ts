@@ -94,7 +94,7 @@ it("grants as many slots as available, and the others in order of arrival", asyn
   expect(order).toEqual([0, 1, 2, 3]);
 });
 
-it("grants a slot to the next request if its waiter was aborted", async () => {
+it("grants a slot to the next request if the one before it was aborted while waiting", async () => {
   const places = createLimiter(1);
   const first = await places.acquire(1, { signal });
   const canceling = new AbortController();

@@ -59,7 +59,7 @@ it("calls the interval function after each iteration", async () => {
   expect([first.ms, (await run.wait(2)).ms]).toEqual([5, 7]);
 });
 
-it("begins the next iteration immediately when woken, also when woken during an iteration", async () => {
+it("begins the next iteration immediately when woken, even if woken during an iteration", async () => {
   const gate = Promise.withResolvers<void>();
   let iterations = 0;
   await using run = start({

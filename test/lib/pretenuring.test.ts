@@ -22,7 +22,7 @@ async function traceDecisions(prelude: string): Promise<string> {
   return stdout + stderr;
 }
 
-it("V8 pretenures objects by default, and none after endPretenuring", async () => {
+it("V8 pretenures objects by default, but not after endPretenuring", async () => {
   expect(await traceDecisions("")).toContain("=> tenure");
   const prelude = `import { endPretenuring } from ${JSON.stringify(MODULE)}; endPretenuring();`;
   expect(await traceDecisions(prelude)).not.toContain("=> tenure");

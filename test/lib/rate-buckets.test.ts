@@ -31,7 +31,7 @@ describe("a bucket", () => {
     expect([buckets.look("a", 2, 500), buckets.take("a", 2, 500)]).toEqual([0, 0]);
   });
 
-  it("repays a debt above the maximum in the longest allowed time", () => {
+  it("repays a debt above the maximum within the maximum time", () => {
     const buckets = createRateBuckets<string>();
     buckets.overdraw("a", 1_000_000, 10, 0, 500);
     expect(buckets.look("a", 10, 0)).toBe(600);
@@ -40,7 +40,7 @@ describe("a bucket", () => {
     expect(buckets.look("a", 10, 600)).toBe(0);
   });
 
-  it("lets no request pass until its debt is repaid, and no longer", () => {
+  it("rejects requests exactly until its debt is repaid", () => {
     const buckets = createRateBuckets<string>();
     expect(buckets.take("a", 10, 0)).toBe(0);
     buckets.overdraw("a", 29, 10, 0);

@@ -80,7 +80,7 @@ test("serves lanes round-robin, however many jobs a lane has", async () => {
   expect(done.join("")).toBe("abcabaaaa");
 });
 
-test("accepts jobs in one lane while another one is full", async () => {
+test("accepts jobs in one lane while another lane is full", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 1 });
   const run = (lane: string) => queue.run(ECHO, { lane });
   const states = await Promise.allSettled([run("a"), run("a"), run("b")]);

@@ -34,7 +34,7 @@ describe("a body larger than its limit", () => {
     await until(() => consumed.isCanceled);
   });
 
-  it("is not decompressed further, however small its compressed form", async () => {
+  it("is decompressed only up to the limit, however small its compressed form", async () => {
     const { body } = countedBody(gzipSync(Buffer.alloc(16 * 1024 * 1024)));
     let unpacked = 0;
     const decoded = decodeBody(body, "gzip");

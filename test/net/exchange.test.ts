@@ -68,7 +68,7 @@ it("limits the time for the response headers, counted from the connection", asyn
   expect(connection.reason).not.toBeNull();
 });
 
-it("limits the time for the next bytes, counted from each chunk", async () => {
+it("limits the time until the next bytes, counted from each chunk", async () => {
   const { response, connect, connection, send, sendHead } = startCall();
   connect();
   sendHead();

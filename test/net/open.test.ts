@@ -64,7 +64,7 @@ describe("a streamed response", () => {
     expect(await body.read()).toBeUndefined();
   });
 
-  it("can be canceled after its encoding broke, as after any failure", async () => {
+  it("can be canceled after decoding has failed, as after any other failure", async () => {
     await server
       .forGet("/broken")
       .thenReply(200, Buffer.from("this is no gzip"), { "content-encoding": "gzip" });
@@ -74,7 +74,7 @@ describe("a streamed response", () => {
     expect(await body.cancel()).toBeUndefined();
   });
 
-  it("is not requested with an invalid header", async () => {
+  it("is not requested if a header of the request is invalid", async () => {
     const { signal } = new AbortController();
     const opening = outbound.open(get(server.urlFor("/a"), { accept: "a\r\nb: c" }), { signal });
     await expect(opening).rejects.toThrow(TypeError);

@@ -22,7 +22,7 @@ function start(maxEntries = 10) {
   return { cache, state };
 }
 
-it("looks a key up once within its maximum age, even if it does not exist", async () => {
+it("looks a key up only once within the maximum age, even if the key does not exist", async () => {
   const { cache, state } = start();
   const [a, b] = await Promise.all([cache.get("a"), cache.get("a")]);
   vi.advanceTimersByTime(MAX_AGE_MS);
@@ -32,7 +32,7 @@ it("looks a key up once within its maximum age, even if it does not exist", asyn
   expect(state.loads).toBe(2);
 });
 
-it("looks an old value up again, and does not return it if the lookup fails", async () => {
+it("looks an expired value up again, and rejects if that lookup fails", async () => {
   const { cache, state } = start();
   await cache.get("a");
   state.failing = true;
@@ -41,7 +41,7 @@ it("looks an old value up again, and does not return it if the lookup fails", as
   await expect(cache.get("a")).rejects.toThrow("away");
 });
 
-it("does not cache failures", async () => {
+it("does not cache a failed lookup", async () => {
   const { cache, state } = start();
   state.failing = true;
   await expect(cache.get("a")).rejects.toThrow("away");
@@ -49,7 +49,7 @@ it("does not cache failures", async () => {
   expect(await cache.get("a")).toEqual({ key: "a", load: 2 });
 });
 
-it("looks a value up again after a clear, even while the old lookup is in flight", async () => {
+it("starts a new lookup after clear, even while an older lookup is in flight", async () => {
   const { cache, state } = start();
   const before = cache.get("a");
   cache.clear();

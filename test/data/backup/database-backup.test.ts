@@ -56,7 +56,7 @@ it("loads a consistent snapshot of every table unchanged into another database",
   expect(Number(next.rows[0]?.n)).toBe(4712);
 });
 
-it("rolls back an incomplete load", async () => {
+it("rolls back a load that was not finished", async () => {
   await using database = await createTestDatabase();
   {
     await using snapshot = await openDatabaseSnapshot(from.connection);

@@ -31,7 +31,7 @@ async function dump(): Promise<string> {
 }
 
 describe("the address of a channel", () => {
-  it("is not in any table, change, audit entry or stored response, neither current nor former", async () => {
+  it("does not appear in any table, change, audit entry or stored response, whether current or former", async () => {
     const named = { "idempotency-key": "once" };
     const made = await api.call("POST", `/apps/${appId}/channels`, { uid: "in", kind: "webhook" }, named);
     const again = await api.call("POST", `/apps/${appId}/channels`, { uid: "in", kind: "webhook" }, named);
@@ -51,7 +51,7 @@ describe("the address of a channel", () => {
     expect(await dump()).not.toContain(second.slice(3));
   });
 
-  it("finds its channel, current or former, while the API accepts the current one and the uid", async () => {
+  it("identifies its channel even as a former address, while the API accepts only the current address and the uid", async () => {
     const { id } = await create();
     const { id: next } = await api.call.post(`/apps/${appId}/channels/in/rotate`, { graceSeconds: 60 });
     expect(await number(next)).toBe(await number(id));
@@ -61,7 +61,7 @@ describe("the address of a channel", () => {
     expect((await api.call("GET", `/apps/${appId}/channels/${id}`)).status).toBe(404);
   });
 
-  it("finds its own channel even if another channel has it as its uid", async () => {
+  it("leads to its own channel, even if another channel has the same text as its uid", async () => {
     const { id } = await create("one");
     await create(id);
     expect((await api.call.get(`/apps/${appId}/channels/${id}`)).uid).toBe("one");
@@ -80,7 +80,7 @@ describe("together with gateways of an earlier version", () => {
     return id;
   };
 
-  it("both versions find channels of the other, and no version accepts an expired address", async () => {
+  it("both versions find each other's channels, and neither accepts an expired address", async () => {
     await setPlain(true);
     const { db } = api.database;
     const ours = await create();
@@ -100,7 +100,7 @@ describe("together with gateways of an earlier version", () => {
     ]);
   });
 
-  it("seals plain addresses, deletes them once plain addresses end, and then keeps earlier versions from starting", async () => {
+  it("seals plain-text addresses, deletes them once they are turned off, and then keeps earlier versions from starting", async () => {
     await setPlain(true);
     const { db } = api.database;
     const { id } = await create();
@@ -123,7 +123,7 @@ describe("together with gateways of an earlier version", () => {
     expect([await number(id), await number(theirs)]).toEqual([await number(late), await number(late)]);
   });
 
-  it("seals any number of addresses", async () => {
+  it("seals more addresses than fit into one batch", async () => {
     await setPlain(true);
     const { db } = api.database;
     await create();
@@ -138,7 +138,7 @@ describe("together with gateways of an earlier version", () => {
     expect(await sealAddresses(db, api.keyring)).toBe(0);
   });
 
-  it("leaves no plain address, even if a writer read the setting before it changed", async () => {
+  it("leaves no address in plain text, even if a writer had read the setting before it changed", async () => {
     await setPlain(false);
     const { id } = await create();
     await sql`UPDATE channels SET id = ${id} WHERE uid = 'in' AND app_id = ${appId}`.execute(api.database.db);
@@ -153,7 +153,7 @@ describe("together with gateways of an earlier version", () => {
 });
 
 describe("a caller without channels.read", () => {
-  it("gets channels without id and url everywhere, and addresses them by uid", async () => {
+  it("gets channels without id and url in every response, and refers to them by uid", async () => {
     const blueprint = await api.call.post("/blueprints", {
       title: "x",
       channels: [{ uid: "in", kind: "webhook" }],

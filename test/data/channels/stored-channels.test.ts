@@ -22,7 +22,7 @@ async function install(config: object) {
 }
 
 describe("a source", () => {
-  it("that should run is found with its current and former topics", async () => {
+  it("is found with its current and former topics if it should run", async () => {
     const { path, number } = await install({ run: "always" });
     const before = await spine.path.findSource(number);
     await spine.api.call("PUT", path, { events: [{ type: "second" }] });
@@ -39,7 +39,7 @@ describe("a source", () => {
     expect(await spine.path.findSource(number)).toMatchObject({ hasRunBefore: true });
   });
 
-  it("is not found without a subscription, while paused or after deletion, even in a batch with others", async () => {
+  it("is not found without a subscription, while paused or after deletion, even in a batch with other sources", async () => {
     const [wanted, idle, paused] = [
       await install({ run: "always" }),
       await install({}),

@@ -58,7 +58,7 @@ describe("createClientAddressOf", () => {
     expect(addressOf(PROXIES, "10.0.0.1", chain)).toBe("10.0.0.2");
   });
 
-  it("assigns IPv6 addresses to the network of their /64", () => {
+  it("assigns an IPv6 address to its /64 network", () => {
     const clientOf = createClientAddressOf([]);
     expect(clientOf("2001:db8:0:1:aaaa::1", undefined).network).toBe("2001:db8:0:1::/64");
     expect(clientOf("2001:db8:0:1::2", undefined).network).toBe("2001:db8:0:1::/64");

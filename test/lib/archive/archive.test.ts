@@ -49,7 +49,7 @@ describe("an archive", () => {
     expect(found).toEqual(PARTS.slice(1));
   });
 
-  it("names the part that contains a modified byte", async () => {
+  it("is rejected with the name of the part that contains a modified byte", async () => {
     const whole = readFileSync(file);
     const flipBit = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
     // Bytes after the header of the first part, and in the middle of the second.
@@ -62,7 +62,7 @@ describe("an archive", () => {
     expect(await check(Buffer.from("nothing of the kind".repeat(100)))).toContain("is not a tar file");
   });
 
-  it("is only complete at its full length, wherever it is truncated", async () => {
+  it("is rejected as incomplete, wherever it is truncated", async () => {
     const whole = readFileSync(file);
     // A tar ends with at least two blocks of zeros, which carry no information.
     const end = whole.indexOf("manifest.json.sha256") + 1024;

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { QuotaError } from "../../../src/lib/errors.ts";
 import { createCompileQuota } from "../../../src/lib/json-schema/compile-quota.ts";
 
-it("rejects a lane that has used its quota, with the time to retry, and no other lane", () => {
+it("rejects only a lane that has used up its quota, and says when to retry", () => {
   let nowMs = 0;
   const quota = createCompileQuota({
     msPerMinuteOf: (lane) => (lane === "free" ? undefined : 6_000),

@@ -9,7 +9,7 @@ it("removes secrets from texts, also in JSON-escaped and URL-encoded form", () =
   expect(redact(JSON.stringify({ data: JSON.stringify({ secret }) }))).not.toContain("s3cret");
 });
 
-it("removes a secret completely if it begins with another one", () => {
+it("removes a secret completely, even if it begins with another secret", () => {
   expect(createRedact(["abcdefgh", "abcdefgh-and-more"])("x abcdefgh-and-more abcdefgh")).toBe("x *** ***");
 });
 

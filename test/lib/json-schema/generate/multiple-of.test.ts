@@ -68,7 +68,7 @@ describe.each<[string, object]>([
   ["in the worker", recursive],
   ["in draft 7", { $schema: "http://json-schema.org/draft-07/schema#" }],
 ])("the keyword multipleOf %s", (_, rest) => {
-  it("uses decimals, and reports the expected step", async () => {
+  it("uses decimal arithmetic, and reports the expected divisor", async () => {
     const schema = { ...rest, multipleOf: 0.01 };
     expect(await isValid(schema, 19.01)).toBe(true);
     expect(await isValid(schema, 19.015)).toBe(false);
