@@ -30,7 +30,7 @@ it("creates a provider's channel, sets its secret, and publishes a test event", 
   await page.getByLabel("API key").waitFor();
 });
 
-it("the definitions editor previews the results of recorded deliveries and saves", async () => {
+it("the definitions editor previews definitions on recorded deliveries, and saves them", async () => {
   const app = await installApp(console.gateway, [
     {
       uid: "orders",

@@ -45,7 +45,7 @@ describe("sign-in", () => {
     expect(complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   });
 
-  it("ends with a message when the key is revoked, and ends when the user signs out", async () => {
+  it("is required again after the key was revoked, with a message, and after the user signed out", async () => {
     const { id, key } = await keyWith("apps.read");
     await using opened = await console.open("/apps", { key });
     const { page, complaints } = opened;

@@ -107,7 +107,7 @@ it("the API reference opens at the operation that its address names", async () =
   await page.close();
 });
 
-it("the API reference shows every operation, calls no other host and keeps to its CSP", async () => {
+it("the API reference shows every operation, calls no other host, and complies with its CSP", async () => {
   const { page, foreignRequests, complaints } = await visit();
   await search(page, "/");
   await page.locator(".opblock").first().waitFor();

@@ -240,8 +240,8 @@ describe("two organizations", () => {
       {
         uid: `${name}-hooks`,
         kind: "webhook",
-        // A problem is resolved when no check has found it for a minute. By then this channel really is
-        // silent, so its problem stays open.
+        // A problem is resolved when no check has found it for a minute. This channel really is silent by then, so its
+        // problem stays open.
         config: { expectEverySeconds: 60 },
         events: [{ type: `${name}.seen`, typePath: "$.type", idPath: "$.id" }],
       },
@@ -390,7 +390,7 @@ describe("two organizations", () => {
     }
   });
 
-  it("send no request that a key with few permissions is not allowed to send", async () => {
+  it("only send requests that a key with few permissions is allowed to send", async () => {
     const names = (await zebra.api<readonly { readonly name: string }[]>("GET", "/iam/permissions?limit=200"))
       .map(({ name }) => name)
       .filter((name) => name.endsWith(".read"));

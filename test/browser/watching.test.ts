@@ -156,7 +156,7 @@ describe("untrusted data", () => {
   /** Invisible characters, and characters that change the direction of the text around them. */
   const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}]/u;
 
-  it("runs no script as an event id, and shows all its characters", async () => {
+  it("is never run as a script when it is an event id, and each invisible character is shown as an escape", async () => {
     await send(order(HOSTILE, 1));
     await using opened = await console.open(`/apps/${app.id}/events`);
     const { page } = opened;
@@ -210,7 +210,7 @@ describe("untrusted data", () => {
 });
 
 describe("dead letters", () => {
-  it("show each failed attempt of the handler, and send the events again", async () => {
+  it("show each failed attempt of the handler, and can be sent again", async () => {
     const { id } = await console.gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
       eventUid: "orders:*",
       handler: { url: handlers.urlOf("/orders") },
@@ -286,7 +286,7 @@ describe("events", () => {
     }
   }
 
-  it("scroll through a list of 100,000, newest first, with at most 200 rendered rows", async () => {
+  it("can be scrolled in a list of 100,000, newest first, with at most 200 rendered rows", async () => {
     const many = await installApp(console.gateway, [
       { uid: "many", kind: "webhook", events: [{ type: "many.made" }] },
     ]);
@@ -445,7 +445,7 @@ describe("deliveries", () => {
     await page.getByText("1 delivery", { exact: true }).waitFor();
   });
 
-  it("show why they became no event, and the suggested action", async () => {
+  it("show why no event resulted from them, and the suggested action", async () => {
     const { id, quarantine } = await recorded((n) => order(`wrong-${n}`, `${n}`));
     await using opened = await console.open(`/apps/${app.id}/quarantine?item=${quarantine[0]?.id}`);
     await opened.page.getByRole("link", { name: "Open the delivery" }).click();

@@ -79,7 +79,7 @@ describe("timeline", () => {
   const spread = (count: number, spanMs: number): readonly number[] =>
     Array.from({ length: count }, (_, n) => nowMs - spanMs + Math.floor((spanMs * n * n) / (count * count)));
 
-  it("lists a short list from newest to oldest", async () => {
+  it("returns a short list from newest to oldest", async () => {
     const { load } = listOf(spread(250, 60_000));
     expect((await idsAt(load, 0)).slice(0, 2)).toEqual(["e249", "e248"]);
     expect((await idsAt(load, 200)).at(-1)).toBe("e0");

@@ -146,7 +146,7 @@ describe("a CloudEvents channel", () => {
     expect((await send("strict", batched, "[]")).status).toBe(415);
   });
 
-  it("rejects an invalid delivery with 400 when set to, and names the attribute", async () => {
+  it("responds 400 to an invalid delivery when the channel rejects invalid ones, and names the attribute", async () => {
     const { status, body } = await send("strict", structured, JSON.stringify(eventOf("S1", { time: "now" })));
     expect([status, body.code]).toEqual([400, "invalid_parameters"]);
     expect(body.details[0].path).toBe("body: time");
@@ -185,7 +185,7 @@ describe("a validation request", () => {
   it.each([
     ["granted", "restricted", "200"],
     ["rejected", "open", "405"],
-  ])("that is %s has its connection closed early, even when its body never ends", async (_, uid, status) => {
+  ])("that is %s gets its response and a closed connection, even when its body never ends", async (_, uid, status) => {
     const { port, pathname } = new URL(addressOf(uid));
     const begin = (text: string): Socket => {
       const socket = connect(Number(port), "127.0.0.1");

@@ -31,7 +31,7 @@ describe("the worked example of scaling by lag", () => {
     ]);
   });
 
-  it("uses a key that may only read apps, and finds a number at its value location", async () => {
+  it("works with a key that may only read apps, and its `valueLocation` selects the lag as a number", async () => {
     const [shown = "", key = ""] = blocks("json");
     const { call } = spine.api;
     const app = await spine.install({ uid: "main", kind: "webhook", events: [{ type: "e" }] });

@@ -87,7 +87,7 @@ const statusesOf = (answers: readonly Response[], status: number): Response[] =>
   answers.filter((answer) => answer.status === status);
 
 describe("a hook's limits", () => {
-  it("reject a sender that exceeds the rate before verification, and no other sender", async () => {
+  it("reject a sender over the rate before its verification, and do not affect other senders", async () => {
     const url = urlOf(await install({ limits: { requestsPerSecond: CHANNEL_RATE } }));
     const forged = await many(10, () => deliver(url, "192.0.2.1", "another secret"));
     const verified = statusesOf(forged, 401);
@@ -128,7 +128,7 @@ describe("a hook's limits", () => {
     expect(refused?.headers.get("ratelimit-limit")).toBe(String(ORGANIZATION_RATE));
   });
 
-  it("count each item of a delivery: one delivery may exceed the organization's rate, and later ones wait until the excess is paid off", async () => {
+  it("count each item: one delivery may exceed the organization's rate, and the next get 429 until the excess has drained", async () => {
     const app = await install({ itemsPath: "$[*]" }, {});
     const items = Array.from({ length: 3 * ORGANIZATION_RATE }, (_, n) => ({ n }));
     const first = await deliverBody(urlOf(app), "203.0.113.1", items);
@@ -142,7 +142,7 @@ describe("a hook's limits", () => {
     expect((await deliverBody(urlOf(app), "203.0.113.1", items)).status).toBe(200);
   });
 
-  it("leave the operator's organization limited by its channels alone", async () => {
+  it("apply no organization rate to the operator's organization, only the rates of its channels", async () => {
     const app = await installFor(API_KEY, [{}, {}]);
     const answers = await many(30, (i) => deliver(urlOf(app, i % 2), `203.0.113.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(30);

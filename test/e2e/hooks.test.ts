@@ -214,7 +214,7 @@ describe("a hook", () => {
     expect(metrics).toContain('inlet_shadowed_total{kind="webhook",reason="no_secret"} 2');
   });
 
-  it("names each invalid item and publishes no item of the delivery when it rejects invalid ones", async () => {
+  it("responds 400 to a delivery with an invalid item if set to reject, names each invalid item, and publishes no item", async () => {
     const refused = await send("strict", '{"items":[{"id":"s1"},{},{"id":"s3"}]}');
     expect([refused.status, refused.body.details]).toEqual([
       400,
@@ -273,7 +273,7 @@ describe("a hook", () => {
     expect(counted("inlet_channel_events_total", 'channel="plain",outcome="published"')).toBeGreaterThan(0);
   });
 
-  it("has exactly its live metrics listed on the metrics page", async () => {
+  it("exports exactly the metrics that the metrics page of the docs lists", async () => {
     const page = await readFile(join(import.meta.dirname, "../../src/docs/metrics.md"), "utf8");
     const rows = page.split("\n").filter((line) => line.startsWith("| `inlet_"));
     const listed = rows.flatMap((row) =>
@@ -284,7 +284,7 @@ describe("a hook", () => {
     expect(listed.toSorted()).toEqual(live.toSorted());
   });
 
-  it("reports by how many seconds the machine's clock is ahead", async () => {
+  it("reports in a metric how many seconds the machine's clock is ahead", async () => {
     const aheadSeconds = async () =>
       Number(/^inlet_clock_ahead_seconds (\S+)$/m.exec(await readMetrics(gateway.origin))?.[1]);
     expect(await aheadSeconds()).toBeCloseTo(0, -1);

@@ -1,7 +1,7 @@
 import { it } from "vitest";
 import { expectInOrder, startPastedPages } from "../support/pasted-pages.ts";
 
-it("the pasted quickstart and quarantine page show an event, its duplicate, and the release of items after a rule fix", async () => {
+it("the pasted commands of the quickstart and quarantine pages show an event, its duplicate, and the release of fixed items", async () => {
   await using pages = await startPastedPages();
   const output = await pages.paste("quickstart.md", "quarantine.md");
   const refused = ['"quarantined":1', '"schema_mismatch"', "active"];

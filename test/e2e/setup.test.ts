@@ -136,7 +136,7 @@ describe("a config file", () => {
 });
 
 describe("--apply", () => {
-  it("starts embedded servers while no gateway runs them, and reports the result by exit code", async () => {
+  it("starts the embedded servers when no gateway runs them, and reports the result in its exit code", async () => {
     const own = { INLET_DATA_DIR: join(dir, "data") };
     const env = { ...own, GITHUB_WEBHOOK_SECRET: SECRET };
     expect(await applyByCommand(own, EXAMPLE, "--plan")).toMatchObject({

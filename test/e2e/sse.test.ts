@@ -148,7 +148,7 @@ it("the metric of a worker's sources counts open and stopped sources by state", 
   );
 });
 
-it("U+FEFF at the start of an event's data is content and stays in the topic and the item", async () => {
+it("U+FEFF at the start of an event's data is content, and stays in the published data and in the item", async () => {
   await using upstream = await startPlainServer((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(

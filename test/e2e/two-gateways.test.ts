@@ -59,7 +59,7 @@ describe("two gateways on the same stores", () => {
     expect(outcome).toMatchObject({ published: 0, quarantined: 1, quarantine: [{ reason: "id_conflict" }] });
   });
 
-  it("apply a change made on one of them on the other", async () => {
+  it("both apply a channel change that one of them received", async () => {
     const [one, other] = gateways;
     const shipped = (id: string) => send(other, { type: "order.shipped", id, order: {} });
     expect((await shipped("s-0")).outcome.quarantine).toMatchObject([{ reason: "no_match" }]);
@@ -119,7 +119,7 @@ describe("two gateways on the same stores", () => {
 });
 
 describe("a gateway killed with -9", () => {
-  it("leaves the ids that it published to the other gateways for deduplication", async () => {
+  it("leaves its published ids in Redis, so another gateway still detects duplicates", async () => {
     await using killed = await startGatewayProcess(stores.env);
     const sent = await send(killed, { type: "order.shipped", id: "k-1", order: {} });
     expect(sent.outcome.published).toBe(1);
