@@ -105,7 +105,6 @@ export function publicUrls(
   return { baseUrl: `${root}/v1`, hooksUrl: config.hooksUrl ?? root };
 }
 
-/** Renders all settings as a GitHub-flavored Markdown table for the documentation. */
 export function renderSettingsTable(): string {
   const rows = SETTING_LIST.map(({ name, description, unsetMeans, defaultText, secret }) => {
     const fallback = unsetMeans ?? (defaultText ? `\`${defaultText}\`` : "");

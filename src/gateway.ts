@@ -135,7 +135,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     await migrate({ connection: stores.database, log });
     const opened = await openMasterKeyring(db, stores.keys, clock);
     await sealAddresses(db, opened);
-    // No older gateway uses an embedded database, so addresses no longer need to be stored in plain text for one.
+    // Gateways of earlier versions need addresses in plain text, but never share an embedded database with this one.
     if (config.databaseUrl === undefined)
       await db.transaction().execute((trx) => endPlainAddresses(trx, opened));
     return opened;

@@ -17,7 +17,6 @@ const SECRET_FIELDS = [
   "masterKey",
 ];
 
-/** Creates a log that writes one JSON line per entry. Writes to standard output by default. */
 export function createLog(options: {
   readonly level: LogLevel;
   readonly destination?: DestinationStream;

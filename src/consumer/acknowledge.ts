@@ -4,7 +4,6 @@ import { retry } from "./loop.ts";
 const RETRY_MS = 250;
 const MAX_IDS = 500;
 
-/** Pending acknowledgements of one topic. */
 interface Line {
   /** Entries that were handled after the current call was sent. */
   ids: string[];
@@ -22,7 +21,6 @@ export class Acknowledger {
   readonly #commands: Pick<Commands, "acknowledge">;
   readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
-  /** Called after Redis has acknowledged a batch. */
   onTaken: () => void = () => {};
   readonly #lines = new Map<string, Line>();
   readonly #running = new Set<Promise<void>>();

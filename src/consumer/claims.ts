@@ -10,7 +10,6 @@ export interface ReadingDeps {
   readonly commands: Commands;
   readonly window: InFlightWindow;
   readonly onError: (error: unknown) => void;
-  /** Aborts when the reader stops. */
   readonly signal: AbortSignal;
   /** Aborts after `signal`, once the last running handler has finished. */
   readonly idle: AbortSignal;

@@ -9,7 +9,6 @@ import { luaScript } from "../lib/lua.ts";
 import type { Connection } from "./connection.ts";
 import type { ConsumerSettings } from "./options.ts";
 
-/** A stream entry assigned to this reader. */
 export interface Entry {
   readonly topic: string;
   readonly entryId: string;

@@ -1,7 +1,6 @@
 import { Cluster, Redis } from "ioredis";
 import { addressName, parseRedisAddresses, type RedisAddress } from "../lib/addresses/redis-address.ts";
 
-/** A connection to a single Redis or a Redis Cluster. */
 export interface Connection {
   readonly isCluster: boolean;
   readonly call: (command: string, args: readonly (string | number)[]) => Promise<unknown>;

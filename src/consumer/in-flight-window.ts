@@ -61,13 +61,11 @@ export interface WindowDeps {
 
 /** Fraction of the window that must be free before the reader reads again. */
 const REFILL_SHARE = 0.5;
-/** Maximum number of queued entries per topic in ordered mode. */
 const READ_AHEAD = 32;
 
 /** Holds the entries that are assigned to this reader, runs the handler on them and retries failed ones. */
 export class InFlightWindow {
   readonly #deps: WindowDeps;
-  /** Entries by topic, then by entry id. */
   readonly #inFlight = new Map<string, Map<string, InFlight>>();
   #count = 0;
   /** Entries ready to run, in order of arrival. Ordered mode has one queue per topic; otherwise all topics share the queue "". */
@@ -87,7 +85,6 @@ export class InFlightWindow {
     deps.acknowledger.onTaken = () => this.#noteRoom();
   }
 
-  /** Number of further entries that the window can hold. */
   get free(): number {
     return this.#size - this.#count - this.#deps.acknowledger.outstanding;
   }
@@ -118,7 +115,7 @@ export class InFlightWindow {
       let ofTopic = this.#inFlight.get(topic);
       // The reader has claimed an entry that is already in its own window.
       if (ofTopic?.has(entryId)) continue;
-      // The reader has claimed an entry that it has already handled, but Redis has not acknowledged yet.
+      // The reader has claimed an entry that it already handled and that Redis has not acknowledged yet.
       if (entry.attempt > 1 && this.#deps.acknowledger.holds(topic, entryId)) continue;
       if (ofTopic === undefined) {
         ofTopic = new Map();

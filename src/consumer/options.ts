@@ -72,7 +72,6 @@ export type ConsumerProblem =
     }
   | { readonly kind: "lost"; readonly topic: string; readonly entryIds: readonly string[] };
 
-/** Options with defaults applied. */
 export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry">> {
   readonly retry: Backoff;
   /** Unique name of this reader in the consumer group. */
@@ -90,7 +89,7 @@ const NUMBERS = {
 } as const;
 const KNOWN = { ...NUMBERS, redis: 0, subscription: 0, only: 0, ordered: 0, retry: 0, onProblem: 0 };
 
-/** Parses the options. @throws TypeError that names the invalid option, or all unknown options */
+/** @throws TypeError that names the invalid option, or all unknown options */
 export function readOptions(options: ConsumerOptions): ConsumerSettings {
   const unknown = [
     ...namesBeyond(KNOWN satisfies Record<keyof ConsumerOptions, unknown>, options),

@@ -5,7 +5,6 @@ import { repeat } from "./loop.ts";
 
 export interface ReaderDeps extends ReadingDeps {
   readonly isCluster: boolean;
-  /** Whether `commands` may block in Redis until new entries arrive. */
   readonly isBlocking: boolean;
   /** Waits after a poll that returned no entries. */
   readonly rest: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -56,7 +55,8 @@ async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<numbe
     const block = isBlocking && chunks.length === 1 ? { blockMs: BLOCK_MS } : {};
     try {
       const entries = await commands.read(chunk, { count, ...block });
-      // Another reader may have owned the topic in between. To keep its order, claim all pending entries first, including those just read.
+      // Another reader may have owned the topic during this read. To keep its order, claim all pending entries first, including those just
+      // read.
       const late = new Set(chunk.filter((topic) => owned?.isAsBefore(topic) === false));
       for (const topic of late) ownership?.noteUnread(topic);
       window.add(late.size === 0 ? entries : entries.filter(({ topic }) => !late.has(topic)));

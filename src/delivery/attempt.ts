@@ -15,7 +15,6 @@ export type AttemptResult =
       readonly kind: "refused";
       readonly attempt: HandlerAttempt;
       readonly isGone: boolean;
-      /** Earliest time of the next attempt, if the response requested one. */
       readonly notBeforeMs: number | undefined;
     };
 

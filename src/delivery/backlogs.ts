@@ -8,20 +8,17 @@ import { OTHER } from "../metrics/channel-counts.ts";
 export interface Backlog {
   readonly app: string;
   readonly subscription: string;
-  /** Number of entries not yet delivered to the consumer group. */
   readonly lag: number;
   /** Age of the oldest undelivered entry, in seconds. */
   readonly lagSeconds: number;
   /** Age of the oldest entry that is undelivered or unacknowledged, in seconds. */
   readonly unhandledSeconds: number;
   readonly pending: number;
-  /** Number of dead letters of the subscription's readers and handler. */
   readonly deadLetters: number;
 }
 
 type Sum = { -readonly [K in keyof Backlog]: Backlog[K] };
 
-/** Sums backlogs while all topics are being checked. */
 export function createBacklogs() {
   const sums = new Map<string, Sum>();
   return {
@@ -36,7 +33,6 @@ export function createBacklogs() {
         deadLetters: group.deadLetters,
       });
     },
-    /** Adds the number of each subscription's handler dead letters. */
     addLetters(counts: ReadonlyMap<string, number>): void {
       for (const [subscription, count] of counts) {
         const sum = sums.get(subscription);

@@ -2,7 +2,6 @@ import type { HandlerAttempt } from "../event/handler.ts";
 import type { Log } from "../log.ts";
 import { describeFailure } from "./handler-failure.ts";
 
-/** Reports why attempts fail, in the log and in the subscription's row. */
 export interface FailureNotes extends AsyncDisposable {
   readonly note: (attempt: HandlerAttempt) => void;
 }

@@ -41,7 +41,9 @@ export type GroupReconciler = AsyncDisposable;
 /** Maximum number of pending changes. Above it, all subscriptions are checked instead. */
 const MAX_PENDING = 1_000;
 const PAGE = 50;
-/** A group created later than this after its subscription covered the topic is reported as missing. In milliseconds. */
+/**
+ * Time after which the group of a covered topic should exist, in milliseconds. If it is created later, it had been lost, which is reported.
+ */
 const LATE_MS = 10_000;
 
 /**
@@ -225,7 +227,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       if (next.done) return true;
       const [id, topic] = next.value;
       if ((await groups.find(topic, id)) !== undefined) return true;
-      // The subscription may have been deleted just now, before the change feed reports it. Then the group is rightly missing.
+      // A missing group is correct if its subscription was deleted and the change feed has not reported that yet.
       return (await findSubscriptionStarts(db, [id])).length === 0;
     },
   };

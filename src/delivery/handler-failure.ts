@@ -40,7 +40,6 @@ const OF_STATUS: readonly (readonly [fits: (status: number) => boolean, remedy: 
   [() => true, "The handler has an error. Check its log."],
 ];
 
-/** Returns a message for the operator: why the attempt failed, and how to fix it. */
 export function describeFailure({ status, code }: Pick<HandlerAttempt, "status" | "code">): string {
   if (status === null) return REMEDIES[code] ?? `The call to the handler failed (${code}).`;
   const [, remedy] = OF_STATUS.find(([fits]) => fits(status)) ?? ["", ""];

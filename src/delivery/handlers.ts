@@ -40,7 +40,6 @@ export interface HandlersTiming {
   readonly deadAfterMs: number;
   /** Lock time of a retry job in milliseconds. If a gateway dies, its running retries are delayed by up to twice this time. */
   readonly jobLockMs: number;
-  /** Interval between reloads of all subscriptions, in milliseconds. */
   readonly sweepEveryMs: number;
 }
 

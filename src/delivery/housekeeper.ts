@@ -94,7 +94,10 @@ const TIMING: HousekeeperTiming = {
  * Fraction of Redis memory in use above which sweeps run more often, so that the largest organizations are limited before Redis is full.
  */
 const HURRY_FRACTION = 0.75;
-/** Lifetime of the over-limit list in sweep intervals. It exceeds one interval so that the list survives a change of the lease holder. */
+/**
+ * Number of sweep intervals for which the list of organizations over their limit stays valid, so that it survives a change of the lease
+ * holder.
+ */
 const LIMIT_SWEEPS = 4;
 const LEAST_LIMIT_MS = 60_000;
 const LEASE = "housekeeper";
@@ -274,11 +277,7 @@ async function forgetTopic(
   });
 }
 
-/**
- * Deletes expired items from every organization's quarantine.
- *
- * @throws UnavailableError
- */
+/** @throws UnavailableError */
 async function expireQuarantine(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,
@@ -293,11 +292,7 @@ async function expireQuarantine(
 
 const READS_AT_ONCE = 8;
 
-/**
- * Reads the quarantine usage of every organization that has quarantined items.
- *
- * @throws UnavailableError
- */
+/** @throws UnavailableError */
 async function readQuarantineUsage(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,

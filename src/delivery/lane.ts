@@ -40,10 +40,8 @@ export interface LaneDeps {
 export interface Lane extends AsyncDisposable {
   readonly subscription: HandledSubscription;
   readonly breaker: Breaker;
-  /** Returns the number of attempts in flight that `send` started. */
   readonly sending: () => number;
   readonly send: (event: DeliveredEvent, options: { readonly signal: AbortSignal }) => Promise<AttemptResult>;
-  /** Makes the lane read now, because new events may be available. */
   readonly wake: () => void;
 }
 
@@ -86,7 +84,8 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       using _ = await places.acquire(1, { signal });
       result = await attempt(subscription, event, { signal });
     } finally {
-      // An attempt that ended without a result also counts as failed, because the breaker's other callers wait for its outcome.
+      // An attempt without a result also counts as failed. Otherwise the breaker would keep its other callers waiting for a trial call that
+      // is over.
       if (result?.kind === "taken") breaker.noteTaken();
       else breaker.recordRejection();
     }

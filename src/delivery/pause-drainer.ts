@@ -19,7 +19,6 @@ export interface PauseDrainerDeps {
   readonly quarantine: Pick<QuarantineStore, "list" | "find">;
   readonly pauses: Pauses;
   readonly drainPaused: DrainPaused;
-  /** Returns the channel in its compiled form, or `undefined` if it was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly log: Log;
   readonly timing?: Partial<PauseDrainerTiming>;

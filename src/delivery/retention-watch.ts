@@ -17,7 +17,6 @@ export interface RetentionWatchDeps {
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
   readonly isHolder: () => boolean;
   readonly everyMs: number;
-  /** Maximum number of subscriptions in `backlogs`. */
   readonly mostShown: number;
 }
 

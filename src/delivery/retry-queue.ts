@@ -2,7 +2,6 @@ import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { FindRetry, PendingDelivery, SendAgain } from "../event/handler.ts";
 import { topicMark } from "../event/handler-request.ts";
 
-/** Events that wait for their next delivery attempt. */
 export interface RetryQueue {
   /**
    * Schedules the next attempt. Scheduling the same attempt again has no effect.

@@ -8,13 +8,13 @@ import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
-/** An organization over its limit is trimmed to this fraction of it, so that its topics can grow until the next sweep in half a minute. */
+/** Fraction of the limit to which an organization over it is trimmed, so that its topics can grow until the next sweep in half a minute. */
 const ROOM_PART = 0.9;
 /** While Redis is nearly full, total storage must shrink to this fraction. Only the largest organizations must shrink. */
 const LEFT_PART = 0.9;
 /** While Redis is nearly full, organizations below this fraction of an equal share of its memory are never blocked. */
 const PART_OF_A_SHARE = 0.25;
-/** Redis counts as nearly full from its memory alarm until the used fraction of its memory is below this value. */
+/** Used fraction of Redis memory below which Redis stops counting as nearly full. It starts counting as nearly full at the memory alarm. */
 const ROOM_AGAIN_FRACTION = 0.8;
 
 export interface TopicLimitsDeps {
@@ -23,13 +23,11 @@ export interface TopicLimitsDeps {
   readonly log: Log;
   /** Delivery records count as storage of their organization and are deleted before any events. */
   readonly deliveryRecords: Pick<DeliveryRecords, "readBytes" | "clear">;
-  /** Default topic storage limit of an organization. */
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   /** Called with the number of entries, read or unread, that were trimmed because the organization chose `trim`. */
   readonly onTrimmed?: ((entries: number) => void) | undefined;
   /** How long the result of a sweep is valid, in milliseconds. Must last until the next sweep ends. */
   readonly ttlMs: number;
-  /** Maximum number of organizations in `usage`. */
   readonly mostShown: number;
 }
 
@@ -49,7 +47,6 @@ export interface TopicLimits {
   readonly holdings: () => ReadonlyMap<string, TopicUsage> | undefined;
 }
 
-/** Size and limit of an organization's topics, in bytes. */
 export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;

@@ -38,7 +38,6 @@ interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentT
   readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
-  /** Compiled sender without secrets, for channels that have none. */
   readonly bare: CompiledSender;
 }
 
@@ -54,7 +53,6 @@ interface SharedSettings extends SharedPart {
   readonly rulesConfig: CommonSettings;
 }
 
-/** Compiled parts shared by channels whose settings and definitions are both equal. */
 interface SharedContent
   extends Pick<
     CompiledChannel,

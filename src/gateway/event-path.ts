@@ -42,12 +42,10 @@ export interface EventPathDeps
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
   /** Public base URL of channel addresses, without `/hooks/{channelId}`. */
   readonly hooksUrl: string;
-  /** Sends requests to URLs that a channel's settings contain or restrict. */
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly onAppended: (...appended: Appended) => void;
   readonly limitsOf: (organizationId: string) => Limits;
-  /** Returns whether the organization's topics exceed their storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
   /** Timeout of a channel lookup and of a schema validation, in milliseconds. The sender receives 503 when it expires. */
   readonly timeoutMs?: number | undefined;

@@ -12,7 +12,6 @@ import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { Presets } from "../verify/presets.ts";
 
-/** Dependencies that most parts of a gateway need. Each part picks the ones it uses. */
 export interface Foundation {
   readonly db: Database["db"];
   readonly changes: ChangeFeed;

@@ -12,7 +12,6 @@ export interface GreetingFacts {
   /** `undefined` if this gateway does not serve the console. */
   readonly consoleUrl: string | undefined;
   readonly hooksUrl: string;
-  /** The `redis-cli` command that connects to the gateway's Redis. */
   readonly redisCli: string;
 }
 
@@ -40,7 +39,6 @@ export async function greet(
   }
 }
 
-/** Renders the greeting. On the first start it also contains the API key and two commands to paste into a shell. */
 function renderGreeting(
   { apiKey, welcome }: Bootstrapped,
   { baseUrl, docsUrl, consoleUrl, hooksUrl, redisCli }: GreetingFacts,

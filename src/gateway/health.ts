@@ -15,7 +15,6 @@ import type { Stores } from "./stores.ts";
 /** Configuration changes are documented to take effect within this time. `/readyz` reports when the change feed may be too old for that. */
 const PROMISE_MS = 2_000;
 
-/** Creates the checks behind `/readyz`: whether this gateway can publish, and how durable its events are. */
 export function createHealthChecks(deps: {
   readonly stores: Pick<Stores, "problems">;
   readonly redis: Pick<RedisBus, "state">;

@@ -7,7 +7,6 @@ import type { Config } from "../config.ts";
 import type { App, Fetch } from "../http/context.ts";
 import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 
-/** A bound port. Disposal closes the port. */
 export interface Listener extends AsyncDisposable {
   readonly port: number;
   /**

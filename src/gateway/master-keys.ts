@@ -12,7 +12,6 @@ import {
 } from "../lib/secrets/master-key.ts";
 import type { Log } from "../log.ts";
 
-/** The master keys with which a gateway starts. */
 export interface MasterKeys {
   /** 32 bytes. */
   readonly masterKey: Buffer;
@@ -80,6 +79,5 @@ export function createMasterKeyWatch(deps: {
     onChange: ({ kind }) => void (kind === "masterKey" && reload()),
     onReset: reload,
   });
-  /** `problem` returns a text for the operator, or `undefined` if the key is current. */
   return { problem: (): string | undefined => (isKnown ? undefined : CHANGED) };
 }

@@ -16,7 +16,6 @@ import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 /** Connections to PostgreSQL and Redis: either servers named in the settings, or embedded servers that stop on disposal. */
 export interface Stores extends AsyncDisposable {
   readonly database: DatabaseConnection;
-  /** URLs of the Redis servers, in the format of `openRedis`. */
   readonly redisUrl: string;
   readonly keys: MasterKeys;
   /** Returns the problems of the embedded servers, or an empty list while they run. */

@@ -22,7 +22,6 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-/** Matches the file name of an asset, which contains a hash of its content. */
 const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/;
 
 /** Encodings of the precompressed files. The encoding with the smallest files comes first. */

@@ -5,10 +5,8 @@ import type { ClientAddress } from "../lib/addresses/client-address.ts";
 import type { PlainReply } from "./fast-path/plain-reply.ts";
 import type { PlainRequest } from "./fast-path/plain-request.ts";
 
-/** Handles a web request. `bindings` contains Node's own request and response objects. */
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-/** A request as read by `node:http` or by the fast path. */
 export type Incoming = IncomingMessage | PlainRequest;
 
 export type Outgoing = ServerResponse | PlainReply;
@@ -44,12 +42,10 @@ export interface Caller {
   readonly confinedTo?: Confinement;
 }
 
-/** Hono variables that are set for every request. */
 export interface RequestEnv {
   Variables: { requestId: string };
 }
 
-/** Hono variables of an authenticated management API request. */
 export interface ApiEnv {
   Variables: RequestEnv["Variables"] & { client: ClientAddress; limitState: RateLimitState; caller: Caller };
 }

@@ -13,7 +13,6 @@ export type CheckResult =
   | { readonly ok: true; readonly facts?: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string; readonly facts?: Readonly<Record<string, unknown>> };
 
-/** Checks one thing that the gateway needs in order to publish. */
 export interface HealthCheck {
   readonly name: string;
   readonly check: (options: { readonly signal: AbortSignal }) => CheckResult | Promise<CheckResult>;

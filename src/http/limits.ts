@@ -6,7 +6,6 @@ import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
 import { type ApiError, createApiError, type ErrorResponse } from "./problem.ts";
 
-/** Returns the `RateLimit` response headers: the limit, the remaining requests and the seconds until the window resets. */
 export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
   "RateLimit-Limit": String(limit),
   "RateLimit-Remaining": String(remaining),

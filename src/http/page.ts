@@ -10,7 +10,6 @@ export interface Page {
   readonly offset: number;
 }
 
-/** One page of a list in a stable order, and the total count of items. */
 export interface Listed<T> {
   readonly items: readonly T[];
   readonly total: number;
@@ -21,7 +20,6 @@ const wholeNumber = z
   .regex(/^\d{1,15}$/, "must be a whole number")
   .transform(Number);
 
-/** Query parameters `limit` and `offset`. Each list adds its own filters. */
 export const pageQuery = {
   limit: wholeNumber
     .pipe(z.int().min(1).max(MAX_LIMIT))

@@ -3,7 +3,6 @@ import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type Finding, QuotaError, UnavailableError } from "../lib/errors.ts";
 
-/** HTTP status of each error code of the API. */
 export const STATUS_OF = {
   invalid_parameters: 400,
   unauthenticated: 401,

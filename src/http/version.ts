@@ -1,7 +1,6 @@
 import type { Context } from "hono";
 import { conflict } from "./problem.ts";
 
-/** Row values from which its `ETag` is computed. */
 export interface Versioned {
   readonly id: string;
   readonly version: number;

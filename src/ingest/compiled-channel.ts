@@ -10,7 +10,6 @@ export interface Sampling {
   nextFailedAtMs: number;
 }
 
-/** A compiled part that several channels may share. `bytes` is its memory size. */
 export interface SharedPart {
   readonly bytes: number;
 }
@@ -28,11 +27,9 @@ export interface CompiledChannel extends ChannelHandle {
   readonly pause: number | undefined;
   /** `undefined` if the channel does not record deliveries. */
   readonly sampling?: Sampling;
-  /** Verification scheme and preset, for delivery records. */
   readonly verification?: { readonly scheme: string; readonly preset: string | null };
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
-  /** Compiled parts that this channel may share with others. */
   readonly shares?: readonly SharedPart[];
 }
 

@@ -19,7 +19,6 @@ import type { CompiledChannel } from "./compiled-channel.ts";
 import type { Explain } from "./explain.ts";
 import { SampleQueue } from "./sample-queue.ts";
 
-/** Status and reason of a delivery that was rejected before processing. */
 export interface DeliveryRejection {
   readonly httpStatus: number;
   readonly reason: string;
@@ -30,11 +29,7 @@ export interface DeliveryRejection {
  * ones. Skipping a delivery costs only one comparison. Records are written in the background and dropped if the queue is full.
  */
 export interface DeliveryRecorder extends AsyncDisposable {
-  /**
-   * Called after a delivery was processed.
-   *
-   * @param request the request as received, omitted for a fetched delivery
-   */
+  /** @param request the request as received, omitted for a fetched delivery */
   readonly settled: (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -77,7 +72,6 @@ const EVERY_MS = 1_000;
  * records.
  */
 const MAX_WAITING = { samples: 256, bytes: 8 * 1024 * 1024 };
-/** Maximum number of records per write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
 /** Maximum size of a recorded body. Larger bodies are omitted from the record. */

@@ -46,11 +46,7 @@ interface CleanDelivery {
 export function createDrainPaused(deps: DrainPausedDeps) {
   const { normalize, publish, quarantine, redrive, observe } = deps;
 
-  /**
-   * Publishes one buffered delivery.
-   *
-   * @throws UnavailableError if the result is uncertain; repeating the call is safe
-   */
+  /** @throws UnavailableError if the result is uncertain; repeating the call is safe */
   async function one(
     channel: CompiledChannel,
     buffered: BufferedDelivery,
@@ -149,7 +145,6 @@ function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): Cl
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
-/** Returns whether this delivery still fits into the batch, which is published by one atomic script call. */
 function fits(batch: readonly CleanDelivery[], next: CleanDelivery): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
   const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;

@@ -34,11 +34,7 @@ export function createExplain(deps: {
   /** Returns which event ids are already known. If `undefined`, the preview contains only steps and failures, no events. */
   readonly findKnownIds: FindKnownIds | undefined;
 }) {
-  /**
-   * Previews a delivery.
-   *
-   * @param only previews a single item, processed as in a redrive
-   */
+  /** @param only previews a single item, processed as in a redrive */
   return async (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,

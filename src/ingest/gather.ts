@@ -11,7 +11,6 @@ export interface GatherDeps extends WriterDeps {
   readonly put: Writer["put"];
 }
 
-/** A delivery whose items all became events without failures. */
 interface CleanDelivery {
   readonly delivery: VerifiedDelivery;
   readonly received: number;

@@ -23,7 +23,6 @@ export type Normalizer = (
   maxWaitMs?: number,
 ) => Normalized | Promise<Normalized>;
 
-/** Explains each item of a delivery, on this thread or on a worker thread. */
 export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Selection) => Promise<Explained>;
 
 /** Minimum body size for the worker thread, in bytes. Sending a smaller delivery takes about as long as normalizing it here. */
@@ -47,9 +46,7 @@ const CLOCKS = {
   },
 };
 
-/** Tracks the CPU time that each organization uses on this thread. */
 export interface ThreadShares {
-  /** Returns whether the organization's costly deliveries have used up their share of CPU time. */
   readonly isUsedUp: (organizationId: string) => boolean;
   /** Runs `work` on this thread and charges its CPU time to the organization. Time after the first `await` in `work` is not charged. */
   readonly run: <T>(organizationId: string, work: () => T) => T;

@@ -10,7 +10,6 @@ import type {
 
 const NO_FAILURES: readonly ItemFailure[] = [];
 
-/** Creates a failure that concerns the delivery as a whole. */
 export const createDeliveryFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
   item: null,
   reason,

@@ -72,8 +72,8 @@ export function createPauseBuffer(deps: {
       over.add(channel);
       return undefined;
     }
-    // A delivery without an id gets one, so that two identical deliveries are both published. If it is bound to its signed bytes, those
-    // bytes identify it.
+    // Without an id, two identical deliveries would count as one, so a new id is added. A delivery that is bound to its signed bytes is
+    // identified by those bytes.
     const delivery =
       verified.boundTo === undefined
         ? { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() }

@@ -1,6 +1,5 @@
 export interface QueuedSample {
   readonly channel: { readonly identity: { readonly number: number; readonly organizationId: string } };
-  /** Size of the sample's body in bytes. */
   readonly bytes: number;
 }
 
@@ -47,7 +46,6 @@ export class SampleQueue<T extends QueuedSample> {
     return evicted;
   }
 
-  /** Returns the next sample without removing it, or `undefined` if the queue is empty. */
   peek(): T | undefined {
     const [queue] = this.#queues.values();
     return queue?.samples.values().next().value;

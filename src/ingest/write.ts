@@ -194,7 +194,6 @@ export interface WriteOptions {
   readonly onItems?: ((channel: CompiledChannel, items: number) => void) | undefined;
 }
 
-/** Returns whether the channel rejects a failed item or keeps it in quarantine. */
 function getDisposition(
   { config }: CompiledChannel,
   { reason }: ItemFailure,

@@ -1,4 +1,3 @@
-/** Counts of one channel. Increment them directly. */
 export interface ChannelCounts {
   /** Deliveries, by result. */
   accepted: number;

@@ -2,7 +2,6 @@ import { Histogram, type Registry } from "prom-client";
 
 /** Durations in seconds, with at most one label from a closed set. */
 export interface Timings {
-  /** @param value the label value */
   readonly observe: (value: string, seconds: number) => void;
 }
 
@@ -12,7 +11,6 @@ export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 interface HistogramConfig {
   readonly name: string;
   readonly help: string;
-  /** Label name. `undefined` for a histogram without labels. */
   readonly label?: string;
   readonly buckets?: readonly number[];
   readonly registers: Registry[];
@@ -77,7 +75,6 @@ function toValues(
   return values;
 }
 
-/** A prom-client histogram whose values are read when it is scraped. */
 class ReadHistogram extends Histogram {
   readonly #read: () => readonly Value[];
   readonly #facts: Pick<HistogramConfig, "name" | "help">;

@@ -32,7 +32,6 @@ export interface ChecksDeps {
   readonly silence: SilenceWatch;
   readonly topicHoldings: Housekeeper["topicHoldings"];
   readonly backlogsById: Housekeeper["backlogsById"];
-  /** Kinds of channels that fetch events from a server. */
   readonly pullKinds: readonly ChannelKindName[];
   readonly clock: Clock;
 }
@@ -275,7 +274,7 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
   return sightings;
 }
 
-/** Finds organizations near or over their topic storage limit. Returns `undefined` if no housekeeper sweep was completed recently. */
+/** Returns `undefined` if no housekeeper sweep was completed recently. */
 async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const holdings = topicHoldings();
   return (
@@ -305,7 +304,7 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
   );
 }
 
-/** Finds subscriptions that lag behind, in the results of the retention watch. Returns `undefined` if the watch has no recent result. */
+/** Returns `undefined` if the retention watch has no recent result. */
 async function lags({ db, backlogsById }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const all = backlogsById();
   if (!all) return undefined;

@@ -31,7 +31,6 @@ export interface ProblemWatchDeps {
   readonly checks: readonly Check[];
   /** The channel for problem events, which every system app must have. Its settings have already been parsed by the channel kind. */
   readonly channel: NewChannel;
-  /** Dedupe window of the channel in milliseconds. */
   readonly dedupeWindowMs: number;
   /** Returns whether this gateway holds the housekeeper lease. Only the lease holder checks for problems. */
   readonly isHolder: () => boolean;
@@ -70,7 +69,7 @@ const TIMING: ProblemTiming = {
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
-/** Number of organizations whose publishes fail before publishing stops until the next check. */
+/** If events of this many organizations cannot be published, publishing stops until the next check. */
 const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 

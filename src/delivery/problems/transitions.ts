@@ -2,9 +2,9 @@ import type { OpenProblem, Sighting } from "../../data/problems/problems.ts";
 import type { ProblemKind } from "../../event/problem.ts";
 
 export interface TransitionTiming {
-  /** A problem opens after every check has found it for this long, in milliseconds. */
+  /** Time for which every check must find a problem before it opens, in milliseconds. */
   readonly openAfterMs: number;
-  /** A problem is resolved after no check has found it for this long, in milliseconds. */
+  /** Time for which no check may find a problem before it is resolved, in milliseconds. */
   readonly resolveAfterMs: number;
 }
 

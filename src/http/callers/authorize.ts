@@ -13,7 +13,6 @@ export function requirePermission(caller: Caller, permission: string): void {
   throw new ApiError("permission_denied", `This requires the permission ${permission}.`);
 }
 
-/** Permission and token restrictions of a route. */
 export interface RoutePermission {
   /** `null` for a route that requires no permission. */
   readonly permission: string | null;

@@ -5,7 +5,6 @@ import { createLimiter } from "../../lib/limiter.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Identified, TokenRejection } from "./identify.ts";
 
-/** Limits how many wrong tokens a network may send. */
 export interface FailedTokens {
   /** Returns the network's limit as last seen by this gateway, without asking Redis. */
   readonly stateOf: (network: string) => RateLimitState;

@@ -52,7 +52,6 @@ export interface IdentifyDeps {
 const MAX_KEY_CHARS = 1_024;
 const UNKNOWN: TokenRejection = { by: "nobody", why: "unknown" };
 
-/** Creates a function that verifies bearer tokens. The format and the claimed issuer of a token decide how it is verified. */
 export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyDeps): Identify {
   const isActive = (key: KnownKey): boolean => key.expiresAtMs > clock();
 

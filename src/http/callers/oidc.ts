@@ -10,7 +10,6 @@ import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-settings.ts";
 
-/** The verified claims of a token from another issuer. */
 export interface IssuerToken {
   readonly subject: string;
   /** From the token's claim or the operator's setting. `undefined` if neither names an organization. */
@@ -46,7 +45,6 @@ export interface OidcOptions {
   /** Exactly as the issuer spells it in its tokens. It is compared character by character. */
   readonly issuer: string;
   readonly audience: string;
-  /** Name of the claim with the organization's id. */
   readonly organizationClaim?: string | undefined;
   /** Organization for tokens without the organization claim. */
   readonly organizationId?: string | undefined;

@@ -58,7 +58,6 @@ const IMAGES = {
 const CACHE_CONTROL = "public, max-age=3600";
 const MAX_QUERY_CHARS = 200;
 
-/** Serves `/docs`: the guides, one page per provider, the search and the API reference. */
 export function createDocs({ presets }: { readonly presets: Presets }): Hono<RequestEnv> {
   const docs = new Hono<RequestEnv>();
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });

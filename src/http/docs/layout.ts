@@ -3,7 +3,6 @@ import { addressFrom, type DocsPage, type Hit, type Library, toRoot } from "./li
 
 type Html = ReturnType<typeof html>;
 
-/** Renders a documentation page together with the page list and the search form. */
 export function layout(library: Library, page: DocsPage): Html {
   const headings = page.headings.length > 1 ? page.headings : [];
   return frame(

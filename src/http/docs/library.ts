@@ -5,19 +5,16 @@ import type { Presets } from "../../verify/presets.ts";
 import { type Rendered, renderMarkdown } from "./markdown.ts";
 import { presetPage } from "./preset-page.ts";
 
-/** A documentation page: a guide or a provider page. */
 export interface DocsPage extends Rendered {
   /** Path below `/docs`, such as `settings` or `presets/stripe`. Empty for the start page. */
   readonly path: string;
 }
 
-/** A heading of the start page and the pages linked below it. */
 export interface DocsGroup {
   readonly title: string;
   readonly paths: readonly string[];
 }
 
-/** A search result with an excerpt around the match. */
 export interface Hit {
   readonly page: string;
   readonly path: string;
@@ -87,7 +84,6 @@ export function openLibrary(presets: Presets): Library {
 export const toRoot = (path: string): string =>
   `${"../".repeat(path === "" ? 0 : path.split("/").length)}docs`;
 
-/** Returns the relative URL from one page to another. */
 export const addressFrom = (from: string, to: string): string =>
   to === "" ? toRoot(from) : `${toRoot(from)}/${to}`;
 
@@ -110,7 +106,6 @@ function addressIn(from: string) {
   };
 }
 
-/** Returns the page groups that the start page lists. */
 function groupsOf(index: string): readonly DocsGroup[] {
   return index
     .split(/^## /m)
@@ -144,7 +139,6 @@ async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promi
   return index;
 }
 
-/** Returns an excerpt of the text around the first match. */
 function excerpt(text: string, terms: readonly string[]): string {
   const plain = text.replaceAll(/\s+/g, " ").trim();
   const places = terms.map((term) => plain.toLowerCase().indexOf(term)).filter((at) => at >= 0);

@@ -12,7 +12,6 @@ export interface Rendered {
   readonly title: string;
   readonly html: string;
   readonly places: readonly Place[];
-  /** Level-two headings, for the table of contents. */
   readonly headings: readonly { readonly id: string; readonly title: string }[];
 }
 

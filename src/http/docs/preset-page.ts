@@ -124,7 +124,6 @@ function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]):
   }
 }
 
-/** Generates the table of all providers in the guide on senders. */
 export function renderPresetTable(presets: Presets): string {
   const rows = [...presets.values()].map(({ preset, title, verification, secret, handshakes }) =>
     [

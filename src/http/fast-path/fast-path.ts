@@ -4,13 +4,12 @@ import { type Head, PlainRequest, readHead } from "./plain-request.ts";
 
 export interface FastPathDeps {
   /**
-   * Handles a request, or returns false without side effects. A request with an unread body must be answered before this returns; other
-   * replies may follow later.
+   * Handles a request, or returns false without side effects. The response to a request with an unread body must be sent before this
+   * returns; all other responses may be sent later.
    */
   readonly answer: (request: PlainRequest, reply: PlainReply) => boolean;
-  /** Hands a connection off to `node:http` permanently. Bytes that were received but not answered have been pushed back to the socket. */
+  /** Hands a connection off to `node:http` permanently. Unanswered bytes were pushed back to the socket before. */
   readonly handOffToNode: (socket: Socket) => void;
-  /** Timeout for the first request of a connection, in milliseconds. */
   readonly firstRequestMs: number;
   /** Idle timeout of a connection after a response, in milliseconds. It also bounds how long the kernel may take to accept the response. */
   readonly keepAliveMs: number;
@@ -95,11 +94,9 @@ interface Shared extends FastPathDeps {
 }
 
 interface Connection extends Pick<FastPath, "closeIdle">, Pick<ReplyTarget, "destroy"> {
-  /** Closes the connection if its timeout has expired. */
   readonly checkIdle: () => void;
 }
 
-/** A request of which only a part has arrived. */
 interface PartialRequest {
   readonly head: Head;
   readonly pieces: Buffer[];
@@ -108,11 +105,7 @@ interface PartialRequest {
 
 const getRequestBytes = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
 
-/**
- * Reads the requests of one connection.
- *
- * @param onGone called once, when the connection closes or is handed off to `node:http`
- */
+/** @param onGone called once, when the connection closes or is handed off to `node:http` */
 function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
   let state: "reading" | "answering" | "flushing" | "ending" | "left" = "reading";
   let wasAnswered = false;
@@ -168,11 +161,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     return Buffer.concat(pieces);
   }
 
-  /**
-   * Passes a complete request to the handler.
-   *
-   * @param bytes the request, possibly followed by further requests
-   */
+  /** @param bytes the complete request, possibly followed by further requests */
   function answer(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;

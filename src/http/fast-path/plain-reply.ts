@@ -10,7 +10,6 @@ export interface ReplyTarget {
   readonly destroy: () => void;
 }
 
-/** The response to a request from the fast path. */
 export class PlainReply {
   headersSent = false;
   readonly #target: ReplyTarget;

@@ -79,7 +79,7 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
  */
 export type BodyState = "whole" | "cut" | "unread";
 
-/** The members of `IncomingMessage` that hooks use. */
+/** Offers the members of `IncomingMessage` that hook handlers use. */
 export class PlainRequest {
   readonly method = "POST";
   readonly complete = true;
