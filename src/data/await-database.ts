@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import { isConnectionRefused } from "./database.ts";
 
 const RETRY_MS = 500;
-/** Logs the first failure and then every 20th, which is one log line every ten seconds. */
+/** The first failure is logged, and then every 20th, which is one log line every ten seconds. */
 const TOLD_EVERY = 20;
 
 /**

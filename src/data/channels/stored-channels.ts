@@ -56,7 +56,7 @@ export interface StoredChannels {
   /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
-  /** Returns `undefined` unless the channel's state, settings and subscriptions require it to run. @throws UnavailableError */
+  /** Returns `undefined` if the source should not run, according to its state, settings and subscriptions. @throws UnavailableError */
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
 

@@ -45,7 +45,7 @@ export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
-/** Only the right master key decrypts the check value in the database to this text. */
+/** Plaintext of the check value in the database. A master key is right if it decrypts the check value to this text. */
 export const CHECK_TEXT = "inlet master key";
 export const CHECK_ROW = "cluster/masterKeyCheck";
 export const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";
@@ -53,7 +53,7 @@ export const ACCESS_TOKEN_KEY_ROW = "cluster/accessTokenKey";
 const RANDOM_KEY_BYTES = 32;
 
 /**
- * Opens the keyring. Checks the 32-byte master key against the check value in the database first.
+ * Opens the keyring, after checking the 32-byte master key against the check value in the database.
  *
  * The first gateway of a new database stores the check value, and creates the keys for channel ids and access tokens. If several
  * gateways start together, all of them use the keys that were stored first.
