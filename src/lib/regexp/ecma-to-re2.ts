@@ -42,7 +42,7 @@ export function translateEcmaPattern(source: string, options: { readonly dotAll:
   return new Translation(pattern, options.dotAll).run();
 }
 
-/** Removes unnecessary escapes such as `\-`. They are common, but errors under the flag `u`. */
+/** Removes unnecessary escapes such as `\-`. They are common in patterns, but the flag `u` makes them syntax errors. */
 function unescapePunctuation(source: string): string {
   let inClass = false;
   return source.replace(/\\[\s\S]|[[\]]/g, (text) => {

@@ -11,7 +11,7 @@ const ID_CHARS = PREFIX.length + RANDOM_CHARS + MAC_CHARS;
 
 const CHANNEL_IDS = /\bch_[a-z0-9]{36}\b/g;
 
-/** Fast check that is false only if a text contains no channel id. It is rarely true for other texts. */
+/** Fast check whether a text may contain a channel id. It rarely returns true for a text without one. */
 export const mayHoldChannelId = (text: string): boolean => text.length >= ID_CHARS && text.includes(PREFIX);
 
 /** A channel id is a credential, so every occurrence is replaced by `ch_***`. */

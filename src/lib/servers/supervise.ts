@@ -50,7 +50,10 @@ const TIMING = {
   adoptedPollMs: 200,
   minBackoffMs: 100,
   maxBackoffMs: 5_000,
-  /** A failure after this running time (in ms) counts as the first one again, so the next restart waits only for the shortest backoff. */
+  /**
+   * If a server fails after running this long (in ms), its failure counts as the first one. The next restart then waits only for
+   * the shortest backoff.
+   */
   settledMs: 10_000,
 };
 

@@ -24,8 +24,8 @@ const MAX_CODE_LENGTH = 16 * 1024 * 1024;
 const INHERITED = Object.getOwnPropertyNames(Object.prototype);
 
 /**
- * Generates validator code from the canonical text of a schema. Call it only in a worker thread, because it can take seconds and
- * much memory.
+ * Generates validator code from the canonical text of a schema. Call it only in a worker thread, because it can take seconds and a
+ * lot of memory.
  */
 export function generateCode(text: string, check: CheckSchema): Result<GeneratedCode, readonly Finding[]> {
   const schema: SchemaNode | boolean = JSON.parse(text);

@@ -75,8 +75,8 @@ function rewriteProto(node: SchemaNode): string | undefined {
 }
 
 /**
- * Finds a `contains` that applies to the same value as `unevaluatedItems`. Ajv cannot record which items match it, and would count
- * all items as evaluated.
+ * Finds a `contains` that applies to the same value as `unevaluatedItems`. Ajv cannot record which items match `contains`, and
+ * would count all items as evaluated.
  */
 function findContains(from: SchemaNode, { places, targets }: References): string | undefined {
   const seen = new Set<SchemaNode>();
