@@ -209,7 +209,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
         const running = inFlight.get(connectionId) ?? start(connectionId, generation);
         // An abort ends only the wait. The token request continues, because its response may contain the only valid refresh token.
         const connection = await unlessAborted(signal, running);
-        // The renewal in flight may have started from an older generation.
+        // Renew again if the renewal in flight started from an older generation.
         if (connection.tokens.generation > generation) return connection;
       }
     },
