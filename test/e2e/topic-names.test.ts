@@ -44,7 +44,7 @@ describe("events whose type contains special characters", () => {
     const old = app.topicOf("in", "order%2Bcreated%40v2");
     await stores.db.updateTable("topics").set({ topic: old }).where("appId", "=", app.id).execute();
 
-    // The next write makes the workers read the row, as a start does.
+    // The next write makes the workers read the row again, as they do when they start.
     await gateway.api("PUT", `/apps/${app.id}/channels/${id}`, {
       events: [definition(TYPE), definition(CYRILLIC)],
     });

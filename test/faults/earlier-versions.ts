@@ -9,7 +9,7 @@ export interface PastProgram {
   readonly commit: string;
   readonly name: string;
   readonly main: string;
-  /** Newest migration that it knows. */
+  /** Newest migration that this version knows. */
   readonly migration: number;
 }
 

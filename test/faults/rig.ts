@@ -11,7 +11,6 @@ export interface RigOptions {
 }
 
 export interface Verdict {
-  /** Results to print. */
   readonly lines: readonly string[];
   /** Violated guarantees. The rig passes if the list is empty. */
   readonly faults: readonly string[];

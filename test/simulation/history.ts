@@ -19,7 +19,6 @@ export interface HistoryResult {
 
 const FEED = 30;
 const WORKERS = 3;
-/** Duration of fault injection. */
 const FAULT_PERIOD_MS = 16_000;
 /**
  * Maximum time to recover after the last fault. Longer than any remaining wait, because polls more than half an hour ahead are moved

@@ -29,7 +29,6 @@ import type { VirtualRedis } from "./virtual-redis.ts";
 import { within } from "./virtual-time.ts";
 import { Process, type World } from "./world.ts";
 
-/** A simulated pull source. */
 export interface SimulatedSource {
   readonly channel: SourceChannel;
   readonly topics: readonly string[];

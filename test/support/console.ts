@@ -38,7 +38,7 @@ export interface OpenOptions {
 export interface ConsolePage extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Script and console errors, policy violations, and requests to other origins. A test removes the ones it expects. */
+  /** Script and console errors, policy violations, and requests to other origins. A test removes those that it expects. */
   readonly complaints: string[];
 }
 

@@ -4,7 +4,6 @@ export interface StreamedEvent {
   readonly data: string | undefined;
 }
 
-/** Reads a server-sent event stream on demand. */
 export interface EventStreamReader {
   /** Returns the next event with data, or `undefined` when the stream has ended. */
   readonly next: () => Promise<StreamedEvent | undefined>;

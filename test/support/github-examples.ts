@@ -115,7 +115,6 @@ export async function expectOnTopics(site: Site, examples: readonly Example[]): 
   expect(again.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(examples.length);
 }
 
-/** Sends a body signed as GitHub does. */
 type SendSigned = (example: Example, contentType: string, body: string) => Promise<Outcome>;
 
 /** Creates a channel with the preset `github` and a definition of each event. */

@@ -2,7 +2,6 @@ import { createApiKey, type KeyGrant, type NewApiKey } from "../../src/data/acco
 import { createId } from "../../src/lib/ids.ts";
 import type { TestDatabase } from "./postgres.ts";
 
-/** Creates rows of the access control tables, as the resources do. */
 export interface TestIam {
   readonly organizationId: string;
   readonly accountId: string;

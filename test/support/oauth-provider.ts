@@ -8,7 +8,6 @@ export interface OAuthProvider extends AsyncDisposable {
   readonly issuer: string;
   /** The grant types of all requests to the token endpoint. */
   readonly asked: string[];
-  /** Revokes all grants so far. */
   readonly revokeAll: () => Promise<void>;
   /** Follows redirects from `url` like a browser. Returns the first address outside the provider. */
   readonly browse: (url: string) => Promise<string>;

@@ -67,7 +67,6 @@ export async function startPastedPages(): Promise<PastedPages> {
   };
 }
 
-/** Checks that the output contains the texts in this order. */
 export function expectInOrder(output: string, texts: readonly string[]): void {
   let at = 0;
   for (const text of texts) {

@@ -9,7 +9,7 @@ const MAX_UNSENT_BYTES = 1024 * 1024;
 /** An event stream server with history. It numbers its events and sends each connection those after its last event id. */
 export interface StreamServer extends AsyncDisposable {
   readonly url: string;
-  /** The last event id of each connection, or an empty string for none. */
+  /** The `Last-Event-ID` that each connection sent, or an empty string if it sent none. */
   readonly told: readonly string[];
   readonly open: () => number;
   /** Makes the next `count` events and sends them to all connections. Event names alternate between `even` and `odd`. */

@@ -5,7 +5,6 @@ interface Props {
   readonly isDone: boolean;
   readonly onStop: () => void;
   readonly onClose: () => void;
-  /** The button that starts the work. */
   readonly children: ComponentChildren;
 }
 

@@ -65,7 +65,6 @@ export function ProblemNote({ problem, onRetry }: FailureProps) {
   );
 }
 
-/** Gray lines as a placeholder while data loads. */
 export function Loading({ lines = 5 }: { readonly lines?: number }) {
   return (
     <div class="skeleton" role="status" aria-label="Loading">

@@ -26,7 +26,6 @@ interface Props {
   /** Paths that the form hides, such as `config.url`. Their values do not change. */
   readonly without?: readonly string[];
   readonly choices?: Choices;
-  /** Paths of optional fields that are shown first. */
   readonly first?: readonly string[];
   readonly isChange?: boolean;
 }

@@ -46,7 +46,6 @@ interface Props {
   readonly fields: readonly FilterField[];
   readonly values: FilterValues;
   readonly onChange: (next: FilterValues) => void;
-  /** Buttons next to the filters. */
   readonly children?: preact.ComponentChildren;
 }
 

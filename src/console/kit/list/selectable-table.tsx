@@ -16,7 +16,6 @@ interface Props<Row> {
   readonly openKey: string | undefined;
 }
 
-/** Table with selectable rows and a button that acts on the selection. */
 export function SelectableTable<Row extends { readonly id: string }>(props: Props<Row>) {
   const { label, columns, rows, isSelectable, verb, onRun, onOpen, openKey } = props;
   const [selectedIds, setSelectedIds] = useState<ReadonlySet<string>>(new Set());

@@ -23,7 +23,6 @@ export interface Entity {
   readonly id: string;
 }
 
-/** Describes how the console lists, creates and changes a resource. */
 export interface ResourceSpec<Row extends Entity> {
   readonly title: string;
   /** Singular name: `API key`. */

@@ -18,7 +18,6 @@ interface Props {
   readonly channelUid: string;
 }
 
-/** Editor of a channel's definitions with a preview on recent deliveries. */
 export default function Definitions({ appId, channelUid }: Props) {
   const path = { appId, channelId: channelUid };
   const loaded = useLoad(

@@ -15,7 +15,6 @@ const HOUR_MS = 3_600_000;
 /** Maximum page size of the API. */
 const ROWS = 200;
 
-/** Figures of one app: deliveries, their outcomes, topics, and the lag of its readers. */
 export function AppFigures({ appId }: { readonly appId: string }) {
   const name = apps.value?.find(({ id }) => id === appId)?.uid ?? appId;
   return (

@@ -9,7 +9,6 @@ export const titleOfKind = (kind: Problem["kind"]): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** Links to the objects that a problem affects. */
 export function ProblemSubject({
   problem: { app, channel, subscription, connection },
 }: {

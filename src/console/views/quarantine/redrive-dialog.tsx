@@ -30,7 +30,6 @@ export interface PreviewPart {
   readonly ids?: ReadonlySet<string>;
 }
 
-/** Dialog that previews a redrive, runs it, and shows the results. */
 export function RedriveDialog({ appId, what, target, previewParts, onClose, onDone }: Props) {
   const [counts, setCounts] = useState<Counts>();
   const stopping = useRef(new AbortController());
