@@ -19,7 +19,7 @@ export interface KnownKey {
 /** Why an API key is inactive. `disabled` means that the account of the key is not active. */
 export type KeyEnd = "revoked" | "disabled";
 
-/** An active account, found by its identity at an identity provider. Valid only in the organization that created the identity. */
+/** An active account that was found by one of its identities. Valid only in the organization that created the identity. */
 export interface KnownAccount {
   readonly id: string;
   readonly identityId: string;
