@@ -133,7 +133,7 @@ function openConnection(): Promise<Connection> {
   });
 }
 
-/** Returns a random time between two arrivals. */
+/** Returns the random time until the next arrival, in ms. */
 function gapMs(): number {
   return (-Math.log(1 - Math.random()) * 1_000) / plan.perSecond;
 }

@@ -131,7 +131,7 @@ async function readBare(
   }
 }
 
-/** Sender and reader share this process, so a separate reader would need less. */
+/** Sender and reader share this process, so a reader in its own process would have shorter delays. */
 async function measureBurst(): Promise<void> {
   const topic = "events.bench.burst";
   await createGroup(topic, "burst");

@@ -175,7 +175,7 @@ async function fetchRejection(
     const [incoming] = (await once(sending, "response")) as [IncomingMessage];
     const text = await readText(incoming);
     sending.destroy();
-    // A rate-limited channel accepts some requests.
+    // Skips requests that a rate-limited channel still accepts.
     if (incoming.statusCode !== status) continue;
     const { date: _, "keep-alive": __, "content-length": ___, connection, ...others } = incoming.headers;
     const closes = connection === "close" ? { connection } : {};

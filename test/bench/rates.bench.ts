@@ -148,7 +148,7 @@ function middleOf(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-/** Returns the slowest syncs, one per second with a sync of a millisecond or more. Redis remembers the last 160. */
+/** Returns the longest sync of each second that had one of a millisecond or more. Redis remembers the last 160 of them. */
 async function longestSyncsMs(): Promise<readonly number[]> {
   const seconds = (await client.call("LATENCY", "HISTORY", "aof-fsync-always")) as [number, number][];
   return seconds.map(([, ms]) => ms);

@@ -83,7 +83,7 @@ async function measure(
   const cpuSeconds = (await cpuSecondsOf(pid)) - cpuBefore;
   const redisSeconds = (await cpuSecondsOf(redisPid)) - redisBefore;
   const result = JSON.parse(stdout) as LoadResult;
-  // A rate-limited channel accepts some requests.
+  // A rate-limited channel still accepts a few requests, which count as failures here.
   if (result.failures > (plan.status === 429 ? result.requests / 1_000 : 0))
     throw new Error(`${name}: ${result.failures} of ${result.requests} requests failed`);
   return {

@@ -18,7 +18,7 @@ export function Callback() {
     try {
       await signIn(() => by.tokenFor(named));
     } catch (error) {
-      // The token names no organization, and the account belongs to several. The user must name one.
+      // The account belongs to several organizations and its token names none, so the user must enter one.
       if (
         named === undefined &&
         error instanceof ApiProblem &&

@@ -138,7 +138,7 @@ async function readSlice(
   return [...found.values()].reverse();
 }
 
-/** A topic contains no white space. */
+/** Entry ids contain no slash, so the last slash separates topic and entry id. */
 export const placeOf = ({ topic, entryId }: Pick<Event, "topic" | "entryId">): string =>
   `${topic}/${entryId}`;
 

@@ -39,7 +39,7 @@ export async function loadKept(
     const pages = await Promise.all(offsets.slice(i, i + AT_ONCE).map((offset) => load(offset, PAGE)));
     kept.push(...pages.flatMap(({ rows }) => rows));
   }
-  // Items removed meanwhile shift the offsets, so pages can overlap.
+  // Items that are removed during the load shift the offsets, so pages can overlap.
   return { kept: [...new Map(kept.map((one) => [one.id, one])).values()].reverse(), total };
 }
 
