@@ -72,7 +72,7 @@ describe("inlet backup", () => {
     expect(readFileSync(at("whole.tar")).includes(key)).toBe(false);
   });
 
-  it("works while the gateway is stopped, and leaves the master key out on request", async () => {
+  it("backs up a stopped gateway, and omits the master key on request", async () => {
     const { code, stdout, stderr } = await run(["backup", at("apart.tar"), "--without-master-key"]);
     expect([code, reportOf(stdout).masterKey]).toEqual([0, "apart"]);
     expect(stderr).toContain("The gateway is not running");
@@ -80,7 +80,7 @@ describe("inlet backup", () => {
     expect(manifest.masterKey).toMatchObject({ sealed: null });
   });
 
-  it("fails while a restore into the folder is in progress", async () => {
+  it("creates no backup while a restore into the data directory is in progress", async () => {
     await using gateway = await startOn(at("data"));
     const mark = at("data", "restore.unfinished");
     writeFileSync(mark, "");
@@ -120,7 +120,7 @@ describe("inlet backup", () => {
       1,
       "REDIS_URL is set",
     ],
-  ])("fails with the reason: %s", async (_, argv, env, code, reason) => {
+  ])("creates no backup and reports the reason: %s", async (_, argv, env, code, reason) => {
     mkdirSync(at("postgres-alone", "postgres"), { recursive: true });
     const refused = await run(["backup", ...argv], { env });
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([
@@ -133,7 +133,7 @@ describe("inlet backup", () => {
 });
 
 describe("inlet restore", () => {
-  it("restores every event acknowledged before the backup exactly once, and recognizes resent deliveries", async () => {
+  it("restores each event acknowledged before the backup once, and detects duplicates of those events", async () => {
     const restored = await run(["restore", at("whole.tar"), "--data-dir", at("restored")], {
       env: PASSPHRASE,
     });
@@ -183,7 +183,9 @@ describe("inlet restore", () => {
     ["a newer format", () => archiveOf({ format: 2 }), PASSPHRASE, 1, "newer version of Inlet"],
     ["a newer migration", newerMigration, PASSPHRASE, 1, "9999_of_tomorrow.sql"],
   ];
-  it.each(refusals)("fails before the first write because of %s", async (_, file, env, code, reason) => {
+  it.each(
+    refusals,
+  )("writes no file if the backup cannot be restored because of %s", async (_, file, env, code, reason) => {
     const refused = await run(["restore", await file(), "--data-dir", at("refused")], { env: { ...env } });
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([
       code,
@@ -193,7 +195,7 @@ describe("inlet restore", () => {
     expect(existsSync(at("refused"))).toBe(false);
   });
 
-  it("never replaces existing files", async () => {
+  it("rejects a folder that contains files, and does not replace them", async () => {
     mkdirSync(at("occupied"));
     writeFileSync(at("occupied", "letter.txt"), "mine");
     for (const [where, code] of [
@@ -211,7 +213,7 @@ describe("inlet restore", () => {
     expect([others.code, others.stderr]).toEqual([2, expect.stringContaining("would not use")]);
   });
 
-  it("stops a Redis left by an earlier restore, even while it is loading", async () => {
+  it("stops a Redis server left by an interrupted restore, even while the server is loading", async () => {
     const folder = realpathSync(mkdtempSync(join(dir, "left-")));
     const left = await startLoading(folder);
     try {
@@ -239,7 +241,7 @@ describe("inlet restore", () => {
   });
 });
 
-/** Restores at a terminal, and runs a function before the passphrase is typed. */
+/** Restores at a terminal, and runs `meanwhile` before the passphrase is typed. */
 async function restoreSlowly(dataDir: string, meanwhile: () => void) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
   let said = "";
@@ -259,7 +261,7 @@ async function restoreSlowly(dataDir: string, meanwhile: () => void) {
   return { code: await restoring, said };
 }
 
-/** Starts a Redis as a killed restore leaves it: without a parent, and still loading its file. */
+/** Starts a Redis server in the state that a killed restore leaves: orphaned, and still loading its file. */
 async function startLoading(dataDir: string): Promise<ChildProcess> {
   for (const name of ["redis", "run"]) mkdirSync(join(dataDir, name), { mode: 0o700 });
   writeFileSync(join(dataDir, "restore.unfinished"), "");

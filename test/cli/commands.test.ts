@@ -11,7 +11,7 @@ import { runInlet } from "../support/command.ts";
 import { PROGRAM_ENV } from "../support/gateway-process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** Prints all modules that a process has loaded when it exits. */
+/** Preload script that prints all loaded modules when the process exits. */
 const LOADED = `import { registerHooks } from "node:module";
 registerHooks({ load(url, context, next) { process.stderr.write(url + "\\n"); return next(url, context); } });`;
 
@@ -26,7 +26,7 @@ describe("the program", () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env: PROGRAM_ENV });
     const loaded = stderr.split("\n");
     expect(loaded.some((url) => url.endsWith("src/main.ts"))).toBe(true);
-    // `--help` needs the last two to list the settings.
+    // Only `--help` may load the settings modules.
     const needed =
       option === "--version"
         ? "$"
@@ -69,12 +69,12 @@ it.each([
   ["backup", "--config", "x", ""],
   ["apply", "-f", "set"],
   ["restore", "a.tar", "--data-dir", ""],
-])("leaves the names of files to the shell: %s %s %s %s", async (...words) => {
+])("lets the shell complete file names: %s %s %s %s", async (...words) => {
   expect(await runInlet(["complete", "--", ...words])).toEqual({ code: 0, stdout: ":0\n", stderr: "" });
 });
 
 describe("a log at a terminal", () => {
-  it("shows readable lines with all fields", async () => {
+  it("shows each log entry as a readable line with all fields", async () => {
     const terminal = Object.assign(new PassThrough(), { hasColors: () => false });
     const stream = createTerminalStream(terminal as unknown as NodeJS.WriteStream);
     const log = createLog({ level: "info", destination: stream });

@@ -71,7 +71,7 @@ async function startLocalServer(port: number, status = 200) {
   };
 }
 
-/** Runs `inlet listen` until the condition holds. */
+/** Runs `inlet listen` until `isEnough` returns true. */
 async function listenUntil(args: readonly string[], isEnough: () => boolean) {
   const ending = new AbortController();
   const running = runInlet(["listen", ...args], { env: world.env, signal: ending.signal });
@@ -80,7 +80,7 @@ async function listenUntil(args: readonly string[], isEnough: () => boolean) {
   return running;
 }
 
-it("sends the exact bytes and attributes of events, signed with the secret that it prints", async () => {
+it("inlet listen sends the exact bytes and attributes of events, signed with the printed secret", async () => {
   await using server = await startLocalServer(0);
   const bodies = ['{"big":12345678901234567890,  "n":1.0}', '{"lines":\r\n1}', '"text"'];
   for (const body of bodies) await world.post("one", body);
@@ -102,7 +102,7 @@ it("sends the exact bytes and attributes of events, signed with the secret that 
   expect(statSync(join(dir, "inlet/listen-secret")).mode & 0o777).toBe(0o600);
 });
 
-it("waits for an unreachable server, then sends events in order, and resumes at the stored position", async () => {
+it("inlet listen waits for an unreachable server, sends events in order, and resumes at the stored position", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/x`;
   const ending = new AbortController();
@@ -125,7 +125,7 @@ it("waits for an unreachable server, then sends events in order, and resumes at 
   expect(server.taken.map(({ body }) => body)).toEqual(["4", "5"]);
 });
 
-it("rejects a second listener for the same events until the first one has ended", async () => {
+it("inlet listen rejects a second listener for the same events until the first listener has ended", async () => {
   await using server = await startLocalServer(0);
   const ending = new AbortController();
   const args = ["listen", "one", "--to", server.url];
@@ -143,7 +143,7 @@ it("rejects a second listener for the same events until the first one has ended"
   expect(third.stderr).toContain("starting at ");
 });
 
-it("forwards new deliveries with --raw, with the headers and bytes of their sender", async () => {
+it("inlet listen --raw forwards new deliveries with the sender's headers and bytes", async () => {
   await using server = await startLocalServer(0);
   const ending = new AbortController();
   let n = 0;
@@ -151,7 +151,7 @@ it("forwards new deliveries with --raw, with the headers and bytes of their send
     env: world.env,
     signal: ending.signal,
   });
-  // Records are sampled, so the test sends deliveries until one was recorded.
+  // Only sampled deliveries are recorded, so the test sends deliveries until one arrives.
   await until(
     async () => {
       await world.post("one", `{"raw":  ${++n}}`);
@@ -167,7 +167,7 @@ it("forwards new deliveries with --raw, with the headers and bytes of their send
   expect(stderr).toContain("Signatures are removed");
 });
 
-it("reads the exact text of JSON data, and leaves bytes and other text unchanged", () => {
+it("readEntry keeps the exact text of JSON data, and leaves binary data and other text unchanged", () => {
   const at = '"topic":"a.b","entryId":"1-0"';
   const fieldsOf = (members: string) => readEntry(`{"id":"1",${members}${at}}`).fields;
   expect(fieldsOf('"data":{"n": 1.0},')).toEqual(["id", "1", "data", '{"n": 1.0}']);

@@ -23,17 +23,16 @@ export function openedCommands() {
   return { dir, world, run, post };
 }
 
-/** Parses JSON lines. */
 export const rows = (stdout: string) =>
   stdout
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line));
 
-/** An address without a server. */
+/** Address at which no server listens. */
 export const NOBODY = "http://127.0.0.1:1";
 
-/** An app with a JSON channel, a channel whose definitions never match, and a polling channel. */
+/** Creates an app with a JSON channel, a channel whose definitions never match, and a polling channel. */
 async function openWorld(dir: string) {
   await using opening = new AsyncDisposableStack();
   const stores = opening.use(await createTestStores());

@@ -22,7 +22,7 @@ describe("each command", () => {
     for (const line of shown) expect(line).toMatch(new RegExp(`inlet ${name}\\b.*  # \\S`));
   });
 
-  it("is documented with its summary", () => {
+  it("is documented with the same summary as in its help", () => {
     const page = readFileSync(new URL("../../src/docs/command-line.md", import.meta.url), "utf8");
     const [, table = ""] = page.split(/<!-- \/?commands -->/);
     expect(table.trim().split("\n").slice(2)).toEqual(
@@ -30,7 +30,7 @@ describe("each command", () => {
     );
   });
 
-  it("is listed, and a misspelled name gets a suggestion", async () => {
+  it("appears in the list of commands, and is suggested for a misspelled name", async () => {
     const { stdout } = await runInlet(["--help"]);
     for (const { name } of COMMANDS) expect(stdout).toContain(`  ${name} `);
     expect(await runInlet(["chanels"])).toEqual({
@@ -67,7 +67,7 @@ describe("each command", () => {
     ["presets get github", { preset: "github", typePath: "$headers['x-github-event']" }],
     ["keys", { permissions: ["*"] }],
     ["keys create ci --permission apps.read", { name: "ci", permissions: ["apps.read"] }],
-  ])("works: inlet %s", async (line, expected) => {
+  ])("succeeds against a running gateway: inlet %s", async (line, expected) => {
     const { code, stdout, stderr } = await run(line);
     expect([code, stderr]).toEqual([0, ""]);
     expect(rows(stdout)[0]).toMatchObject(expected);
@@ -184,7 +184,7 @@ describe("inlet doctor", () => {
     const { code, stdout } = await run("doctor", {
       env: { ...local, INLET_DATA_DIR: join(dir, "none yet") },
     });
-    // A channel without its secret becomes a problem after twenty seconds.
+    // The channel without a secret becomes a problem after 20 seconds.
     const wrong = rows(stdout).filter((row) => row.state === "wrong");
     expect(wrong.filter(({ check }) => !/^problem: .* sms$/.test(check))).toEqual([]);
     expect(code).toBe(wrong.length);
@@ -220,7 +220,7 @@ describe("inlet doctor", () => {
 });
 
 describe("a failing command", () => {
-  it("has a distinct exit code for an unreachable gateway, a missing key, a missing permission and an unknown object", async () => {
+  it("exits with distinct codes for an unreachable gateway, a missing key, a missing permission and an unknown object", async () => {
     const away = await run("apps", { env: { INLET_URL: NOBODY } });
     expect([away.code, away.stderr]).toEqual([4, expect.stringContaining("cannot be reached")]);
     const wrong = await run("apps", { env: { INLET_API_KEY: "ik_wrong" } });
@@ -234,7 +234,7 @@ describe("a failing command", () => {
     expect([noApp.code, noApp.stderr]).toEqual([2, expect.stringContaining(world.app.id)]);
   });
 
-  it("login stores an accepted key readable only by its owner, and sends it to no other address", async () => {
+  it("inlet login stores an accepted key in a private file, and never sends it to another address", async () => {
     const env = { INLET_API_KEY: "", INLET_URL: "" };
     const wrong = await run(`login --url ${world.gateway.origin}`, { env, stdin: "ik_wrong\n" });
     expect(wrong.code).toBe(5);
@@ -262,7 +262,7 @@ describe("untrusted text", () => {
     expect(JSON.parse(json)).toEqual({ a: "\u009b\u202e\u{e0041}", b: 1 });
   });
 
-  it("is measured and truncated by terminal cells", () => {
+  it("is measured and truncated in terminal cells", () => {
     expect([widthOf("abc"), widthOf("日本"), widthOf("👩‍👩‍👧")]).toEqual([3, 4, 2]);
     expect([fitTo(3, "abcd"), fitTo(3, "日本語"), fitTo(4, "abcd")]).toEqual(["ab…", "日…", "abcd"]);
   });

@@ -3,7 +3,6 @@ import { expect, it } from "vitest";
 import { EXIT } from "../../src/cli/exit.ts";
 import { readSecret } from "../../src/cli/output/prompt.ts";
 
-/** Types at the secret prompt of a terminal. */
 async function type(keys: string) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode() {} });
   let shown = "";
@@ -15,10 +14,10 @@ async function type(keys: string) {
   return { secret, shown };
 }
 
-it("a typed secret is not echoed", async () => {
+it("the prompt does not echo a typed secret", async () => {
   expect(await type("s3cret\r")).toEqual({ secret: "s3cret", shown: "Secret: \n" });
 });
 
-it("Ctrl-C instead of a secret interrupts the command", async () => {
+it("Ctrl-C at the prompt for a secret interrupts the command", async () => {
   expect((await type("s3c\u0003")).secret).toMatchObject({ exitCode: EXIT.interrupted });
 });

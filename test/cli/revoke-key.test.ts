@@ -31,7 +31,7 @@ async function run(env: Readonly<Record<string, string>>, named: string) {
   return { code, printed };
 }
 
-it("revokes a key by its id, its prefix or the key itself, even the last one with all permissions", async () => {
+it("--revoke-key revokes a key by id, prefix or the key itself, even the last key with all permissions", async () => {
   const { host, user, database } = api.database.connection;
   const env = {
     DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
@@ -91,7 +91,7 @@ it("cannot be combined with another command", () => {
   }
 });
 
-it("revokes a key while a gateway runs on the embedded PostgreSQL", async () => {
+it("--revoke-key revokes a key while a gateway runs on the embedded PostgreSQL", async () => {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "inlet-revoke-")));
   try {
     const lock = acquireDataLock(dataDir);

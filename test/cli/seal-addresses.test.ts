@@ -7,7 +7,7 @@ import { opened } from "../support/opened.ts";
 
 const api = opened(createTestApi);
 
-it("removes the plain-text addresses of an older database and reports it", async () => {
+it("--seal-addresses removes the plain-text addresses from the database of an earlier version and reports this", async () => {
   const { db } = api.database;
   const { host, user, database } = api.database.connection;
   await db.updateTable("cluster").set({ plainAddresses: true }).execute();

@@ -65,7 +65,6 @@ const example = (change: (organization: any) => void = () => {}) => {
   return file;
 };
 
-/** Returns the example for an organization with this name. */
 const exampleFor = (name: string, change: Parameters<typeof example>[0] = () => {}) =>
   example((organization) => {
     organization.name = name;
@@ -115,7 +114,7 @@ describe("a config file", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("is planned without a write and applied as planned", async () => {
+  it("is planned without writing to the database, and then applied as planned", async () => {
     const before = await rows();
     const file = exampleFor("planned");
     const planned = await plan(file);
@@ -124,7 +123,7 @@ describe("a config file", () => {
     expect((await apply(file)).steps).toEqual(planned.steps);
   });
 
-  it("is planned with the names of changed fields, but without secret values", async () => {
+  it("yields a plan with the names of changed fields, but without secret values", async () => {
     await apply(exampleFor("differs"));
     const differs = exampleFor("differs", (organization) => {
       organization.blueprints[0].description = "other";
@@ -146,7 +145,7 @@ describe("a config file", () => {
     expect(changed(await plan(differs, { GITHUB_WEBHOOK_SECRET: "a-new-secret" }))).toEqual([]);
   });
 
-  it("leaves undeclared objects and secrets unchanged", async () => {
+  it("does not change objects and secrets that it does not declare", async () => {
     const owner = await applyNew(exampleFor("lessens"));
     await owner.post("/blueprints", { uid: "by-hand", title: "By hand" });
     const apps = await owner.get("/apps");
@@ -161,12 +160,12 @@ describe("a config file", () => {
       { action: "unmanaged", object: "app default/sensors in lessens" },
       { action: "unmanaged", object: "channel default/github/extra in lessens" },
     ]);
-    // The secret too, without which the channel would need setup.
+    // `active` proves that the secret was kept, because the channel would need setup without it.
     const states = (await owner.get(path)).map(({ state }: { state: string }) => state);
     expect(states).toEqual(["active", "active"]);
   });
 
-  it("creates an organization with a first key that is shown once", async () => {
+  it("creates an organization, and shows the organization's first key once", async () => {
     const file = { organizations: [{ name: "acme", spaces: [{ name: "one" }, { name: "two" }] }] };
     expect((await plan(file)).steps.map(({ action, object }) => [action, object])).toEqual([
       ["create", "organization acme"],
@@ -182,7 +181,7 @@ describe("a config file", () => {
     expect(JSON.stringify(await rows())).not.toContain(keys[0]);
   });
 
-  it("creates a new organization although another one has the same display name", async () => {
+  it("creates a new organization even if another organization has the same display name", async () => {
     const stranger = api.as(await api.createForeignKey());
     const [{ id }] = await stranger.get("/organizations");
     await stranger.put(`/organizations/${id}`, { name: "taken" });
@@ -192,7 +191,7 @@ describe("a config file", () => {
     expect(changed(await plan(file))).toEqual([]);
   });
 
-  it("creates each object once when it is applied three times at the same time", async () => {
+  it("creates each object once if the file is applied three times concurrently", async () => {
     const { db } = api.database;
     const count = async (table: "organizations" | "channels") =>
       (await db.selectFrom(table).select("createdAt").execute()).length;
@@ -207,7 +206,7 @@ describe("a config file", () => {
     ]);
   });
 
-  it("is written to the change feed, and to the audit without an account", async () => {
+  it("is recorded in the change feed, and in the audit log without an account", async () => {
     const changes = () =>
       api.database.db.selectFrom("changes").select("kind").where("kind", "=", "channel").execute();
     const before = await changes();
@@ -219,7 +218,7 @@ describe("a config file", () => {
     ).toEqual(expect.arrayContaining([[null, "create", expect.stringMatching(/^app_[a-z0-9]+\/hooks$/)]]));
   });
 
-  it("is planned with its conflicts", async () => {
+  it("yields a plan that lists the conflicts with the database", async () => {
     const owner = await applyNew(exampleFor("conflicts"));
     const apps = await owner.get("/apps");
     const sensors = apps.find(({ uid }: { uid: string }) => uid === "sensors");
@@ -260,7 +259,7 @@ describe("an invalid config file", () => {
     expect(findings.join()).toContain("GITHUB_WEBHOOK_SECRET");
   });
 
-  it("must take secrets, and only secrets, from the environment", async () => {
+  it("is rejected unless all secrets, and only secrets, come from environment variables", async () => {
     const literal = example((organization) => {
       organization.apps[0].channels[0].config.secrets[0].value = "in-the-clear";
       organization.apps[1].channels[0].config.itemsPath = { $env: "GITHUB_WEBHOOK_SECRET" };
@@ -282,7 +281,7 @@ describe("an invalid config file", () => {
       { organizations: [{ name: "a", apps: [{ uid: "x" }] }] },
       "organizations[0].apps[0].title",
     ],
-  ])("is refused for %s", async (_, file, path) => {
+  ])("is rejected because of %s", async (_, file, path) => {
     expect((await wrong(file))[0]?.split(": ")[0]).toBe(path);
   });
 });

@@ -4,7 +4,6 @@ import { NOBODY, openedCommands, rows } from "./opened-commands.ts";
 
 const { world, run, post } = openedCommands();
 
-/** Runs a command at a terminal and returns its text. */
 const atTerminal = async (line: string, { color = false } = {}) => {
   const { code, stdout, stderr } = await run(line, { columns: 1_000, env: color ? {} : { NO_COLOR: "1" } });
   return { code, text: stdout + stderr };
@@ -30,7 +29,7 @@ describe("at a terminal", () => {
     ],
     ['explain strict --data {"type":"b"}', /no_match +closest: a /],
     ["dry-run orders", /^GET http:.*\nno response\nend: failed \(refused\)\nnext cursor: null\n/],
-  ])("shows a table for inlet %s", async (line, expected) => {
+  ])("prints a table for the command inlet %s", async (line, expected) => {
     const named = line.replace("{app}", world.app.id);
     const plain = await atTerminal(named);
     expect(plain.text).toMatch(expected);
@@ -63,7 +62,7 @@ describe("at a terminal", () => {
 });
 
 describe("the resource commands", () => {
-  it("install, upgrade and delete an app", async () => {
+  it("can install, upgrade and delete an app", async () => {
     const blueprint = await world.gateway.api<{ id: string }>("POST", "/blueprints", {
       title: "Second",
       channels: [],
@@ -77,7 +76,7 @@ describe("the resource commands", () => {
     expect((await run(`apps get ${app.id}`)).code).not.toBe(0);
   });
 
-  it("set and reset a source's cursor", async () => {
+  it("can set and reset a source's cursor", async () => {
     const at = '{"timestamp":"2026-01-01T00:00:00.000Z"}';
     const set = await run(`sources cursor orders --set ${at}`);
     expect([set.stderr, rows(set.stdout)[0]]).toMatchObject(["", { value: JSON.parse(at) }]);
@@ -86,7 +85,7 @@ describe("the resource commands", () => {
     expect((await run(`sources cursor orders --set ${at} --reset`)).code).toBe(2);
   });
 
-  it("create, pause, resume, rewind and show a subscription with a handler", async () => {
+  it("can create, pause, resume, rewind and show a subscription with a handler", async () => {
     const create = `subscriptions create inbox:* --handler ${NOBODY} --ordered`;
     const [made] = rows((await run(create)).stdout);
     expect(made.handler).toMatchObject({ ordered: true, secret: expect.any(String) });
@@ -103,7 +102,7 @@ describe("the resource commands", () => {
     await run(`subscriptions delete ${made.id} --yes`);
   });
 
-  it("revoke a key, which is then rejected", async () => {
+  it("can revoke an API key, which the gateway then rejects", async () => {
     const [{ id, key }] = rows((await run("keys create gone --expires 2099-01-01T00:00:00Z")).stdout);
     expect(rows((await run(`keys revoke ${id}`)).stdout)).toEqual([{ id }]);
     expect((await run("apps", { env: { INLET_API_KEY: key } })).code).toBe(5);

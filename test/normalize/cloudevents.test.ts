@@ -51,7 +51,6 @@ function receive(
   return result;
 }
 
-/** Returns the fields of the only event, as an object. */
 function entryOf(result: Result): Record<string, string> {
   const [event, ...others] = result.events;
   expect([result.failures, others]).toEqual([[], []]);
@@ -60,7 +59,6 @@ function entryOf(result: Result): Record<string, string> {
   return Object.fromEntries(names.map((name, at) => [name, fields[2 * at + 1] ?? ""]));
 }
 
-/** Returns reason, path and detail of the only failure, as text. */
 function formatFailure(result: Result): string {
   const [failure, ...others] = result.failures;
   expect([result.events, others]).toEqual([[], []]);
@@ -92,7 +90,7 @@ describe("events created by the library `cloudevents`", () => {
     comexampleothervalue: "5",
     comexamplebool: "true",
   };
-  /** Converts names to lower case, as Node does, and percent-encodes the attributes, which the library leaves unencoded. */
+  /** Converts header names to lower case as Node does, and percent-encodes values, which the library does not encode. */
   const toNodeHeaders = (headers: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [
@@ -101,7 +99,7 @@ describe("events created by the library `cloudevents`", () => {
       ]),
     );
 
-  it("become the same entry in binary and structured mode, with all attributes", () => {
+  it("yield the same entry with all attributes in binary and structured mode", () => {
     for (const message of [HTTP.binary(sent), HTTP.structured(sent)]) {
       const headers = toNodeHeaders(message.headers as Record<string, unknown>);
       expect(entryOf(receive(message.body as string, { headers }))).toEqual(expected);
@@ -120,7 +118,7 @@ describe("events created by the library `cloudevents`", () => {
     expect([read.id, read.subject, read.data]).toEqual([sent.id, sent.subject, sent.data]);
   });
 
-  it("keep their position in a batch", () => {
+  it("keep their position within a batch", () => {
     const batch = [sent, sent.cloneWith({ id: "A2" }), sent.cloneWith({ id: "A3", source: "/other" })];
     const body = JSON.stringify(batch.map((event) => event.toJSON()));
     const { received, events } = receive(body, { headers: BATCHED });
@@ -146,7 +144,7 @@ describe("the data of an event", () => {
     expect(entryOf(receive(body)).data).toBe('{ "n": 1.0e2, "big": 12345678901234567890 }');
   });
 
-  it("is JSON if its content type is JSON or missing, also if it is a string", () => {
+  it("is treated as JSON, even a string, if its content type is JSON or missing", () => {
     expect(dataOf({ data: "text" })).toEqual(["application/json", '"text"', undefined]);
     expect(dataOf({ data: null })).toEqual(["application/json", "null", undefined]);
     expect(dataOf({ datacontenttype: "application/x+json", data: [1] })).toEqual([
@@ -156,7 +154,7 @@ describe("the data of an event", () => {
     ]);
   });
 
-  it("must be a string for other content types, and stays unchanged", () => {
+  it("must be a string if its content type is not JSON, and is published unchanged", () => {
     expect(dataOf({ datacontenttype: "application/xml", data: "<a/>" })).toEqual([
       "application/xml",
       "<a/>",
@@ -167,7 +165,7 @@ describe("the data of an event", () => {
     );
   });
 
-  it("stays in base64 as data_base64, which excludes data", () => {
+  it("stays base64-encoded in data_base64, and excludes the member data", () => {
     expect(dataOf({ datacontenttype: "image/png", data_base64: "iVBO" })).toEqual([
       "image/png",
       undefined,
@@ -179,7 +177,7 @@ describe("the data of an event", () => {
     expect(formatFailure(receive({ ...REQUIRED, data_base64: "iV BO" }))).toContain("must be base64");
   });
 
-  it("can be missing", () => {
+  it("can be missing from the event", () => {
     expect(entryOf(receive(REQUIRED))).toEqual(REQUIRED);
     expect(entryOf(receive("", { headers: BINARY }))).toEqual({
       ...REQUIRED,
@@ -190,7 +188,7 @@ describe("the data of an event", () => {
     );
   });
 
-  it("is the body in binary mode, as text or base64 depending on the content type", () => {
+  it("is the request body in binary mode, as text or base64 depending on the content type", () => {
     const headers = (type: string) => ({ ...BINARY, "content-type": type });
     const text = entryOf(receive("<a/>", { headers: headers("application/xml; charset=utf-8") }));
     expect([text.datacontenttype, text.data]).toEqual(["application/xml; charset=utf-8", "<a/>"]);
@@ -244,11 +242,11 @@ describe("the attributes of an event", () => {
     ["source", "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66"],
     ["source", "https://user@[::1]:80/a?b=c#d"],
     ["ext", -2_147_483_648],
-  ])("stay unchanged if %s is %j", (name, value) => {
+  ])("are published unchanged if %s is %j", (name, value) => {
     expect(entryOf(withAttribute(name, value))[name]).toBe(String(value));
   });
 
-  it("count as missing if they are null", () => {
+  it("are treated as missing if their value is null", () => {
     expect(entryOf(receive({ ...REQUIRED, subject: null, ext: null }))).toEqual(REQUIRED);
   });
 
@@ -314,7 +312,7 @@ describe("a batch", () => {
     ]);
   });
 
-  it("must be an array, and can be empty", () => {
+  it("is rejected unless it is an array, which can be empty", () => {
     expect(receive([], { headers: BATCHED })).toMatchObject({ received: 0, events: [], failures: [] });
     expect(formatFailure(receive({}, { headers: BATCHED }))).toContain("a batch must be a JSON array");
   });
@@ -324,7 +322,7 @@ describe("the identity of an event", () => {
   const identityOf = (members: object): string | undefined =>
     receive({ ...REQUIRED, ...members }).events[0]?.identity;
 
-  it("consists of source and id", () => {
+  it("is derived from the event's source and id", () => {
     const own = identityOf({});
     expect(identityOf({ data: 1 })).toBe(own);
     expect(identityOf({ source: "/other" })).not.toBe(own);
@@ -332,12 +330,12 @@ describe("the identity of an event", () => {
   });
 });
 
-it("an event without traceparent gets that of its request", () => {
+it("an event without traceparent gets the traceparent header of its request", () => {
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const { events } = receive(REQUIRED, { headers: { ...STRUCTURED, traceparent } });
   expect(fieldOf(events[0], "traceparent")).toBe(traceparent);
 });
 
-it("an event matches only the definition of its type", () => {
+it("a CloudEvent matches only the definition of its type", () => {
   expect(formatFailure(receive(REQUIRED, { types: ["other"] }))).toContain("no_match");
 });

@@ -15,7 +15,7 @@ function compileErrors(
 }
 
 describe("invalid definitions", () => {
-  it("are all reported, each with the name of its field", () => {
+  it("are all reported, each with the path of the invalid field", () => {
     const findings = compileErrors(
       [
         { type: "a", typePath: "$.type" },
@@ -34,18 +34,18 @@ describe("invalid definitions", () => {
     for (const { message } of findings) expect(message).not.toBe("");
   });
 
-  it("are found by the path syntax of the channel", () => {
+  it("are detected according to the channel's path syntax", () => {
     const filter: Definition = { type: "a", payloadPath: "$.a[?(@.b)]" };
     expect(compileErrors([filter])).toEqual([]);
     expect(compileErrors([filter], { pathSyntax: "jsonpath-plus" })).toHaveLength(1);
   });
 
-  it("include an itemsPath outside of the body", () => {
+  it("include definitions whose itemsPath does not start from the body", () => {
     expect(compileErrors([], { itemsPath: "$headers.a" })).toHaveLength(1);
     expect(compileErrors([], { itemsPath: "$body.a" })).toEqual([]);
   });
 
-  it("include a path that is fixed for the kind of channel", () => {
+  it("include definitions that set a path which the channel kind fixes", () => {
     const profile: KindProfile = {
       roots: new Map([["type", ITEM_ROOT]]),
       fixedPaths: { typePath: "$type" },
@@ -65,7 +65,7 @@ describe("invalid definitions", () => {
 });
 
 describe("compiled definitions", () => {
-  it("are grouped by typePath, independent of its spelling", () => {
+  it("are grouped by typePath, regardless of how the path is spelled", () => {
     const paths = ["$.a", "$['a']", "$headers['X-Type']", "$headers['x-type']", "$body.a", "$..a", "$..a"];
     const rules = rulesOf(paths.map((typePath, index) => ({ type: `t${index}`, typePath })));
     expect(rules.groups.map(({ byType }) => [...byType.keys()])).toEqual([
@@ -82,7 +82,7 @@ describe("compiled definitions", () => {
     expect(topic).toBe("events.org_1.apps.app.event_received.app_1.hook.order%20%7Bnew%7D%20ü");
   });
 
-  it("are read once each, however many there are", () => {
+  it("parse each distinct path only once", () => {
     const countReads = (count: number): number => {
       let reads = 0;
       const definitions = Array.from({ length: count }, (_, index): Definition => {

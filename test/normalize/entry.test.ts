@@ -28,7 +28,7 @@ describe("an event's payload", () => {
     ],
     ["is an array even if such a path yields only one value", '{"a":{"n":1.0}}', "$..n", "[1.0]"],
     ["can be an array element counted from the end", '{"a":[1,2.0]}', "$.a[-1]", "2.0"],
-    ["is the last of several members with one name", '{"a":1,"a":2.0}', "$.a", "2.0"],
+    ["is the last of several members with the same name", '{"a":1,"a":2.0}', "$.a", "2.0"],
     ["can be the headers", "{}", "$headers", '{"x-a":"b"}'],
     ["can be taken from the query", "{}", "$query.q", '["1","2"]'],
   ])("%s", (_, body, path, expected) => {
@@ -50,7 +50,7 @@ describe("an event's payload", () => {
     }
   });
 
-  it("is JSON for a form or XML with a payloadPath, and as received without one", () => {
+  it("is JSON for a form or XML body with a payloadPath, and the received text without one", () => {
     const form = { delivery: typed("application/x-www-form-urlencoded") };
     expect(listPayloads("a=1&a=2", "$.a", form)).toEqual(['["1","2"]']);
     expect(listPayloads("a=1&a=2", "$", form)).toEqual(['{"a":["1","2"]}']);
@@ -85,7 +85,7 @@ describe("an entry", () => {
     expect(fieldOf(event, "traceparent")).toBeUndefined();
   });
 
-  it("keeps the traceparent of a later version", () => {
+  it("keeps a traceparent of a later Trace Context version", () => {
     const traceparent = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
     const [event] = normalizeBody({}, { ...all, delivery: { headers: { traceparent } } }).events;
     expect(fieldOf(event, "traceparent")).toBe(traceparent);
@@ -118,7 +118,7 @@ describe("an entry", () => {
     expect(fieldOf(event, name)).toBe(data);
   });
 
-  it("reports its size to within 32 bytes", () => {
+  it("states its size with an error of at most 32 bytes", () => {
     for (const body of ['{"a":"b"}', '{"a":"漢字😀"}', `{"a":"${"x".repeat(10_000)}"}`]) {
       const [event] = normalizeBody(body, all).events;
       const size = Buffer.byteLength(event?.fields.join("") ?? "");

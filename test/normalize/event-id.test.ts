@@ -34,7 +34,7 @@ describe("an event's id", () => {
     expect(normalizeBody({ a: { id: 2 } }, options).events[0]?.id).toBe("2");
   });
 
-  it("consists of delivery id and item position if there is no idPath", () => {
+  it("consists of the delivery id and the item's position if there is no idPath", () => {
     const outcome = normalizeBody([1, 2], {
       ...all,
       config: { itemsPath: "$" },
@@ -53,25 +53,25 @@ describe("the dedupe key of an event", () => {
   const identityOf = (body: unknown, options: Given): string | undefined =>
     normalizeBody(body, options).events[0]?.identity;
 
-  it("depends on the id, not on the data", () => {
+  it("depends on the event's id but not on its data", () => {
     const [first, second] = [identityOf({ id: "x", n: 1 }, byId), identityOf({ id: "x", n: 2 }, byId)];
     expect(first).toMatch(/^[\w-]{22}$/);
     expect(second).toBe(first);
     expect(identityOf({ id: "y" }, byId)).not.toBe(first);
   });
 
-  it("comes with a digest of the data, byte for byte", () => {
+  it("is accompanied by a digest that depends on each byte of the data", () => {
     const digestOf = (body: string): string | undefined => normalizeBody(body, byId).events[0]?.digest;
     expect(digestOf('{"id":1}')).toMatch(/^[\w-]{11}$/);
     expect(digestOf('{"id":1}')).toBe(digestOf('{"id":1}'));
     expect(digestOf('{"id":1}')).not.toBe(digestOf('{"id": 1}'));
   });
 
-  it("is empty if dedupe is off", () => {
+  it("is undefined if dedupe is disabled", () => {
     expect(identityOf({ id: "x" }, { ...byId, config: { dedupe: { windowSeconds: 0 } } })).toBe("");
   });
 
-  it("is equal for equal content with dedupe by content, and so is the id", () => {
+  it("is the same for equal content, like the event id, if dedupe compares content", () => {
     const options: Given = { ...all, config: { dedupe: { by: "content" } } };
     const [a, again, b] = [{ n: 1 }, { n: 1 }, { n: 2 }].map(
       (body) => normalizeBody(body, options).events[0],
@@ -82,7 +82,7 @@ describe("the dedupe key of an event", () => {
     expect(b?.identity).not.toBe(a?.identity);
   });
 
-  it("depends on the content with dedupe by content, even with an idPath", () => {
+  it("depends on the content if dedupe compares content, even with an idPath", () => {
     const options: Given = { ...byId, config: { dedupe: { by: "content" } } };
     const [a, b] = [
       { id: "x", n: 1 },
@@ -92,7 +92,7 @@ describe("the dedupe key of an event", () => {
     expect(b?.identity).not.toBe(a?.identity);
   });
 
-  it("depends on id and content with onConflict publish", () => {
+  it("depends on both id and content if onConflict is publish", () => {
     const options: Given = { ...byId, config: { dedupe: { onConflict: "publish" } } };
     const [a, b, again] = [1, 2, 1].map((n) => identityOf({ id: "x", n }, options));
     expect(a).not.toBe(b);

@@ -54,14 +54,14 @@ describe("a frame of an event stream", () => {
     expect(run(frame({ a: 1 }, "7"), definitions).failures).toMatchObject([{ reason: "no_match" }]);
   });
 
-  it("has its last event id as its id, plus a number if an earlier frame had the same id", () => {
+  it("has its last event id as its id, with a number appended if an earlier frame had the same id", () => {
     const idOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.id;
     expect(idOf(frame({}, "7"))).toBe("7");
     expect(idOf(frame({}, "7", "7/2"))).toBe("7/2");
     expect(idOf(frame({}))).toBe("fresh_1");
   });
 
-  it("appends each item's position to the id if it has several items", () => {
+  it("yields ids with the item's position appended if the frame has several items", () => {
     const items = run(frame([1, 2], "7", "7/3"), [{ type: "t" }], { itemsPath: "$" });
     expect(items.events.map(({ id }) => id)).toEqual(["7/3/0", "7/3/1"]);
     const lines = run(frame("1\n2\n", "7", "7", { "content-type": "application/x-ndjson" }));
@@ -86,7 +86,7 @@ describe("a frame of an event stream", () => {
     );
   });
 
-  it("offers only the roots $event and $lastEventId to paths", () => {
+  it("lets paths start only from the roots $event and $lastEventId", () => {
     expect(rulesOf([{ type: "t", typePath: "$headers.x" }])).toMatchObject({
       ok: false,
       error: [{ path: "events[0].typePath", message: expect.stringContaining("$event, $lastEventId") }],

@@ -23,7 +23,7 @@ function normalizeToEvent(delivery: VerifiedDelivery, number = channel.number): 
   return outcome.events[0];
 }
 
-it("a new channel with an old uid does not share the old channel's dedupe memory", () => {
+it("a new channel with a reused uid does not detect events of the old channel as duplicates", () => {
   const identityIn = (number: number) => normalizeToEvent(deliveryOf({ id: "x" }), number)?.identity;
   expect(identityIn(1)).toBe(identityIn(1));
   expect(identityIn(1)).not.toBe(identityIn(2));

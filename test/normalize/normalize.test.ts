@@ -67,7 +67,7 @@ describe("items", () => {
   it.each<[string, string, string, string[]]>([
     ["are the elements of an array", '{"a":[ {"n":1.0} , 2 ]}', "$.a", ['{"n":1.0}', "2"]],
     ["are the elements of the body", "[1.0, [2]]", "$", ["1.0", "[2]"]],
-    ["are the values that a path yields", '{"a":[{"n":[1]},{"n":[2]}]}', "$.a[*].n", ["[1]", "[2]"]],
+    ["are the values that itemsPath selects", '{"a":[{"n":[1]},{"n":[2]}]}', "$.a[*].n", ["[1]", "[2]"]],
     ["can be a single value that is not an array", '{"a":{"n":1}}', "$.a", ['{"n":1}']],
     ["can be selected from $body", '{"a":[1]}', "$body.a", ["1"]],
     ["can be an empty list", '{"a":[]}', "$.a", []],
@@ -78,7 +78,7 @@ describe("items", () => {
     expect(outcome.failures).toEqual([]);
   });
 
-  it("fail the delivery as invalid_body if their path yields no value", () => {
+  it("fail the whole delivery as invalid_body if itemsPath yields no value", () => {
     for (const itemsPath of ["$.b", "$.b[*]"]) {
       expect(splitItems('{"a":[]}', itemsPath)).toMatchObject({
         received: 1,
@@ -104,7 +104,7 @@ describe("items", () => {
     expect(outcome.received).toBe(3);
   });
 
-  it("are at most 1,000 per delivery", () => {
+  it("are limited to 1,000 per delivery", () => {
     const many = (count: number): unknown => Array.from({ length: count }, () => 0);
     const given: Given = { ...all, config: { itemsPath: "$" } };
     expect(normalizeBody(many(1_000), given).events).toHaveLength(1_000);
@@ -118,7 +118,7 @@ describe("items", () => {
     expect(start("1\n".repeat(1_001), lines)).toEqual({ kind: "tooManyItems", limit: 1_000 });
   });
 
-  it("yield at most 10,000 events per delivery", () => {
+  it("are limited to 10,000 events per delivery", () => {
     const definitions = Array.from({ length: 11 }, (_, index) => ({ type: `t${index}` }));
     const items = Array.from({ length: 1_000 }, () => 0);
     expect(start(items, { definitions, config: { itemsPath: "$" } })).toEqual({
@@ -129,7 +129,7 @@ describe("items", () => {
     expect(allowed.events).toHaveLength(10_000);
   });
 
-  it("are the root $ of their paths, while $body is the whole body", () => {
+  it("are the root $ of paths, while $body is the whole body", () => {
     const given: Given = {
       definitions: [{ type: "all", idPath: "$.id", payloadPath: "$body.account" }],
       config: { itemsPath: "$.events" },
@@ -164,17 +164,17 @@ describe("a redrive", () => {
   });
   const body = [{ id: 1 }, { id: 2 }, {}];
 
-  it("runs one item by the named definitions, with the original ids", () => {
+  it("processes one item with the named definitions and the original event ids", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 1, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({ received: 1, events: [{ type: "a", id: "d/1", item: 1 }], failures: [] });
   });
 
-  it("runs all definitions if none is named", () => {
+  it("processes the item with all definitions if none is named", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 2, definitions: [], asNewId: false }));
     expect(outcome).toMatchObject({ events: [{ type: "a" }], failures: [{ item: 2, definitions: ["b"] }] });
   });
 
-  it("uses the same new id each time with asNewId", () => {
+  it("publishes the item under the same new id each time with asNewId", () => {
     const redrive = given({ id: "qr_1", item: 1, definitions: ["b"], asNewId: true });
     const [event] = normalizeBody(body, redrive).events;
     expect(event).toMatchObject({ type: "b", id: "qr_1/1", identity: expect.stringMatching(/^.{22}$/) });
@@ -183,13 +183,13 @@ describe("a redrive", () => {
     expect(normalizeBody(body, withoutDedupe).events).toMatchObject([{ id: "qr_1/1", identity: "" }]);
   });
 
-  it("uses the same id each time for an item without an id", () => {
+  it("publishes an item without an id under the same id each time", () => {
     const only = { id: "qr_1", item: null, definitions: [], asNewId: false };
     const [event] = normalizeBody({}, { definitions: [{ type: "a" }], only }).events;
     expect(event).toMatchObject({ id: "qr_1/0", identity: expect.stringMatching(/^.{22}$/) });
   });
 
-  it("runs all items of a whole delivery that now has items with all definitions", () => {
+  it("processes all items with all definitions if the whole delivery now has items", () => {
     const whole = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody(body, given(whole))).toMatchObject({
       received: 3,
@@ -205,7 +205,7 @@ describe("a redrive", () => {
     expect(normalizeBody([], given(whole))).toMatchObject({ received: 0, events: [], failures: [] });
   });
 
-  it("runs the named definitions on a whole delivery without items", () => {
+  it("processes a whole delivery without items with the named definitions", () => {
     const only = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody({ id: 1 }, { definitions, only })).toMatchObject({
       received: 1,
@@ -217,13 +217,13 @@ describe("a redrive", () => {
   it.each([
     ["whose delivery fails as a whole", { itemsPath: "$.none" }, "invalid_body"],
     ["that matches no definition", { itemsPath: "$" }, "no_match"],
-  ] as const)("fails with the same item and definitions for an item %s", (_, config, reason) => {
+  ] as const)("fails again with the same item and definitions for an item %s", (_, config, reason) => {
     const only = { id: "qr_1", item: 1, definitions: ["gone"], asNewId: false };
     const outcome = normalizeBody(body, { definitions, config, only });
     expect(outcome).toMatchObject({ events: [], failures: [{ item: 1, reason, definitions: ["gone"] }] });
   });
 
-  it("fails again for an item that no longer exists", () => {
+  it("fails again if the delivery no longer contains the item", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 3, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({
       received: 1,

@@ -31,7 +31,7 @@ function run(
 const listIds = ({ events }: Outcome): string[] => events.map(({ id }) => id);
 
 describe("a polled page", () => {
-  it("contains null for old items, so that new items keep their positions", () => {
+  it("ignores null elements, but counts them in the positions of new items", () => {
     const body = '{"rows": [null, {"id":1.0}, null, {"id":2}, null]}';
     const outcome = run(body, { itemsPath: "$.rows", itemId: "$.id" });
     expect(outcome.received).toBe(2);
@@ -41,12 +41,12 @@ describe("a polled page", () => {
     ]);
   });
 
-  it("is published oldest first if it is in descending order", () => {
+  it("is published oldest first if the page is in descending order", () => {
     const config = { itemsPath: "$[*]", itemId: "$.id", order: "descending" } as const;
     expect(listIds(run('[{"id":3},{"id":2},null,{"id":1}]', config))).toEqual(["1", "2", "3"]);
   });
 
-  it("can be redriven item by item, by the position in the failure", () => {
+  it("can be redriven one item at a time by the position in the failure", () => {
     const only = { id: "q", item: 2, definitions: [], asNewId: false };
     const outcome = run('[{"id":3},null,{"id":1}]', { itemsPath: "$", itemId: "$.id" }, {}, only);
     expect(listIds(outcome)).toEqual(["1"]);
@@ -63,7 +63,7 @@ describe("a polled page", () => {
     expect(dataOf(outcome)).toEqual(["12345678901234567890"]);
   });
 
-  it("is one item if it is only null", () => {
+  it("is a single item if the whole page is null", () => {
     expect(dataOf(run("null", {}))).toEqual(["null"]);
   });
 });
@@ -71,13 +71,13 @@ describe("a polled page", () => {
 describe("the id of a polled item", () => {
   const config = { itemId: "$.id", versionPath: "$.v" };
 
-  it("is followed by its version, and a definition's own idPath takes precedence", () => {
+  it("ends with the item's version, and comes from the definition's idPath if there is one", () => {
     expect(listIds(run({ id: 1, v: "a" }, config))).toEqual(["1/a"]);
     expect(listIds(run({ id: 1, v: 2, key: "k" }, config, { idPath: "$.key" }))).toEqual(["k/2"]);
     expect(listIds(run({ id: 1 }, config))).toEqual(["1"]);
   });
 
-  it("is not a duplicate of an id and version that concatenate to the same text", () => {
+  it("does not collide with another id and version that concatenate to the same text", () => {
     const one = run({ id: "1", v: "2/3" }, config).events[0]?.identity;
     const other = run({ id: "1/2", v: "3" }, config).events[0]?.identity;
     const plain = run({ id: "1/2/3" }, config).events[0]?.identity;
@@ -88,7 +88,7 @@ describe("the id of a polled item", () => {
     expect(run({ key: 1 }, config).failures).toMatchObject([{ reason: "id_missing" }]);
   });
 
-  it("names its paths in the errors if they do not compile", () => {
+  it("is reported with the path's setting if its path does not compile", () => {
     const result = compile({ itemId: "$.", versionPath: "id" });
     expect(result.ok ? [] : result.error.map(({ path }) => path)).toEqual([
       "config.itemId",

@@ -10,7 +10,7 @@ import { channel, fieldOf } from "./support.ts";
 const SEED = 20_260_102;
 const DELIVERIES_PER_RULE_SET = 20;
 
-/** State of a linear congruential generator (Numerical Recipes), so that each run uses the same texts. */
+/** State of a linear congruential generator (Numerical Recipes). The fixed seed makes each run use the same texts. */
 let state = SEED;
 function randomBelow(limit: number): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

@@ -59,14 +59,14 @@ describe("a failure", () => {
     expect(outcome.failures).toMatchObject([{ item: null, reason: "too_deep", definitions: [] }]);
   });
 
-  it("is too_deep for XML beyond the parser's depth", () => {
+  it("is too_deep for XML nested beyond the parser's limit", () => {
     const body = "<a>".repeat(5_000) + "</a>".repeat(5_000);
     expect(normalizeBody(body, { ...all, delivery: typed("text/xml") }).failures).toMatchObject([
       { reason: "too_deep" },
     ]);
   });
 
-  it("affects only the item itself if that is too deep", () => {
+  it("affects only the item that is nested too deeply", () => {
     const given = { ...all, config: { itemsPath: "$.a.b", limits: { maxDepth: 3 } } };
     const outcome = normalizeBody(`{"a":{"b":[${nested(3)},${nested(4)}]}}`, given);
     expect(outcome.events.map(({ item }) => item)).toEqual([0]);
@@ -140,7 +140,7 @@ describe("a schema", () => {
     ]);
   });
 
-  it("can be validated asynchronously, and the events keep their order", async () => {
+  it("can be checked asynchronously without changing the order of events", async () => {
     const outcome = start(
       { a: {} },
       given(async () => ({ validate: async () => undefined })),
@@ -152,7 +152,7 @@ describe("a schema", () => {
     });
   });
 
-  it("fails the delivery, not the item, if its validator is unavailable", async () => {
+  it("fails the whole delivery instead of the item if the schema's validator is unavailable", async () => {
     await expect(
       start(
         { a: {} },
@@ -161,7 +161,7 @@ describe("a schema", () => {
     ).rejects.toThrow("gone");
   });
 
-  it("leaves no unhandled rejection if its validator throws", async () => {
+  it("causes no unhandled rejection if the schema's validator throws", async () => {
     const unhandled: unknown[] = [];
     const record = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", record);
@@ -178,7 +178,7 @@ describe("a schema", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("fails as unavailable if validation takes too long, and aborts its validators", async () => {
+  it("fails the delivery as unavailable and aborts validation if that takes too long", async () => {
     const { promise: never } = Promise.withResolvers<undefined>();
     const callers: JobOptions[] = [];
     const validate = (_: unknown, caller: JobOptions) => {
@@ -203,7 +203,7 @@ describe("a schema", () => {
     expect(seen).toEqual([[1, 2], { a: "1" }]);
   });
 
-  it("rejects binary data", () => {
+  it("rejects an event with binary data", () => {
     const delivery = typed("image/png");
     const outcome = normalizeBody("x", { definitions: [{ type: "x", schema: true }], delivery });
     expect(outcome.failures).toMatchObject([{ reason: "schema_mismatch", path: "" }]);

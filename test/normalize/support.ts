@@ -60,7 +60,6 @@ export interface Given {
 
 const acceptingSchema: CompiledSchema = { validate: () => undefined };
 
-/** Normalizes one body synchronously. */
 export function normalizeBody(body: unknown, given: Given): Outcome {
   const outcome = start(body, given);
   if (outcome instanceof Promise || outcome.kind !== "normalized")
@@ -75,7 +74,6 @@ export function start(body: unknown, given: Given): Normalized | Promise<Normali
   return normalize(rulesOf(definitions, config), deliveryOf(body, delivery), deps, only);
 }
 
-/** Returns one field of an entry, or `undefined` if the entry does not have it. */
 export function fieldOf(event: OutgoingEvent | undefined, name: string): string | undefined {
   if (event === undefined) return undefined;
   for (let at = 0; at < event.fields.length; at += 2)
@@ -86,8 +84,6 @@ export function fieldOf(event: OutgoingEvent | undefined, name: string): string 
 export const dataOf = (outcome: Outcome): (string | undefined)[] =>
   outcome.events.map((event) => fieldOf(event, "data") ?? fieldOf(event, "data_base64"));
 
-/** A definition that matches every item, without an idPath. */
 export const all = { definitions: [{ type: "all" }] };
-/** A definition that matches every item, with an idPath. */
 export const byId: Given = { definitions: [{ type: "all", idPath: "$.id" }] };
 export const typed = (contentType: string) => ({ headers: { "content-type": contentType } });

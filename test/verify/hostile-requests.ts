@@ -82,7 +82,7 @@ export async function expectAllRejected(verification: object, numRuns: number): 
       const verdict = await sender.verify(request);
       if (!verdict.ok) {
         const { body } = verdict.error.redacted();
-        // A scheme that reads its credential from the body removes it there.
+        // Only schemes that read a credential from the body change the body.
         if (!readsBody) expect(body).toBe(request.body);
       }
       return !verdict.ok;

@@ -12,7 +12,7 @@ const pem = (): string =>
 const URL_1 = "https://keys.example.com/1";
 const MINUTE_MS = 60_000;
 
-/** A key cache whose responses the test controls. `calls` contains the fetched URLs. */
+/** Creates a key cache whose fetches call `respond`. `calls` contains the fetched URLs. */
 function createTestCache(respond: () => string | Promise<string>) {
   const calls: string[] = [];
   const fetchPinned: FetchPinned = async (url) => {
@@ -27,7 +27,7 @@ const fail = (): never => {
 };
 
 describe("the key cache", () => {
-  it("fetches keys once for concurrent requests and caches them for an hour", async () => {
+  it("fetches keys once for concurrent requests, and caches the keys for an hour", async () => {
     const { calls, keys } = createTestCache(pem);
     const both = await Promise.all([keys.get(URL_1, 0), keys.get(URL_1, 0)]);
     expect(both[0]).toBe(both[1]);
@@ -37,7 +37,7 @@ describe("the key cache", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("limits the waiting requests of one channel, but not those of other channels", async () => {
+  it("limits how many requests of one channel wait, without affecting other channels", async () => {
     const fetching = Promise.withResolvers<string>();
     const { keys } = createTestCache(() => fetching.promise);
     const [channel, other] = [boundWaiting(keys), boundWaiting(keys)];
@@ -47,7 +47,7 @@ describe("the key cache", () => {
     const others = other.get(URL_1, 0);
     fetching.resolve(pem());
     const [found] = await Promise.all([...waiting, others]);
-    // Requests for cached keys do not wait, and the earlier requests have released their slots.
+    // Cached keys are returned directly, and the completed requests no longer count toward the limit.
     expect(channel.get(URL_1, 0)).toBe(found);
     await expect(
       Promise.all(Array.from({ length: 64 }, () => channel.renew(URL_1, MINUTE_MS))),
@@ -73,7 +73,7 @@ describe("the key cache", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("renews keys at most every 30 seconds, and keeps the old keys and rejects if that fails", async () => {
+  it("renews keys at most every 30 seconds, and rejects but keeps the old keys if renewal fails", async () => {
     let respond: () => string = pem;
     const { calls, keys } = createTestCache(() => respond());
     const first = await keys.get(URL_1, 0);
@@ -91,7 +91,7 @@ describe("the key cache", () => {
     expect(await keys.renew(URL_1, 90_001)).toBe(undefined);
   });
 
-  it("limits an organization's concurrent fetches to its own limit", async () => {
+  it("limits concurrent fetches of an organization to the organization's own limit", async () => {
     const { promise } = Promise.withResolvers<never>();
     const keysOf = createKeyCaches(
       () => promise,
@@ -136,7 +136,7 @@ describe("the key cache", () => {
     await keys.get("https://keys.example.com/33", 0);
   });
 
-  it("accepts at most 64 keys", () => {
+  it("accepts at most 64 keys in one key set", () => {
     const { publicKey } = generateKeyPairSync("ed25519");
     const set = (count: number) =>
       JSON.stringify({ keys: Array(count).fill(publicKey.export({ format: "jwk" })) });
@@ -169,7 +169,7 @@ describe("a pinned URL", () => {
   };
   const pin = "https://sns.*.amazonaws.com/SimpleNotificationService-*.pem";
 
-  it("has wildcards that match one host label, or part of one path segment", () => {
+  it("can contain wildcards that match one host label or part of one path segment", () => {
     expect(matches(pin, "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-ab12.pem")).toBe(true);
     expect(matches("https://api.example.com/certs/*", "https://api.example.com/certs/a.b_c-1")).toBe(true);
     expect(matches("https://api.example.com/", "https://api.example.com/")).toBe(true);
@@ -178,14 +178,14 @@ describe("a pinned URL", () => {
     );
   });
 
-  it("never matches a storage bucket that anyone could create", () => {
+  it("never matches the host of a storage bucket that anyone could create", () => {
     for (const storage of ["s3", "s3-us-west-2", "s3-website-us-east-1"]) {
       const bucket = `https://sns.${storage}.amazonaws.com/SimpleNotificationService-ab12.pem`;
       expect(matches(pin, bucket)).toBe(false);
     }
   });
 
-  it("can allow any query", () => {
+  it("allows any query if the pin ends with ?*", () => {
     const any = "https://sns.*.amazonaws.com/?*";
     expect(matches(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);
     expect(matches(any, "https://sns.a.amazonaws.com/")).toBe(false);
@@ -227,7 +227,7 @@ describe("a pinned URL", () => {
     "https://u@example.com/",
     "https://example.com/a?b",
     "https://localhost/x",
-    // Several wildcards separated by dashes would backtrack. A URL of 200 characters could take days.
+    // Several wildcards separated by dashes would cause backtracking. Matching a URL of 200 characters could take days.
     "https://a.example.com/*-*-*-*-*-*-*-*/x",
   ])("rejects the pin %s", (text) => {
     expect(compilePin(text).ok).toBe(false);
@@ -270,7 +270,7 @@ describe("a body path", () => {
     expect(read(path, {})).toEqual(expect.any(String));
   });
 
-  it("returns no values if it would yield too many", () => {
+  it("yields no values if it matches more values than allowed", () => {
     const wide = { v: Array.from({ length: 1_001 }, () => ({ t: 1 })) };
     expect(read("$.v[*].t", wide)).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { memoizePerSecret } from "../../src/verify/memoize-per-secret.ts";
 
-it("derives once per secret and list, and never shares results between lists", () => {
+it("memoizePerSecret derives a value once per secret and list, and never shares results between lists", () => {
   const derived: string[] = [];
   const getLengths = memoizePerSecret((secret) => {
     derived.push(secret);

@@ -70,7 +70,7 @@ async function accepts(library: Library, testCase: Case): Promise<boolean> {
   }
 }
 
-/** Whether the libraries can verify the case. They support one secret, no handshakes and no Ed25519 keys. */
+/** Returns whether the libraries can verify the case. They support one secret, no handshakes and no Ed25519 keys. */
 const isForLibraries = ({ kind, secrets }: Case): boolean =>
   secrets.length === 1 && kind !== "handshake" && !secrets[0]?.value.startsWith("whpk_");
 
@@ -85,7 +85,7 @@ describe("the test vectors", () => {
   const vectors = readVectors();
   it.each(
     Object.entries(LIBRARIES),
-  )("get the same verdict from the provider's own library for the preset %s", async (preset, library) => {
+  )("get the same verdict from Inlet and the provider's library for the preset %s", async (preset, library) => {
     const cases = vectors.get(preset)?.cases.filter(isForLibraries) ?? [];
     const verdicts: unknown[] = [];
     for (const testCase of cases) verdicts.push([testCase.name, await accepts(library, testCase)]);

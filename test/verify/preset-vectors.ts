@@ -6,14 +6,13 @@ import type { Case } from "../vectors/verify/makers/kit.ts";
 export interface Vectors {
   readonly preset: string;
   readonly source: string;
-  /** Responses to fetches, by URL. */
+  /** Responses to fetches, keyed by URL. */
   readonly fetched?: Readonly<Record<string, string>>;
   readonly cases: readonly Case[];
 }
 
 const FOLDER = new URL("../vectors/verify/presets/", import.meta.url);
 
-/** Reads all vector files, by preset. */
 export const readVectors = (): ReadonlyMap<string, Vectors> =>
   new Map(
     readdirSync(FOLDER).map((file) => [

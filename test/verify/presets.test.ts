@@ -16,7 +16,7 @@ const presets = readPresets();
 const vectors = readVectors();
 const allCases = [...vectors.values()].flatMap(({ cases }) => cases);
 
-/** Presets that do not bind the signed bytes. The bytes contain the event id, or may be equal for different events. */
+/** Presets that do not bind the signed bytes, which contain the event id or may be equal for different events. */
 const UNBOUND_PRESETS = [
   ...["adyen", "aftership", "aws-sns", "checkout-com", "circleci", "clickup", "coinbase-commerce"],
   ...["customer-io", "discourse", "dropbox", "dwolla", "gocardless", "grafana", "heroku", "intercom"],
@@ -30,7 +30,7 @@ const getBinding = (scheme: object): unknown => ("bindDedupe" in scheme ? scheme
 interface TestChannel {
   readonly sender: Sender;
   readonly compiled: CompiledSender;
-  /** Returns the reason for a rejection, as the same channel reports it in shadow mode. */
+  /** Returns the reason that the same channel would report in shadow mode. */
   readonly findReason: () => Promise<FailureReason | undefined>;
 }
 
@@ -68,7 +68,7 @@ type Outcome =
   | { readonly kind: "delivery"; readonly delivery: VerifiedDelivery }
   | { readonly kind: "rejected"; readonly message: string };
 
-/** Receives the request of a case. Like the gateway, it first checks for handshakes that need no verification. */
+/** Receives a case's request as the gateway would, starting with handshakes that need no verification. */
 async function receive({ compiled }: TestChannel, testCase: Case): Promise<Outcome> {
   const request = requestIn(testCase);
   const open = compiled.findOpenHandshake(request);
@@ -145,7 +145,7 @@ describe.each([...vectors.values()])("the preset $preset", (vector) => {
   it.each(vector.cases)("handles $name ($kind, $origin)", (testCase) => check(vector, testCase));
 });
 
-/** Returns the kinds of cases that a preset must have, depending on its settings. */
+/** Returns the kinds of cases that a preset with these settings must have. */
 function requiredKinds({ verification, secret, handshakes }: Preset): readonly CaseKind[] {
   const settings = JSON.stringify(verification);
   const provesNoBody =
@@ -164,7 +164,7 @@ function requiredKinds({ verification, secret, handshakes }: Preset): readonly C
 }
 
 describe("the presets", () => {
-  it("each have a vector file, and each vector file has a preset", () => {
+  it("each have a file of test vectors, and each of these files has a preset", () => {
     expect([...vectors.keys()].sort()).toEqual([...presets.keys()].sort());
     expect([...vectors].filter(([file, { preset }]) => file !== preset)).toEqual([]);
     const count = (expectedOrigin: Case["origin"]) =>
@@ -175,7 +175,7 @@ describe("the presets", () => {
     );
   });
 
-  it("each have a vector of every kind that their settings require", () => {
+  it("each have a test vector of every kind that their settings require", () => {
     const missing = [...presets.values()].flatMap((preset) => {
       const kinds = new Set(vectors.get(preset.preset)?.cases.map(({ kind }) => kind));
       return requiredKinds(preset).flatMap((kind) => (kinds.has(kind) ? [] : [`${preset.preset}: ${kind}`]));
@@ -183,7 +183,7 @@ describe("the presets", () => {
     expect(missing).toEqual([]);
   });
 
-  it("each have a vector for every handshake", async () => {
+  it("each have a test vector for every handshake", async () => {
     const unhandled: string[] = [];
     for (const { preset, handshakes } of presets.values()) {
       const vector = vectors.get(preset);
@@ -200,7 +200,7 @@ describe("the presets", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("each explain their replay protection and bind the signed bytes, unless listed, if a signature never expires", () => {
+  it("each explain their replay protection if signatures never expire, and bind the signed bytes unless listed", () => {
     const isUnlimited = (scheme: object): boolean =>
       /"scheme":"(?:hmac|asymmetric|jwt)"/.test(JSON.stringify(scheme)) &&
       !/"toleranceSeconds":|"maxAgeSeconds":|"requireExpiry":true/.test(JSON.stringify(scheme));
@@ -217,7 +217,7 @@ describe("the presets", () => {
     expect(unbound.map(({ preset }) => preset).sort()).toEqual(UNBOUND_PRESETS);
   });
 
-  it("each have a sample that yields the provider's events and contains no verification header", async () => {
+  it("each have a sample that yields events and contains no verification header", async () => {
     for (const { preset, sample } of presets.values()) {
       const vector = vectors.get(preset);
       const testCase = vector?.cases.find(({ kind }) => kind === "accept");
@@ -233,7 +233,7 @@ describe("the presets", () => {
     }
   });
 
-  it("cite a source for each documented vector, but for no computed vector", () => {
+  it("cite a source for each documented test vector, but not for computed ones", () => {
     const unsourced = allCases.filter(
       ({ origin, source }) => (origin === "documented") !== (source !== undefined),
     );

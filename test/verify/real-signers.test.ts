@@ -19,7 +19,7 @@ import {
 const NOW_SECONDS = ARRIVED_AT_MS / 1_000;
 const body = JSON.stringify({ id: 1, text: "déjà vu ✓", nested: { a: [1.1, null] } });
 
-/** Expects the delivery to be accepted, and to be rejected with another body or without its secret. */
+/** Expects the delivery to be accepted, but not with another body or without its secret. */
 async function expectBoundToSecretAndBody(
   config: { readonly verification: object },
   secret: string,
@@ -76,7 +76,7 @@ describe("a delivery is accepted if it was signed by", () => {
     await expectBoundToSecretAndBody({ verification }, keys[0], keys[1], { body, headers });
   });
 
-  it("standardwebhooks, and has the message id as its delivery id", async () => {
+  it("standardwebhooks, with the message id as its delivery id", async () => {
     const signature = new StandardWebhook(keys[0]).sign("msg_1", new Date(ARRIVED_AT_MS), body);
     const headers = {
       "webhook-id": "msg_1",

@@ -43,7 +43,7 @@ const at = (seconds: number) => ({
 const NOW_SECONDS = Date.parse("2026-01-01T00:00:00Z") / 1_000;
 
 describe("a channel with a preset", () => {
-  it("needs only its secret", async () => {
+  it("verifies deliveries if only its secret is set", async () => {
     expect(lacksSecret(parseSender({ preset: "acme" }, presets))).toBe(true);
     expect(lacksSecret(parseSender({ preset: "open" }, presets))).toBe(false);
     expect(await isVerified(senderOf({ preset: "acme" }, { presets }), at(NOW_SECONDS))).toBe(false);
@@ -53,7 +53,7 @@ describe("a channel with a preset", () => {
     expect(sender.methods).toEqual(["POST", "HEAD"]);
   });
 
-  it("uses the preset's verification if its own scheme is none", async () => {
+  it("uses the preset's verification if the channel's own scheme is none", async () => {
     const config = { preset: "acme", verification: { scheme: "none" as const }, secrets };
     expect(await isVerified(senderOf(config, { presets }), { body: "{}" })).toBe(false);
     expect(inheritPresetVerification(config).verification).toEqual({ scheme: "preset" });
@@ -62,7 +62,7 @@ describe("a channel with a preset", () => {
     });
   });
 
-  it("can override single fields of the preset", async () => {
+  it("can override individual fields of the preset's verification", async () => {
     const config = {
       preset: "acme",
       secrets,
@@ -152,7 +152,7 @@ describe("the scheme anyOf", () => {
   };
   const jwt = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
 
-  it("accepts a request that one scheme accepts, and removes the credentials of all", async () => {
+  it("accepts a request that any scheme accepts, and removes the credentials of all schemes", async () => {
     const sender = senderOf({ verification: anyOf(hmac, token), secrets });
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
     expect(await isVerified(sender, { body: "{}", headers: { "x-token": "k", "x-sig": "00" } })).toBe(true);
@@ -167,7 +167,7 @@ describe("the scheme anyOf", () => {
     expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-a": "1" });
   });
 
-  it("supports asynchronous schemes, in any order", async () => {
+  it("supports asynchronous schemes in any position", async () => {
     for (const verification of [anyOf(jwt, hmac), anyOf(hmac, jwt)]) {
       const sender = senderOf({ verification, secrets });
       expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
@@ -175,7 +175,7 @@ describe("the scheme anyOf", () => {
     }
   });
 
-  it("is unavailable if one scheme is unavailable, unless another scheme accepts", async () => {
+  it("fails as unavailable if one scheme is unavailable and no other scheme accepts the request", async () => {
     for (const verification of [anyOf(fetched, hmac), anyOf(hmac, fetched)]) {
       const sender = senderOf({ verification, secrets });
       const headers = { "x-ed": "00" };
@@ -186,7 +186,7 @@ describe("the scheme anyOf", () => {
     }
   });
 
-  it("needs a secret only if all schemes do, and the secret must be valid for one of them", () => {
+  it("needs a secret only if all schemes need one, and accepts a secret that is valid for any scheme", () => {
     expect(lacksSecret(parseSender({ verification: anyOf(hmac, token) }))).toBe(true);
     expect(lacksSecret(parseSender({ verification: anyOf(hmac, fetched) }))).toBe(false);
     const inHex = { ...hmac, key: { encoding: "hex" } };

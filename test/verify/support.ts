@@ -49,12 +49,11 @@ export const requestOf = (parts: RequestParts = {}): RawRequest => ({
   body: Buffer.from(parts.body ?? ""),
 });
 
-/** Returns whether the sender verifies the request. */
 export async function isVerified(sender: CompiledSender, parts: RequestParts): Promise<boolean> {
   return (await sender.verify(requestOf(parts))).ok;
 }
 
-/** Returns the message of each invalid setting by its path, such as `verification.template`. */
+/** Returns the messages of invalid settings, keyed by path such as `verification.template`. */
 export function findingsOf(config: unknown, presets: Presets = new Map()): Record<string, string> {
   const parsed = senderConfigSchema.safeParse(config);
   const formatPath = (path: readonly PropertyKey[]): string => path.map(String).join(".");

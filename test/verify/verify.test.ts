@@ -17,7 +17,7 @@ async function verified(config: unknown, parts: Parameters<typeof requestOf>[0])
 }
 
 describe("a verified delivery", () => {
-  it("contains neither its signature nor a credential", async () => {
+  it("contains neither the signature nor any credential", async () => {
     const headers = {
       "x-sig": sign("{}"),
       authorization: "Bearer s",
@@ -28,14 +28,14 @@ describe("a verified delivery", () => {
     expect({ ...delivery.headers }).toEqual({ "x-github-event": "push" });
   });
 
-  it("contains the query, with repeated names as arrays", async () => {
+  it("contains the query parameters, with arrays for repeated names", async () => {
     const target = "/hooks/x?a=1&a=2&__proto__=p&s=4e";
     expect(JSON.stringify((await verified({}, { target })).query)).toBe(
       '{"a":["1","2"],"__proto__":"p","s":"4e"}',
     );
   });
 
-  it("contains the query without its signature", async () => {
+  it("contains the query parameters without the signature", async () => {
     const target = `/hooks/x?a=1&s=${sign("{}")}&b=2`;
     const delivery = await verified(hmacIn("query", "s"), { body: "{}", target });
     expect({ ...delivery.query }).toEqual({ a: "1", b: "2" });
@@ -46,7 +46,7 @@ describe("a verified delivery", () => {
     expect({ ...(await verified({}, { headers })).headers }).toEqual({ "x-a": "1" });
   });
 
-  it("has the content type that the channel sets", async () => {
+  it("has the content type that the channel's settings specify", async () => {
     const headers = { "content-type": "text/plain", __proto__: "p" };
     const delivery = await verified({ readAs: "application/json" }, { headers });
     expect(delivery.headers["content-type"]).toBe("application/json");
@@ -55,18 +55,18 @@ describe("a verified delivery", () => {
 });
 
 describe("a sender", () => {
-  it("is accepted without a credential if the channel sets no verification", async () => {
+  it("is accepted without a credential if the channel has no verification settings", async () => {
     expect(await isVerified(senderOf({}), { body: "{}" })).toBe(true);
   });
 
-  it("is verified synchronously if no key must be fetched", () => {
+  it("is verified synchronously if no keys need to be fetched", () => {
     const headers = { "x-sig": sign("{}") };
     expect(senderOf(hmacIn("header", "x-sig")).verify(requestOf({ body: "{}", headers }))).toMatchObject({
       ok: true,
     });
   });
 
-  it("is verified with any secret of the channel, each only within its validity window", async () => {
+  it("is accepted with any secret of the channel within that secret's validity window", async () => {
     const sender = senderOf({
       verification: { scheme: "hmac", name: "x-sig" },
       secrets: [
@@ -85,7 +85,7 @@ describe("a sender", () => {
     expect(await isVerified(sender, { ...old, arrivedAtMs: ARRIVED_AT_MS - 1 })).toBe(true);
   });
 
-  it("is not verified with a named secret, because that has another purpose", async () => {
+  it("is rejected with a named secret, because only unnamed secrets verify deliveries", async () => {
     const config = { ...hmacIn("header", "x-sig"), secrets: [{ value: "k", name: "verifyToken" }] };
     expect(lacksSecret(parseSender(config))).toBe(true);
     expect(await isVerified(senderOf(config), { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(false);
@@ -101,7 +101,7 @@ describe("a sender", () => {
 });
 
 describe("a sender in shadow mode", () => {
-  it("is accepted with any verdict, and the reason is counted", async () => {
+  it("is accepted even if verification fails, and the reason is counted", async () => {
     const reasons: string[] = [];
     const config = { ...hmacIn("header", "x-sig"), shadow: true };
     const sender = senderOf(config, { onShadowed: (reason) => reasons.push(reason) });
@@ -113,7 +113,7 @@ describe("a sender in shadow mode", () => {
     expect(reasons).toEqual(["missing", "malformed", "mismatch"]);
   });
 
-  it("needs no secret, and is accepted while its keys cannot be fetched", async () => {
+  it("is accepted without a secret, and while the sender's keys cannot be fetched", async () => {
     const reasons: string[] = [];
     const keys = { from: "url", url: "https://keys.example.com/jwks" };
     const verification = { scheme: "asymmetric", algorithm: "ed25519", name: "x-sig", keys };
@@ -145,7 +145,7 @@ describe("allowedAddresses", () => {
     expect(await isVerified(senderOf(config), { body: "{}", ...from })).toBe(isAllowed);
   });
 
-  it("applies in addition to the signature, and is only counted in shadow mode", async () => {
+  it("applies in addition to the signature, and only counts violations in shadow mode", async () => {
     const clientAddress = "203.0.113.9";
     const both = { ...config, ...hmacIn("header", "x-sig") };
     const signed = { body: "{}", headers: { "x-sig": sign("{}") } };

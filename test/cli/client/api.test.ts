@@ -19,7 +19,7 @@ async function listen(onRequest: RequestListener): Promise<string> {
 
 const apiAt = (baseUrl: string) => createApi({ baseUrl, apiKey: "a-key" }, new AbortController().signal);
 
-it("a key goes nowhere but to the address that it was given for, whatever that redirects to", async () => {
+it("an API key is only sent to the configured address, and never to the target of a redirect", async () => {
   let seen = 0;
   const elsewhere = await listen((_, response) => {
     seen++;
@@ -33,7 +33,7 @@ it("a key goes nowhere but to the address that it was given for, whatever that r
   expect(seen).toBe(0);
 });
 
-it("a list is read page by page, each entry once, as far as it goes or is wanted", async () => {
+it("a list is read page by page without duplicates, until its end or the requested number of items", async () => {
   const all = Array.from({ length: 450 }, (_, n) => n);
   const origin = await listen(({ url = "" }, response) => {
     const { searchParams } = new URL(url, "http://list");

@@ -39,14 +39,14 @@ describe("the body format of a delivery", () => {
   it.each([
     "multipart/form-data; boundary=x",
     "Multipart/Mixed",
-  ])("is undefined for the content type %s", (contentType) => {
+  ])("is undefined for the unsupported content type %s", (contentType) => {
     expect(parseBodyFormat(contentType)).toBeUndefined();
   });
 
   it.each([
     "text/plain; charset=ISO-8859-1",
     'text/plain; a=b; Charset="iso-8859-1"',
-  ])("includes the charset from %s", (type) => {
+  ])("includes the charset from the content type %s", (type) => {
     expect(parseBodyFormat(type)).toEqual({ kind: "text", charset: "iso-8859-1" });
   });
 });
@@ -85,14 +85,14 @@ describe("a JSON body", () => {
     expect(read(body, contentType).ok).toBe(false);
   });
 
-  it("can have 200,000 nested levels", () => {
+  it("is parsed even if it has 200,000 nested levels", () => {
     const levels = 200_000;
     expect(read("[".repeat(levels) + "]".repeat(levels)).ok).toBe(true);
   });
 });
 
 describe("a form body", () => {
-  it("becomes an object of strings, with arrays for repeated names", () => {
+  it("is parsed into an object of strings, with arrays for repeated names", () => {
     expect(readValue("a=1&b=x+y&a=2&c=%C3%A9&d", "application/x-www-form-urlencoded")).toEqual({
       a: ["1", "2"],
       b: "x y",
@@ -129,7 +129,7 @@ describe("a form body", () => {
     expect({ ...(readValue(text, "application/x-www-form-urlencoded") as object) }).toEqual(expected);
   });
 
-  it("is read in linear time if it has half a million fields with the same name", () => {
+  it("is parsed in linear time if half a million fields have the same name", () => {
     const value = runToEnd(() => readValue("a&".repeat(500_000), "application/x-www-form-urlencoded"));
     expect(value).toMatchObject({ a: { length: 500_000 } });
   });
@@ -141,7 +141,7 @@ describe("an XML body", () => {
   it.each<[string, string, unknown]>([
     ["converts an element with text to a string", "<a>1.0</a>", { a: "1.0" }],
     ["converts an empty element to an empty string", "<a><b/><c></c></a>", { a: { b: "", c: "" } }],
-    ["converts elements of one name to an array", "<a><b>1</b><b>2</b></a>", { a: { b: ["1", "2"] } }],
+    ["converts elements with the same name to an array", "<a><b>1</b><b>2</b></a>", { a: { b: ["1", "2"] } }],
     [
       "prefixes attributes with @",
       '<a id="7"><b x="y">z</b></a>',
@@ -204,14 +204,14 @@ describe("an XML body", () => {
     expect(rejected).toMatchObject({ ok: false, error: { detail: expect.stringContaining(detail) } });
   });
 
-  it("is rejected above 1 MiB", () => {
+  it("is rejected if its size exceeds 1 MiB", () => {
     const filled = (characters: number): string => `<a>${"x".repeat(characters - 7)}</a>`;
     expect(read(filled(1024 * 1024), "application/xml").ok).toBe(true);
     const rejected = read(filled(1024 * 1024 + 1), "application/xml");
     expect(rejected).toMatchObject({ ok: false, error: { reason: "invalid_body" } });
   });
 
-  it("is decoded by its byte order mark, its content type or its declaration", () => {
+  it("is decoded with the charset of its byte order mark, content type or XML declaration", () => {
     const declared = '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>';
     expect(readValue(Buffer.from(declared, "latin1"), "text/xml")).toEqual({ a: "é" });
     expect(readValue(Buffer.from("<a>é</a>", "latin1"), "text/xml; charset=iso-8859-1")).toEqual({ a: "é" });
@@ -219,7 +219,8 @@ describe("an XML body", () => {
     expect(readValue(Buffer.from("\uFEFF<a>é</a>"), "text/xml")).toEqual({ a: "é" });
   });
 
-  // Documents of the maximum length. A parser with quadratic time would not finish. test/deep/xml.test.ts runs more of them.
+  // Documents of the maximum length, for which a parser with quadratic time would exceed the timeout. test/deep/xml.test.ts runs more of
+  // them.
   it.each([
     ["comments", `${"<!-- x -->".repeat(104_000)}<a/>`, true],
     ["blanks in a tag", `<a${" ".repeat(1_048_000)}/>`, true],
@@ -234,7 +235,7 @@ describe("the detail of an invalid body", () => {
     ["unclosed elements", "<a>".repeat(10_000), "application/xml"],
     ["a closing tag with a long name", `<a></${"x".repeat(100_000)}>`, "application/xml"],
     ["a charset with a long name", "{}", `application/json; charset=${"x".repeat(10_000)}`],
-  ])("is short for %s", (_, body, contentType) => {
+  ])("has a bounded length for %s", (_, body, contentType) => {
     const rejected = read(body, contentType);
     expect(rejected.ok ? "" : rejected.error.detail).toMatch(/^.{20,501}$/s);
   });
@@ -246,7 +247,7 @@ describe("a text body", () => {
     expect(read(Buffer.from("h\xE9llo", "latin1"), "text/plain").ok).toBe(false);
   });
 
-  it("has the charset utf-8 in its content type after decoding", () => {
+  it("gets the charset utf-8 in its content type, because its text is decoded", () => {
     const result = read(Buffer.from("h\xE9llo", "latin1"), "text/plain; charset=iso-8859-1; format=flowed");
     expect(result).toMatchObject({
       ok: true,
@@ -256,7 +257,7 @@ describe("a text body", () => {
 });
 
 describe("a binary body", () => {
-  it("is not decoded", () => {
+  it("keeps its bytes without being decoded", () => {
     expect(read(Buffer.from([0, 255, 128]), "application/octet-stream")).toMatchObject({
       ok: true,
       value: { kind: "bytes", text: undefined, value: undefined, contentType: "application/octet-stream" },

@@ -1,5 +1,3 @@
-/** Generates random JSON texts, valid and broken. The same seed always yields the same texts. */
-
 export type Random = () => number;
 
 /** Returns the pseudorandom number generator mulberry32, which is small and fast. */
@@ -42,8 +40,9 @@ const ESCAPES = [
   "\\ud800",
   "\\u0000",
 ] as const;
-// A few names in several spellings, so that members often repeat. No name contains a backslash, because of a bug in V8 13.6.
-// After an object with such a member, V8 parses `{"x":1,"\\u0061":2}` as `{"x":1,"\\\\":2}`.
+// Few names in several spellings, so that members often repeat.
+// No name contains a backslash because of a bug in V8 13.6. After an object with such a member, V8 parses `{"x":1,"\\u0061":2}` as
+// `{"x":1,"\\\\":2}`.
 const NAMES = ['"a"', '"b"', '"\\u0061"', '"a\\"b"', '"é"', '"\\u00e9"', '""', '"__proto__"', '"0"'] as const;
 const BREAKS = [
   "",

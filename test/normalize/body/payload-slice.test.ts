@@ -5,14 +5,14 @@ import { findInRandomTexts, sliceRandomTexts } from "./slicing.ts";
 
 // test/deep/payload-slice.test.ts runs more random texts.
 describe("random JSON texts", () => {
-  it("are accepted exactly if JSON.parse accepts them, and each value is cut out as its own text", () => {
+  it("are accepted if and only if JSON.parse accepts them, and each value is sliced as its own text", () => {
     const counts = sliceRandomTexts(20_240_601, 2_000);
     expect(counts.accepted).toBeGreaterThan(1_000);
     expect(counts.refused).toBeGreaterThan(400);
     expect(counts.slices).toBeGreaterThan(4_000);
   });
 
-  it("yield each value, and the elements of each array, by location", () => {
+  it("contain each value and each array element at its computed location", () => {
     const counts = findInRandomTexts(7, 400);
     expect(counts.found).toBeGreaterThan(1_000);
     expect(counts.elements).toBeGreaterThan(200);
@@ -35,12 +35,17 @@ class CountedText extends String {
 
 describe("the slice of a value", () => {
   it.each<[string, string, Location, string]>([
-    ["keeps whitespace inside a value, and none around it", '{ "a" : { "b" : 1 } }', ["a"], '{ "b" : 1 }'],
+    [
+      "includes whitespace inside the value, but not around it",
+      '{ "a" : { "b" : 1 } }',
+      ["a"],
+      '{ "b" : 1 }',
+    ],
     ["keeps the digits of large integers", '{"id":12345678901234567890}', ["id"], "12345678901234567890"],
-    ["keeps 1.0", '{"id":1.0}', ["id"], "1.0"],
-    ["keeps 1e3", "[1e3]", [0], "1e3"],
-    ["keeps escapes as they are", '{"a":"\\u0041\\/"}', ["a"], '"\\u0041\\/"'],
-    ["is the last of several members with one name", '{"a":1,"b":2,"a":3}', ["a"], "3"],
+    ["keeps the number spelling 1.0", '{"id":1.0}', ["id"], "1.0"],
+    ["keeps the number spelling 1e3", "[1e3]", [0], "1e3"],
+    ["keeps escape sequences unchanged", '{"a":"\\u0041\\/"}', ["a"], '"\\u0041\\/"'],
+    ["is the last of several members with the same name", '{"a":1,"b":2,"a":3}', ["a"], "3"],
     ["is found under a name spelled with escapes", '{"\\u0061":1}', ["a"], "1"],
     ["is the last member, however its name is spelled", '{"a":{"x":1},"\\u0061":{"x":2}}', ["a", "x"], "2"],
     ["ignores brackets and quotes in strings", '{"x":"}\\"]{","a":[1]}', ["a"], "[1]"],
@@ -53,14 +58,14 @@ describe("the slice of a value", () => {
     expect(json.cut([{ value: "any", location }])[0]?.text).toBe(expected);
   });
 
-  it("can be taken from another slice", () => {
+  it("can be sliced again", () => {
     const inner = JsonText.parse('{"a":[{"n":1},{"n":2.0}]}').cut([
       { value: [{ n: 1 }, { n: 2 }], location: ["a"] },
     ])[0];
     expect(inner?.elements()[1]?.cut([{ value: 2, location: ["n"] }])[0]?.text).toBe("2.0");
   });
 
-  it("finds each of 20,000 values in one pass over the text", () => {
+  it("is found in one pass over the text, even among 20,000 values", () => {
     const value = Array.from({ length: 20_000 }, (_, id) => ({ id }));
     const text = new CountedText(JSON.stringify(value));
     const json = JsonText.parse(text as unknown as string);

@@ -21,7 +21,6 @@ function listValues(value: unknown, location: Location = []): Found[] {
   return inside;
 }
 
-/** Returns the parsed value, or `undefined` if `parse` throws. */
 function tryParse<T>(parse: () => T): { readonly parsed: T } | undefined {
   try {
     return { parsed: parse() };

@@ -45,7 +45,7 @@ describe("the cost limit of a path", () => {
     ["a path with two descents", "$..*..*", deep],
     ["a filter that compares parts of the document at each of its nodes", "$[?$.one == $.two]", copies],
     ["the length of the document at each of its nodes", "$[?length($) == 1]", copies],
-  ])("rejects %s before it reads three values per node of its budget", (_, path, data) => {
+  ])("rejects %s before evaluation reads three values per node of the budget", (_, path, data) => {
     expect(countReadsUntilError(path, data, "rfc9535", 20_000)).toBeLessThan(3 * 20_000);
   });
 
@@ -55,11 +55,11 @@ describe("the cost limit of a path", () => {
     ["many", patterns(200, (index) => `pattern ${index}`)],
     ["large", patterns(1, () => "(?:a{100}){100}")],
     ["long", patterns(1, () => "\\p{L}".repeat(1_000))],
-  ])("rejects %s patterns from the document before they are compiled", (_, data) => {
+  ])("rejects %s patterns from the document before compiling them", (_, data) => {
     expect(() => run("$[?match(@.a, @.p)]", data, "rfc9535", { left: 150_000 })).toThrow(PathBudgetError);
   });
 
-  it("charges a pattern from the document once per query, and the same amount in the next query", () => {
+  it("charges a pattern from the document once per query, and equally in each query", () => {
     const result = compile("$.values[?match(@, $.p)]");
     if (!result.ok || result.value.path.kind !== "query") throw new Error("no query");
     const cost = (count: number): number => {
@@ -73,11 +73,11 @@ describe("the cost limit of a path", () => {
     expect(cost(100) - cost(1)).toBeLessThan(100 * 16);
   });
 
-  it("also rejects a jsonpath-plus path with two descents after few reads", () => {
+  it("rejects a jsonpath-plus path with two descents after a few reads", () => {
     expect(countReadsUntilError("$..*..*", wide, "jsonpath-plus", 20_000)).toBeLessThan(3 * 20_000);
   });
 
-  it("matches a pattern with catastrophic backtracking in other engines", () => {
+  it("matches a pattern that causes catastrophic backtracking in other engines", () => {
     const data = [{ a: `${"a".repeat(5_000)}!` }];
     expect(runToEnd(() => select("$[?match(@.a, '(a+)+$')]", data))).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe("patterns (RFC 9485)", () => {
     ["an invalid pattern from the document", "$[?search(@.a, @.open)]"],
     ["a pattern from the document that is not linear", "$[?search(@.a, @.ahead)]"],
     ["a pattern from the document with an unmatched closing parenthesis", "$[?match(@.a, @.closing)]"],
-  ])("%s yields no value", (_, path) => {
+  ])("the path %s yields no value", (_, path) => {
     expect(select(path, [{ a: "1a", n: 1, open: "(", ahead: "(?=a)", closing: "1a)|(b" }])).toEqual([]);
   });
 
@@ -133,7 +133,7 @@ describe("patterns (RFC 9485)", () => {
     expect(select("$.values[?search(@, value($..list[0]))]", data)).toEqual(["b"]);
   });
 
-  it("match only strings", () => {
+  it("never match a value that is not a string", () => {
     expect(select("$[?search(@, '1')]", [1, null, ["1"], "1"])).toEqual(["1"]);
   });
 });

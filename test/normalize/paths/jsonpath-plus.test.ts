@@ -16,7 +16,7 @@ describe("the syntax of jsonpath-plus", () => {
     expect([...select(path, data, "jsonpath-plus")].sort()).toEqual([...expected].sort());
   });
 
-  it("returns the locations of values, but not of member names", () => {
+  it("returns locations for selected values, but not for selected member names", () => {
     const result = compile("$.a[*].x", "jsonpath-plus");
     const names = compile("$.b.*~", "jsonpath-plus");
     const nodes = [result, names].flatMap((compiled) =>

@@ -12,7 +12,7 @@ interface Case {
   readonly invalid_selector?: true;
   readonly document?: unknown;
   readonly result?: readonly unknown[];
-  /** Allowed results if the order depends on the order of object members. */
+  /** All allowed results, for queries whose result depends on the order of object members. */
   readonly results?: readonly (readonly unknown[])[];
 }
 
@@ -32,7 +32,7 @@ function select(selector: string, document: unknown): readonly unknown[] {
 }
 
 describe("the compliance suite of RFC 9535", () => {
-  it("has at least the 687 cases of the bundled version", () =>
+  it("contains at least the 687 cases of the bundled version", () =>
     expect(tests.length).toBeGreaterThanOrEqual(687));
 
   it.each(tests.filter((test) => test.invalid_selector))("rejects $selector ($name)", ({ selector }) => {

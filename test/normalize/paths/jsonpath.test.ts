@@ -201,11 +201,15 @@ describe("the error message of an invalid path", () => {
     ["$[?search(@.a, '(a)\\\\1')]", /linear time/],
     ["$[?match(@.a, 'a)|(b')]", /unbalanced parentheses \(at character \d+\)/],
     ["type", /must begin with \$/],
-  ])("has reason and position for %s", (path, message) => {
+  ])("contains the reason and position of the error in %s", (path, message) => {
     expect(messageOf(path)).toMatch(message);
   });
 
-  it.each(["$.a[*].x^", "$.b.*~", "$.a.*@number()"])("suggests the syntax that accepts %s", (path) => {
+  it.each([
+    "$.a[*].x^",
+    "$.b.*~",
+    "$.a.*@number()",
+  ])("suggests the other path syntax if that syntax accepts %s", (path) => {
     expect(messageOf(path)).toMatch(/; the path is valid with pathSyntax "jsonpath-plus"$/);
     expect(messageOf(path, "jsonpath-plus")).toBe("compiles");
   });
@@ -214,13 +218,13 @@ describe("the error message of an invalid path", () => {
     "$.a[",
     "$.a[?(@.b ==)]",
     "$..a..b..c",
-  ])("suggests no syntax for %s, which is invalid in both", (path) => {
+  ])("suggests no other syntax for %s, which is invalid in both syntaxes", (path) => {
     expect(messageOf(path)).not.toMatch(/pathSyntax/);
   });
 });
 
 describe("the function length()", () => {
-  it("counts characters, not UTF-16 units", () => {
+  it("returns the number of characters, not of UTF-16 code units", () => {
     expect(select("$[?length(@) == 2]", ["😀😀", "abcd", [1, 2], { a: 1, b: 2 }])).toHaveLength(3);
   });
 });

@@ -49,7 +49,7 @@ describe("an asymmetric signature", () => {
     ["ecdsa-p384-sha384", "der", p384, "sha384", "der"],
     ["rsa-sha256", "der", rsa, "sha256", "der"],
     ["rsa-sha512", "der", rsa, "sha512", "der"],
-  ] as const)("is accepted with %s (%s) only for its own body and key", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
+  ] as const)("is accepted with %s (%s) only for the body and key that it was made with", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
     const signature = sign(hash, Buffer.from("{}"), { key: pair.privateKey, dsaEncoding });
     const settings = { algorithm, ecdsaFormat, keys: inline(pem(pair.publicKey)) };
     expect(await verify(settings, signed(signature))).toBe(true);
@@ -107,7 +107,7 @@ describe("an asymmetric signature", () => {
     expect(await verify({ ...short, allowWeak: true }, byShort)).toBe(true);
   });
 
-  it("can name one of the algorithms in the settings, and no other", async () => {
+  it("can name only an algorithm that the settings list", async () => {
     const settings = {
       algorithm: undefined,
       algorithmFrom: {
@@ -156,7 +156,7 @@ describe("fetched keys", () => {
     expect(fetched).toEqual([url]);
   });
 
-  it("are fetched again after 30 seconds if none of them matches", async () => {
+  it("are fetched again after 30 seconds if no key matches", async () => {
     let pairs = [p256];
     const fetchPinned = async () => Buffer.from(jwks(...pairs));
     const sender = senderOf({ verification: { ...base, keys: { from: "url", url } } }, { fetchPinned });
@@ -168,7 +168,7 @@ describe("fetched keys", () => {
     ).toBe(true);
   });
 
-  it("make the delivery unavailable, not rejected, if outdated keys cannot be fetched again", async () => {
+  it("fail the delivery as unavailable instead of rejecting it if outdated keys cannot be fetched again", async () => {
     let isDown = false;
     const fetchPinned = async () => {
       if (isDown) throw new Error("away");
@@ -184,7 +184,7 @@ describe("fetched keys", () => {
     expect(await at(60_000)).toBe(false);
   });
 
-  it("make the delivery unavailable if they cannot be fetched or parsed", async () => {
+  it("fail the delivery as unavailable if the keys cannot be fetched or parsed", async () => {
     const keys = { from: "url", url };
     await expect(verify({ keys }, signed(ed25519Signature))).rejects.toThrow(UnavailableError);
     const fetchPinned = async () => Buffer.from("<html>");
@@ -218,7 +218,7 @@ describe("fetched keys", () => {
   });
 });
 
-describe("rejects with the name of the field:", () => {
+describe("invalid settings of an asymmetric signature", () => {
   const keys = inline(pem(ed25519.publicKey));
   it.each<[string, object, string]>([
     ["no algorithm", { algorithm: undefined, keys }, "verification.algorithm"],
@@ -249,11 +249,11 @@ describe("rejects with the name of the field:", () => {
       { keys: { from: "secrets" }, template: "{{secret}}{{body}}" },
       "verification.template",
     ],
-  ])("%s", (_, settings, field) => {
+  ])("report the invalid field for %s", (_, settings, field) => {
     expect(Object.keys(findingsOf({ verification: { ...base, ...settings } }))).toContain(field);
   });
 
-  it("a secret that is not a public key", () => {
+  it("report the secret that is not a public key", () => {
     const verification = { ...base, keys: { from: "secrets" } };
     const value = createHash("sha256").update("x").digest("hex").slice(2);
     expect(findingsOf({ verification, secrets: [{ value }] })).toHaveProperty(["secrets.0.value"]);

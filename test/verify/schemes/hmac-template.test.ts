@@ -26,7 +26,7 @@ describe("the timestamp of a delivery", () => {
     );
   });
 
-  it("is checked to the millisecond", async () => {
+  it("is compared with the time of receipt to the millisecond", async () => {
     expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS - 300_000))).toBe(true);
     expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS - 300_001))).toBe(false);
     expect(await verifyAt("rfc3339", "2025-12-31T23:55:00.000000000Z")).toBe(true);
@@ -49,7 +49,7 @@ describe("the timestamp of a delivery", () => {
     expect(await verifyAt(unit, time)).toBe(false);
   });
 
-  it("is rejected if it differs from the signed timestamp", async () => {
+  it("is rejected if the header differs from the signed timestamp", async () => {
     const headers = { "x-time": String(NOW_SECONDS), "x-sig": hex(`${NOW_SECONDS - 1_000}.{}`) };
     expect(await verify(settings("seconds"), { body: "{}", headers })).toBe(false);
   });
@@ -121,7 +121,7 @@ describe("the template of the signed text", () => {
     expect(await verify(settings, { body: "{}", headers: { ...headers, "x-a": "" } })).toBe(true);
   });
 
-  it("uses the URL that is configured for the sender, also behind a proxy", async () => {
+  it("uses the base URL that is configured for the sender, even behind a proxy", async () => {
     const settings = { template: "{{url}}{{body}}", baseUrl: "https://x.example/in/" };
     const headers = { "x-sig": hex(`https://x.example/in${TARGET}?a=1{}`) };
     for (const sent of [`${TARGET}?a=1`, `/behind${TARGET}?a=1`, `http://gateway${TARGET}?a=1`]) {
@@ -129,7 +129,7 @@ describe("the template of the signed text", () => {
     }
   });
 
-  it("can mix the secret into a plain hash with allowWeak", async () => {
+  it("can contain the secret for a plain hash if allowWeak is set", async () => {
     const plain = { construction: "plain", template: "{{body}}{{secret}}", allowWeak: true };
     const sender = senderOf(config(plain, "old", "k"));
     const signed = (secret: string) => createHash("sha256").update(`{}${secret}`).digest("hex");
@@ -137,7 +137,7 @@ describe("the template of the signed text", () => {
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": signed("") } })).toBe(false);
   });
 
-  it("can cover the body through a hash in the query, which is compared with the body", async () => {
+  it("can cover the body through a hash in the query, which must match the body", async () => {
     const settings = { template: "{{url}}", bodyHash: { source: { in: "query", name: "h" } } };
     const h = createHash("sha256").update("{}").digest("hex");
     const sent = `${TARGET}?h=${h}`;

@@ -33,7 +33,7 @@ describe("a signature", () => {
     expect(await verify({ encoding: "base64url" }, { body, headers: { "x-sig": url } })).toBe(true);
   });
 
-  it("is accepted only for the signed bytes and the same secret", () => {
+  it("is accepted only for the signed bytes and with the secret that made it", () => {
     const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
     fc.assert(
       fc.property(
@@ -86,7 +86,7 @@ describe("a signature", () => {
     expect(await verify(inBody, { body: "not json" })).toBe(false);
   });
 
-  it("can be in any of several headers, all of which are removed", async () => {
+  it("can be in any of several headers, all of which are removed from the delivery", async () => {
     const both = { alsoNamed: ["x-sig-2"] };
     expect(await verify(both, { body, headers: { "x-sig-2": valid } })).toBe(true);
     expect(await verify(both, { body, headers: { "x-sig": hex("old"), "x-sig-2": valid } })).toBe(true);
@@ -108,7 +108,7 @@ describe("a signature", () => {
     ["without its prefix", "whsec_a2V5", Buffer.from("key"), { encoding: "base64", stripPrefix: "whsec_" }],
     ["with a suffix", "s", Buffer.from("s&"), { append: "&" }],
     ["hashed with SHA-1", "s", createHash("sha1").update("s").digest(), { hash: "sha1" }],
-  ])("is computed with a key that is the secret %s", async (_, secret, key, settings) => {
+  ])("is verified with a key derived from the secret %s", async (_, secret, key, settings) => {
     const sender = senderOf(config({ key: settings }, secret));
     expect(await isVerified(sender, { body, headers: { "x-sig": hmac(body, key).toString("hex") } })).toBe(
       true,
@@ -150,7 +150,7 @@ describe("a signature header with several items", () => {
     expect(await verify(stripe, { body: "{}", headers: { "x-sig": header } })).toBe(false);
   });
 
-  it("can contain at most 16 signatures among 64 items", async () => {
+  it("is rejected if it contains more than 16 signatures or 64 items", async () => {
     const valid = hex(`${NOW_SECONDS}.{}`);
     const old = hex("old");
     expect(await verify(stripe, sendAt(NOW_SECONDS, ...Array(15).fill(old), valid))).toBe(true);
@@ -158,7 +158,7 @@ describe("a signature header with several items", () => {
     expect(await verify(stripe, sendAt(NOW_SECONDS, ...Array(64).fill("zz"), valid))).toBe(false);
   });
 
-  it("is read by position if its items have no keys", async () => {
+  it("is parsed by position if its items have no keys", async () => {
     const valid = hex("{}");
     const plain = { items: { separator: ", " } };
     expect(await verify(plain, { body: "{}", headers: { "x-sig": `${hex("old")}, ${valid}` } })).toBe(true);
@@ -174,7 +174,7 @@ describe("a signature header with several items", () => {
 describe("a signed delivery", () => {
   const withId = { template: "{{id}}.{{body}}", deliveryId: { in: "header", name: "x-id" } };
 
-  it("has its signed id as the delivery id, and is rejected with another or empty one", async () => {
+  it("has the signed id as its delivery id, and is rejected with a different or empty id", async () => {
     const headers = { "x-id": "d1", "x-sig": hex("d1.{}") };
     const verified = await senderOf(config(withId)).verify(requestOf({ body: "{}", headers }));
     expect(verified).toMatchObject({ ok: true, value: { deliveryId: "d1", headers: { "x-id": "d1" } } });
@@ -182,7 +182,7 @@ describe("a signed delivery", () => {
     expect(await verify(withId, { body: "{}", headers: { "x-id": "", "x-sig": hex(".{}") } })).toBe(false);
   });
 
-  it("returns a digest of its signed bytes with bindDedupe", async () => {
+  it("yields a digest of the signed bytes if bindDedupe is set", async () => {
     const sender = senderOf(config({ bindDedupe: "signedBytes" }));
     const readBoundTo = async (body: string, id: string) => {
       const verified = await sender.verify(requestOf({ body, headers: { "x-sig": hex(body), "x-id": id } }));
@@ -197,7 +197,7 @@ describe("a signed delivery", () => {
   it.each([
     ["only the body", undefined, true],
     ["more than the body", "{{method}}{{body}}", false],
-  ])("returns the hash of the body only if the signature covers %s", async (_, template, isReturned) => {
+  ])("yields the body hash only if the signature covers %s", async (_, template, isReturned) => {
     const text = '{"a":1}';
     const sender = senderOf(config({ bindDedupe: "signedBytes", ...(template && { template }) }));
     const headers = { "x-sig": hex(template ? `POST${text}` : text), "x-id": "1" };
@@ -207,7 +207,7 @@ describe("a signed delivery", () => {
   });
 });
 
-describe("rejects with the name of the field:", () => {
+describe("invalid HMAC settings", () => {
   const path = (field: string): string => `verification.${field}`;
   it.each<[string, object, string]>([
     ["a tolerance without a timestamp", { toleranceSeconds: 5 }, "toleranceSeconds"],
@@ -255,13 +255,13 @@ describe("rejects with the name of the field:", () => {
     ["a plain hash", { construction: "plain", template: "{{secret}}{{body}}" }, "construction"],
     ["a plain hash without the secret", { construction: "plain", allowWeak: true }, "construction"],
     ["an unknown setting", { algoritm: "sha1" }, ""],
-  ])("%s", (_, verification, field) => {
+  ])("report the invalid field for %s", (_, verification, field) => {
     expect(Object.keys(findingsOf(config(verification)))).toContain(
       field === "" ? "verification" : path(field),
     );
   });
 
-  it("a secret in another encoding than the settings require, without the secret itself", () => {
+  it("report a secret in the wrong encoding without displaying the secret", () => {
     const findings = findingsOf(config({ key: { encoding: "hex" } }, "00", "not-hex"));
     expect(findings).toEqual({ "secrets.1.value": expect.not.stringContaining("not-hex") });
     expect(findingsOf(config({ key: { stripPrefix: "whsec_" } }, "whsec_"))).toHaveProperty([
@@ -272,7 +272,7 @@ describe("rejects with the name of the field:", () => {
     expect(findingsOf({ secrets: [window] })).toHaveProperty(["secrets.0.notAfter"]);
   });
 
-  it("no weak algorithm if allowWeak is set", () => {
+  it("do not include weak algorithms if allowWeak is set", () => {
     expect(findingsOf(config({ algorithm: "md5", allowWeak: true }))).toEqual({});
     expect(findingsOf(config({ template: "{{body | crc32}}", allowWeak: true }))).toEqual({});
   });

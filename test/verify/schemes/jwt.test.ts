@@ -47,7 +47,7 @@ describe("a JSON Web Token", () => {
     expect(await isVerified(inBody, { body: JSON.stringify({ token }) })).toBe(true);
   });
 
-  it("is rejected with a part changed, missing or added", async () => {
+  it("is rejected if one of its parts is changed, missing or added", async () => {
     const token = await tokenOf();
     const [header = "", payload = "", signature = ""] = token.split(".");
     const others = [
@@ -88,7 +88,7 @@ describe("a JSON Web Token", () => {
     expect(await verify({}, `${critical}.AAAA`)).toBe(false);
   });
 
-  it("expires at its time plus the allowed clock skew", async () => {
+  it("expires after its expiry time plus the allowed clock skew", async () => {
     const verifyExpiry = (exp: number | undefined, settings = {}) =>
       tokenOf({ ...claims, exp }).then((token) => verify({ clockSkewSeconds: 60, ...settings }, token));
     expect(await verifyExpiry(NOW_SECONDS - 59)).toBe(true);
@@ -116,7 +116,7 @@ describe("a JSON Web Token", () => {
     expect(await verify({ claims: { constructor: "Object" } }, token)).toBe(false);
   });
 
-  it("is bound to the body by the hash that it contains", async () => {
+  it("is accepted only with a body that matches the hash in the token", async () => {
     const bodyHash = { claim: "sha256" };
     const hash = createHash("sha256").update("{}").digest("hex");
     const sender = senderOf({ verification: { ...base, bodyHash } });
@@ -178,7 +178,7 @@ describe("the keys of a token's issuer", () => {
     expect(await verify(settings, await tokenOf(), options)).toBe(true);
   });
 
-  it("are used only for their own algorithm and use", async () => {
+  it("are used only for the algorithm and purpose that each key states", async () => {
     const token = await tokenOf(claims, { kid: "a" });
     expect(
       await verify(
@@ -204,7 +204,7 @@ describe("the keys of a token's issuer", () => {
     expect(calls).toBe(2);
   });
 
-  it("make the delivery unavailable if they cannot be fetched", async () => {
+  it("fail the delivery as unavailable if the keys cannot be fetched", async () => {
     await expect(verify(settings, await tokenOf())).rejects.toThrow(UnavailableError);
   });
 });

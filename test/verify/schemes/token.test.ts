@@ -65,7 +65,7 @@ describe("a token", () => {
     expect(await verify(verification, parts)).toBe(false);
   });
 
-  it("is accepted only if it equals the secret byte for byte", () =>
+  it("is accepted only if it equals the channel's secret byte for byte", () =>
     assert(
       asyncProperty(string(), string({ minLength: 1 }), async (sent, secret) => {
         const accepted = await verify({ in: "body", name: "$" }, { body: JSON.stringify(sent) }, secret);

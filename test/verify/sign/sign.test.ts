@@ -41,7 +41,7 @@ async function send(name: string, secret: string) {
 }
 
 describe("a provider's sample", () => {
-  it("is signed for every scheme with a shared secret, and is reported as unsignable for the others", async () => {
+  it("is signed for every scheme with a shared secret, and is reported as unsignable for other schemes", async () => {
     const unsigned: string[] = [];
     for (const name of presets.keys()) {
       const secret = vectors.get(name)?.cases.find(({ kind }) => kind === "accept")?.secrets[0]?.value ?? "";
@@ -61,13 +61,13 @@ describe("a provider's sample", () => {
     for (const line of unsigned) expect(line).toContain("private key");
   });
 
-  it("is rejected with another secret, and is not signed with an invalid one", async () => {
+  it("is rejected if it was signed with another secret, and cannot be signed with an invalid secret", async () => {
     const { verified } = await send("github", "another");
     expect(verified?.ok).toBe(false);
     expect((await send("standard-webhooks", "no base64!")).signed.ok).toBe(false);
   });
 
-  it("becomes a new event of the requested type each time", () => {
+  it("becomes a new event with the requested type each time", () => {
     const freshen = (name: string, type: string | undefined) => {
       const { preset, request } = sampleRequest(name);
       return freshenSample(request, preset, { type, random: Math.random });
