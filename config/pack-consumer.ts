@@ -42,7 +42,7 @@ async function pack(folder: string): Promise<string> {
     for await (const script of glob("*.lua", { cwd: CONSUMER })) {
       await cp(join(CONSUMER, script), join(target, "consumer", script));
     }
-    // Node and TypeScript take the module format from the `type` of the nearest package.json.
+    // Node and TypeScript determine the module format by `type` in the nearest package.json.
     await writeFile(join(target, "package.json"), `${JSON.stringify({ type })}\n`);
   }
   for (const file of ["package.json", "README.md"]) await cp(join(CONSUMER, file), join(folder, file));

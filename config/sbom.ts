@@ -39,7 +39,7 @@ const refs = new Set([bom.metadata.component["bom-ref"], ...components.map((one)
 const dependencies = (bom.dependencies as readonly Dependency[])
   .filter(({ ref }) => refs.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => refs.has(one)) }));
-// npm uses the folder's name instead of the package name.
+// npm reports the folder's name instead of the package name.
 const component = { ...bom.metadata.component, name: readJson("package.json").name };
 const printed = { ...bom, metadata: { ...bom.metadata, component }, components, dependencies };
 process.stdout.write(`${JSON.stringify(printed, null, 2)}\n`);

@@ -4,7 +4,6 @@ import { channelKinds } from "../../src/channels/kinds.ts";
 import { describeApi } from "../../src/resources/resources.ts";
 import { readPresets } from "../../src/verify/presets.ts";
 
-/** A JSON Schema of the OpenAPI document, or a part of one. */
 type Schema = Readonly<Record<string, unknown>>;
 
 interface Parameter {
@@ -86,7 +85,7 @@ const renderContent = (content: Body["content"] | undefined): string =>
         .map(([type, { schema }]) => `${JSON.stringify(type)}: ${typeOf(schema ?? {})};`)
         .join(" ")} };`;
 
-/** Supports only the JSON Schema keywords that this API uses. A schema without a known type becomes `unknown`. */
+/** Supports only the JSON Schema keywords that this API uses. A schema with an unsupported type becomes `unknown`. */
 function typeOf(schema: Schema): string {
   const { $ref, enum: values, anyOf, oneOf, allOf, type } = schema;
   if (typeof $ref === "string") return `components["schemas"][${JSON.stringify($ref.split("/").at(-1))}]`;
@@ -133,7 +132,7 @@ function named<T>(all: Readonly<Record<string, T>>, $ref: string): T {
   return found;
 }
 
-/** Writes the types only if they have changed, so that file watchers are not triggered without need. */
+/** Skips the write if the types have not changed, so that file watchers are not triggered. */
 export function writeApiTypes(): void {
   const presets = readPresets();
   const facts = { channelKinds, presets, sipProviders: ["a", "b", "c"], hooksUrl: "https://gateway.example" };

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 /**
- * Builds the console into `src/console/dist`, from where the gateway serves it. Skips the build if no source has changed.
- * Compresses the files at build time, so that the gateway does not have to.
+ * Builds the console into `src/console/dist`, from which the gateway serves it. Skips the build if no source has changed. The
+ * files are compressed here so that the gateway does not have to do it.
  */
 const ROOT = join(import.meta.dirname, "..", "..");
 const DIST = join(ROOT, "src", "console", "dist");
 const STAMP = join(DIST, ".stamp");
-/** Minimum size of a file to compress. Smaller files gain too little. */
+/** Minimum size in bytes of a file to compress. Smaller files gain too little. */
 const COMPRESSED_FROM_BYTES = 1_024;
 
 const sources = globSync(["src/console/**", "config/console/**", "package-lock.json"], {
@@ -50,7 +50,7 @@ function compress(file: string): void {
 
 const stamp = hashOfSources();
 if (!isBuilt(stamp)) {
-  // Without this, a build started by a test would be a development build, which contains local paths.
+  // A build started by a test would otherwise be a development build, which contains local paths.
   process.env.NODE_ENV = "production";
   const { build } = await import("vite");
   await build({ configFile: join(import.meta.dirname, "vite.config.ts"), logLevel: "warn" });

@@ -9,7 +9,7 @@ export default defineConfig({
   root: inConsole("."),
   base: "/console/",
   cacheDir: fileURLToPath(new URL("../../node_modules/.cache/console", import.meta.url)),
-  // Set explicitly, because the compiler has no preset for Preact.
+  // Set explicitly because oxc has no preset for Preact.
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   resolve: { dedupe: ["preact"] },
   build: {
