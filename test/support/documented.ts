@@ -21,7 +21,10 @@ export type DocumentCheck = (exchange: Exchange) => string | undefined;
 /** Statuses that any address may return, documented or not, because authentication runs before routing. */
 const EVERYWHERE = new Set([401, 403, 404, 405, 429]);
 
-/** Checks by digest of the document's paths and components, which are the same for gateways at different addresses. */
+/**
+ * Cached checks by a digest of the document's paths and components. Gateways at different addresses have
+ * the same digest.
+ */
 const checks = new Map<string, DocumentCheck>();
 
 /** Creates a check of responses against an OpenAPI document: status, headers, media type and body. Unknown body fields are findings. */

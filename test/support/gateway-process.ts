@@ -39,7 +39,7 @@ export const PROGRAM_ENV: Readonly<Record<string, string>> = {
 
 export const METRICS_TOKEN = "metrics-token-for-tests";
 
-/** Tests and benchmarks send as fast as they can and read the metrics. */
+/** Settings for tests and benchmarks, which send as fast as they can and read the metrics. */
 export const UNLIMITED = {
   INLET_METRICS_TOKEN: METRICS_TOKEN,
   INLET_API_REQUESTS_PER_MINUTE: "1000000000",

@@ -22,8 +22,9 @@ export interface TestStores extends AsyncDisposable {
 }
 
 /**
- * Creates stores on the run's servers, for tests that kill neither server; `startSharedStores` starts its own.
- * `INLET_TEST_REDIS=cluster` runs the same tests on a Redis Cluster, which tests cannot share by database.
+ * Creates stores on the run's shared servers. Tests that kill a server use `startSharedStores` instead.
+ * With `INLET_TEST_REDIS=cluster`, each call starts its own Redis Cluster, because a Cluster has only one
+ * database.
  */
 export async function createTestStores(): Promise<TestStores> {
   await using starting = new AsyncDisposableStack();

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll } from "vitest";
 
 /**
- * Opens an object for the tests of a file or a `describe`: before the first test, and disposed after the last, in reverse order.
- * Returns a proxy for the object, for use in tests and hooks. Members may be read from it before that.
+ * Opens an object before the first test of a file or a `describe`, and disposes of it after the last test.
+ * Several objects are disposed of in reverse order. Returns a proxy for use in tests and hooks, whose
+ * members may already be read at module level.
  */
 export function opened<T extends object>(open: () => T | Promise<T>): T {
   let current: (T & Partial<AsyncDisposable>) | undefined;
@@ -11,7 +12,7 @@ export function opened<T extends object>(open: () => T | Promise<T>): T {
   });
   afterAll(async () => {
     await current?.[Symbol.asyncDispose]?.();
-    // The module stays loaded for the life of the worker, so the closed object is released here.
+    // The worker never unloads the module, so the closed object is released here.
     current = undefined;
   });
   return createProxy(() => current);
