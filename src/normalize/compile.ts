@@ -30,7 +30,6 @@ export interface RuleSource {
   readonly forms?: FormReading;
 }
 
-/** The part of a `RuleSource` that does not identify the channel. */
 export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
 
 export type RulePath = RootedPath<RootSource>;
@@ -60,7 +59,6 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
 
-/** Compiled definitions bound to a channel. */
 export interface RuleSet extends CompiledDefinitions {
   readonly channel: ChannelIdentity;
   /** Stored topic names by event type. Contains only names that a new topic would not get. */

@@ -16,7 +16,6 @@ const IDENTITY_CHARS = 22;
 /** Length of a data digest. 11 base64url characters hold 66 bits. */
 const DIGEST_CHARS = 11;
 
-/** Fields shared by all topic entries of a delivery. */
 export interface Envelope {
   readonly source: string;
   readonly time: string;

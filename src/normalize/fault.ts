@@ -1,11 +1,9 @@
 import type { QuarantineReason } from "../event/outcome.ts";
 
-/** Reason why an item or a whole body cannot become events. */
 export interface Fault {
   readonly reason: QuarantineReason;
   /** Name of the setting that caused the fault, or a JSON Pointer into the payload. */
   readonly path?: string;
-  /** Explanation for the operator, in one sentence. */
   readonly detail: string;
 }
 

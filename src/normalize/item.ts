@@ -6,7 +6,7 @@ import type { Fault } from "./fault.ts";
 /** Maximum number of items in a delivery. Deliveries with more items are rejected as a whole. */
 export const MAX_ITEMS = 1000;
 
-/** The data of a sender's CloudEvent. The kind `body` means the whole body of the delivery, in any format. */
+/** Data of a sender's CloudEvent. `body` means that the data is the whole body of the delivery, in any format. */
 export type EventData =
   | { readonly kind: "none" }
   | { readonly kind: "body" }
@@ -24,12 +24,11 @@ export interface CloudEvent {
   readonly data: EventData;
 }
 
-/** A part of a delivery that becomes events independently of the other parts. */
+/** A part of a delivery. Each item becomes events independently of the other items. */
 export interface Item {
   readonly index: number;
   /** The value on which paths are evaluated. For a CloudEvent, this is the event's data. */
   readonly value: unknown;
-  /** JSON text of the item, from which payloads are sliced. */
   readonly json: JsonText | undefined;
   /** Whether the item is the whole, unsplit body, which is published as received. */
   readonly isBody: boolean;

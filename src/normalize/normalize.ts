@@ -26,7 +26,6 @@ export type Normalized =
       readonly kind: "normalized";
       /** Number of items in the delivery, or number of selected items for a redrive. */
       readonly received: number;
-      /** Ordered by item, then by definition. */
       readonly events: readonly OutgoingEvent[];
       readonly failures: readonly ItemFailure[];
     }

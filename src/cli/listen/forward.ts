@@ -20,7 +20,7 @@ export interface ForwardOptions {
 }
 
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.2 } as const;
-/** Used in message ids instead of a subscription id. */
+/** Replaces the subscription id in message ids, because a listener has no subscription. */
 const LISTENER = "listen";
 
 /**

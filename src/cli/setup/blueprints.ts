@@ -35,7 +35,7 @@ export async function reconcileBlueprint(
     return { action: "create", object };
   }
   const { id, title, description, channels, version } = before;
-  // Stored JSON omits `undefined` fields, so convert to JSON before comparing.
+  // The stored JSON omits `undefined` fields, so remove them before comparing.
   const { uid: _, ...kept } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
   const fields = changedFields({ title, description, channels }, kept);
   if (fields.length === 0) return { action: "unchanged", object };

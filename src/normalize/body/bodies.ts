@@ -27,7 +27,6 @@ export interface Body {
   readonly value: unknown;
   /** Source text of `value`. `undefined` unless the body is JSON. */
   readonly json: JsonText | undefined;
-  /** The `datacontenttype` of an event whose data is the whole body. */
   readonly contentType: string;
 }
 
@@ -98,7 +97,7 @@ export function readBody(
   });
 }
 
-/** Extracts the body that a form contains, as configured by the channel's setting `forms`. */
+/** Extracts the body that a form contains, according to the channel's `forms` setting. */
 export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {

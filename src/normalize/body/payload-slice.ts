@@ -25,7 +25,7 @@ export class JsonText {
     this.value = value;
   }
 
-  /** Parses a JSON text. @throws SyntaxError if the text is not valid JSON */
+  /** @throws SyntaxError if the text is not valid JSON */
   static parse(source: string): JsonText {
     return new JsonText(source, 0, source.length, JSON.parse(source));
   }

@@ -15,11 +15,11 @@ export const MAX_DESCENTS = 2;
  * evaluates paths.
  */
 const MAX_RECURSION = 2048;
-/** Number of location levels to copy at the cost of one node visit. json-p3 copies the location for each child. */
+/** Number of levels in a location that cost as much as one node visit, because json-p3 copies the location for each child. */
 export const LEVELS_PER_NODE = 32;
-/** Number of string characters to compare at the cost of one node visit. */
+/** Number of compared characters that cost as much as one node visit. */
 const CHARACTERS_PER_NODE = 64;
-/** Number of automaton steps of a pattern at the cost of one node visit. */
+/** Number of automaton steps during pattern matching that cost as much as one node visit. */
 const PATTERN_STEPS_PER_NODE = 256;
 /** Cost of compiling a pattern, in node visits. Parsing a character takes up to 40 µs (`\p{L}`), and adding an instruction up to 4 µs. */
 const NODES_PER_PATTERN_CHARACTER = 128;
@@ -80,7 +80,6 @@ export class BoundedEnvironment extends JSONPathEnvironment {
       throw new PathBudgetError("the path visits more nodes than allowed for one item");
   }
 
-  /** Charges the worst-case cost of comparing a value with another one. */
   chargeComparison(value: unknown): void {
     if (typeof value === "string") this.charge(value.length / CHARACTERS_PER_NODE);
     else if (typeof value === "object" && value !== null) {

@@ -14,13 +14,11 @@ export interface PathRoot {
 
 export interface PathCompilerOptions<R extends PathRoot> {
   readonly syntax: "rfc9535" | "jsonpath-plus";
-  /** Root of paths that begin with a plain `$`. */
   readonly item: R;
   /** Roots of paths that begin with `$name`, keyed by name without the `$`. */
   readonly named: ReadonlyMap<string, R>;
 }
 
-/** A compiled path with the root that it starts from. */
 export interface RootedPath<R> {
   readonly text: string;
   readonly root: R;
