@@ -297,8 +297,8 @@ const isJson = (headers: Headers): boolean =>
 const DOCUMENT_PATH = "/v1/openapi.json";
 
 /**
- * Shared by all APIs of the process with the same channel kinds, and so the same document, because compiling it takes longer than most
- * tests.
+ * Shared by all APIs of the process that have the same channel kinds and thus the same document. Compiling
+ * it for each API would take longer than most tests.
  */
 let documentCheck: Promise<DocumentCheck> | undefined;
 

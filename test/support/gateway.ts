@@ -23,8 +23,8 @@ export interface TestStores extends AsyncDisposable {
 
 /**
  * Creates stores on the run's shared servers. Tests that kill a server use `startSharedStores` instead.
- * With `INLET_TEST_REDIS=cluster`, each call starts its own Redis Cluster, because a Cluster has only one
- * database.
+ * With `INLET_TEST_REDIS=cluster`, each call starts a separate Redis Cluster, because a Cluster has only
+ * one database.
  */
 export async function createTestStores(): Promise<TestStores> {
   await using starting = new AsyncDisposableStack();

@@ -61,7 +61,10 @@ export interface TestSpine extends AsyncDisposable {
 
 const { signal } = new AbortController();
 
-/** Start dependencies of channel kinds that fetch. Their events arrive through source runs, so no sender calls `ingest`. */
+/**
+ * Dependencies for starting channel kinds that fetch. `ingest` is never called, because their events come
+ * from source runs.
+ */
 const fetching = {
   ingest: () => Promise.reject(new Error("this kind fetches and accepts no deliveries")),
   bodies: createBodyBudget(),
