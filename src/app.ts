@@ -1,17 +1,17 @@
 import { Hono } from "hono";
-import { createHooks, type HooksDeps } from "./channels/push/hooks.ts";
-import type { ChannelHandle } from "./event/ingest.ts";
 import { type ConsoleDeps, createConsole } from "./http/console.ts";
 import type { App, Fetch } from "./http/context.ts";
 import { createDocs } from "./http/docs/docs.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
+import type { ReceiveHook } from "./http/hook-exchange.ts";
+import { createHooks } from "./http/hooks.ts";
 import { ApiError, answerErrors } from "./http/problem.ts";
 import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
 
-/** Serves requests while the gateway starts: only health checks work, and every other request receives 503. */
-export function createStartingApp({ clock, health }: Pick<AppDeps<never>, "clock" | "health">): Fetch {
+/** Responds while the gateway starts. Health checks work, and all other requests receive 503. */
+export function createStartingApp({ clock, health }: Pick<AppDeps, "clock" | "health">): Fetch {
   const app = new Hono<HealthEnv>();
   app.use(requestId(clock), oneHost);
   app.route("/", createHealth(health));
@@ -22,16 +22,19 @@ export function createStartingApp({ clock, health }: Pick<AppDeps<never>, "clock
   return app.fetch;
 }
 
-export interface AppDeps<C extends ChannelHandle> {
+export interface AppDeps {
   readonly clock: Clock;
   readonly health: HealthDeps;
   /** `undefined` if this gateway does not have the role. */
-  readonly hooks: HooksDeps<C> | undefined;
+  readonly receiveHook: ReceiveHook | undefined;
   readonly api: (ApiDeps & { readonly console: ConsoleDeps }) | undefined;
 }
 
-export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }: AppDeps<C>): App {
+/** Creates the handler of all requests. */
+export function createApp({ clock, health, receiveHook, api }: AppDeps): App {
   const app = new Hono<HealthEnv>();
+  // Before the middleware, because hooks write their own headers and errors.
+  if (receiveHook) app.route("/", createHooks(receiveHook));
   app.use(requestId(clock), oneHost);
   app.route("/", createHealth(health));
   if (api) {
@@ -40,5 +43,5 @@ export function createApp<C extends ChannelHandle>({ clock, health, hooks, api }
     app.route("/", createConsole(api.console));
   }
   answerErrors(app);
-  return { fetch: app.fetch, answerDirectly: hooks && createHooks(hooks) };
+  return { fetch: app.fetch, receiveHook };
 }

@@ -7,10 +7,8 @@ import { startOverLimit } from "./bus/limits/over-limit.ts";
 import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
-import { createBodyBudget } from "./channels/body-budget.ts";
 import type { ChannelKinds, ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds as ownKinds } from "./channels/kinds.ts";
-import { createHookLimits, limitedIngest } from "./channels/push/rate-limit.ts";
 import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { type Config, publicUrls, type Role } from "./config.ts";
 import { startActiveLimits } from "./data/accounts/active-limits.ts";
@@ -45,8 +43,10 @@ import { startSettingsCheck } from "./gateway/settings-check.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { claimDataDir, openStores } from "./gateway/stores.ts";
 import { createMetricsApp, type HealthCheck } from "./http/health.ts";
+import { createBodyBudget } from "./ingest/body/body-budget.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
-import type { CompiledChannel } from "./ingest/compiled-channel.ts";
+import { createHookLimits } from "./ingest/hook-limits.ts";
+import { createReceive } from "./ingest/receive.ts";
 import { createClientAddressOf } from "./lib/addresses/client-address.ts";
 import { parseRedisAddresses } from "./lib/addresses/redis-address.ts";
 import { createCompileQuota } from "./lib/json-schema/compile-quota.ts";
@@ -231,18 +231,12 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     requestsPerSecondOf: (id) => limitsOf(id).hookRequestsPerSecond,
     isOverLimit: overLimit.has,
   });
-  const ingestPushed = limitedIngest(path.ingest, limits);
   const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
-  const runtimes = new Map<ChannelKindName, ChannelRuntime<CompiledChannel>>();
+  const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
-    // Sources can move between workers, so they take the time from Redis instead of from the local clock.
-    const own = kind.addressed
-      ? { ingest: ingestPushed, clock }
-      : { ingest: path.ingest, clock: redisClock.now };
-    runtimes.set(
-      kind.kind,
-      opening.use(await kind.start({ ...own, bodies, outbound, log, readInWorker: path.readInWorker(kind) })),
-    );
+    // A source moves between workers, so all of them must use the same clock.
+    const kindDeps = { clock: redisClock.now, outbound, log, readInWorker: path.readInWorker(kind) };
+    runtimes.set(kind.kind, opening.use(await kind.start(kindDeps)));
   }
 
   if (has("delivery")) opening.use(startGroupReconciler({ ...foundation, ...bus }));
@@ -302,17 +296,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       ...health,
       checks: createHealthChecks({ ...foundation, stores, masterKey, sources, stopping }),
     },
-    hooks: has("hooks")
-      ? {
-          findChannel: path.rules.find,
-          runtimes,
-          limits,
-          metrics,
-          clock,
-          log,
-          onRejected: path.recorder.rejected,
-        }
-      : undefined,
+    receiveHook: has("hooks") ? createReceive({ ...path.receiving, runtimes, limits, bodies }) : undefined,
     api: has("api")
       ? {
           ...foundation,

@@ -80,6 +80,8 @@ const wholeNumber = (min: number, max: number): Type<number> =>
 
 const flag = z.enum(["0", "1"], { error: "must be 0 or 1" }).transform((digit) => digit === "1");
 
+const onOff = z.enum(["on", "off"], { error: "must be on or off" }).transform((word) => word === "on");
+
 const oneOf = <T extends string>(values: readonly T[]) =>
   z.string().pipe(z.enum(values, { error: `must be one of ${values.join(", ")}` }));
 
@@ -203,6 +205,11 @@ export const settingsSchema = z.object({
     defaultText: "1000",
     description:
       "Maximum items per second that one gateway accepts from the hooks of an organization. Also the maximum deliveries per second of each channel, which may set a lower limit.",
+  }),
+  hookFastPath: setting("INLET_HTTP_FAST_PATH", onOff, {
+    defaultText: "on",
+    description:
+      "Whether plain hook requests are read without Node's HTTP server, which saves CPU time. `off` lets Node read all requests.",
   }),
   sourceDeliveriesPerSecond: setting("INLET_SOURCE_DELIVERIES_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",

@@ -17,8 +17,9 @@ const LAYERS: readonly (readonly string[])[] = [
   ["lib"],
   // PostgreSQL, Redis and outbound HTTP, then two pure modules, then settings and command-line options.
   ["data", "bus", "net", "normalize", "verify", "settings.ts", "options.ts"],
-  // Engines.
-  ["ingest", "http", "consumer", "config.ts"],
+  // Engines. The path of a delivery begins at the seam to HTTP.
+  ["http", "consumer", "config.ts"],
+  ["ingest"],
   // Plug-ins: their contract, code that several plug-ins share, the plug-ins themselves, and the list of them.
   ["channels"],
   ["channels/push", "channels/pull"],

@@ -1,9 +1,6 @@
-import type { ServerResponse } from "node:http";
 import type { z } from "zod";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
-import type { ChannelHandle, Ingest } from "../event/ingest.ts";
-import type { Incoming } from "../http/context.ts";
-import type { ErrorResponse } from "../http/problem.ts";
+import type { PushRuntime } from "../ingest/receive.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Result } from "../lib/result.ts";
 import type { Log } from "../log.ts";
@@ -11,17 +8,10 @@ import type { Outbound } from "../net/outbound.ts";
 import type { Fault } from "../normalize/fault.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
-import type { BodyBudget } from "./body-budget.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
-/**
- * Dependencies that the gateway passes to a channel kind. A kind cannot access the normalizer or Redis. It passes each delivery to
- * `ingest`.
- */
-export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
-  readonly ingest: Ingest<C>;
-  /** Push kinds charge the body of each request to this budget. */
-  readonly bodies: BodyBudget;
+/** Dependencies that the gateway provides to a channel kind. A kind does not know the normalizer or Redis. */
+export interface ChannelKindDeps {
   /** HTTP client that blocks disallowed addresses. Pull kinds make all their requests with it. */
   readonly outbound: Outbound;
   readonly clock: Clock;
@@ -39,37 +29,10 @@ export interface ChannelKindDeps<C extends ChannelHandle = ChannelHandle> {
  */
 export type ReadInWorker = (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 
-/** A request to a channel's address. This is not a web `Request`, because building one costs more than all other work on a delivery. */
-export interface HookRequest {
-  readonly incoming: Incoming;
-  /**
-   * The Node.js response, for kinds that must wait until it was sent. A kind must not write to it: the kind responds by returning a
-   * `HookReply`. `undefined` for some POST requests.
-   */
-  readonly outgoing: ServerResponse | undefined;
-  readonly clientAddress: string;
-  /** Also sent to the client in the `X-Request-Id` header of the response. */
-  readonly requestId: string;
-}
-
-export interface HookReply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-/** Disposal waits for or cancels all work in flight. */
-export interface ChannelRuntime<C extends ChannelHandle = ChannelHandle> extends AsyncDisposable {
-  /**
-   * Handles a request to a channel of this kind. Only push kinds have it. The hooks route calls it for each request that passes the rate
-   * limit.
-   * The kind returns a reply, or an `ErrorResponse` for an expected rejection. A thrown `ApiError` is sent as that error, a thrown
-   * `UnavailableError` as 503, and any other error as 500.
-   */
-  readonly receive?: (
-    channel: C,
-    request: HookRequest,
-  ) => HookReply | ErrorResponse | Promise<HookReply | ErrorResponse>;
+/** A started channel kind. Disposal waits for or cancels all work in flight. */
+export interface ChannelRuntime extends AsyncDisposable {
+  /** Set by push kinds. The gateway receives their deliveries, and asks the kind only about the head of a request. */
+  readonly push?: PushRuntime;
   /** Set by pull kinds with a long-lived connection, such as SSE. The supervisor opens and closes the streams. */
   readonly stream?: StreamSource;
   /** Set by pull kinds that send separate requests on a schedule. The poll scheduler decides when to call it. */
@@ -118,8 +81,8 @@ export interface ChannelKind {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
-  /** Starts the kind. Channels of type `C` are opaque to the kind, which passes each one unchanged to `ingest`. */
-  readonly start: <C extends ChannelHandle>(deps: ChannelKindDeps<C>) => Promise<ChannelRuntime<C>>;
+  /** Starts the kind and returns its runtime. */
+  readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
 }
 
 export type ChannelKinds = ReadonlyMap<ChannelKindName, ChannelKind>;

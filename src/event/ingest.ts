@@ -1,6 +1,6 @@
 import type { ChannelIdentity, ChannelState, CommonSettings } from "./channel.ts";
 import type { ItemFailure, Outcome } from "./outcome.ts";
-import type { RawRequest, SourcePosition, VerifiedDelivery } from "./received.ts";
+import type { SourcePosition, VerifiedDelivery } from "./received.ts";
 
 /** The part of an active channel that a channel kind may see. Rules, secrets and verifiers are hidden from the kind. */
 export interface ChannelHandle {
@@ -41,29 +41,11 @@ export type IngestResult =
   | { readonly kind: "handshake"; readonly reply: HandshakeReply };
 
 /**
- * Verifies, normalizes and publishes a delivery. All push channel kinds use it. It resolves only when the result is certain, and returns
- * synchronously when it has no events to write. After it resolves, the caller may reuse the memory of the body.
- *
- * @throws UnavailableError when Redis is unavailable or a budget is exhausted. Events appended so far remain, and a retry completes
- * the delivery.
- */
-export type Ingest<C extends ChannelHandle = ChannelHandle> = (
-  channel: C,
-  request: RawRequest,
-  options: {
-    readonly signal: AbortSignal;
-    /** Called after verification and before parsing. Throw to reject the delivery. */
-    readonly admit?: (channel: ChannelHandle) => void;
-    /** Called with the number of items in the delivery, after parsing and before the first write. */
-    readonly onItems?: (channel: ChannelHandle, items: number) => void;
-  },
-) => IngestResult | Promise<IngestResult>;
-
-/**
  * Ingests a delivery that the gateway fetched itself. It needs no verification, because the gateway chose the server it called.
  * Failed items always go to quarantine, because no sender waits for a rejection. The last write also moves the source's position.
  *
- * @throws UnavailableError like `Ingest`.
+ * @throws UnavailableError when Redis is unavailable or a budget is exhausted. Events appended so far remain, and a retry completes
+ * the delivery.
  * @throws StaleSourceError (bus) when another worker owns the source. The rejected write changes no data.
  */
 export type IngestFetched<C extends ChannelHandle = ChannelHandle> = (

@@ -6,16 +6,14 @@ import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { StoredChannels } from "../data/channels/stored-channels.ts";
-import type { ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
-import type { IngestResult } from "../event/ingest.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
 import type { CompiledChannel } from "../ingest/compiled-channel.ts";
+import { createConclude } from "../ingest/conclude.ts";
 import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
-import { createIngest } from "../ingest/ingest.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
@@ -24,7 +22,6 @@ import { UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
 import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { createChannelIdCheck } from "../lib/secrets/channel-id.ts";
-import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createPathCache } from "../normalize/paths/jsonpath.ts";
@@ -104,22 +101,28 @@ export function createEventPath(deps: EventPathDeps) {
     clock,
     log: deps.log,
   });
+  const { conclude, ...concluding } = createConclude({ metrics, recorder, clock, log: deps.log });
+  const normalize = createNormalizer(normalizing, normalizeQueue.normalize, shares);
   const shared: WriterDeps = {
-    recorder,
+    ...concluding,
     publish,
     quarantine,
-    normalize: createNormalizer(normalizing, normalizeQueue.normalize, shares),
-    observe: (channel, result) => count(metrics, channel.identity, result),
+    normalize,
     maxCheckMs: deps.timeoutMs,
   };
-  const { write, put, ingestFetched, ...writer } = createWriter(shared);
-  const gatherFetched = createGather({ ...shared, put });
+  const { publishNormalized, ingestFetched, ...writer } = createWriter(shared);
+  const gatherFetched = createGather({ ...shared, publishNormalized });
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
   const newDeliveryId = () => createId("dl", clock());
-  const ingest = createIngest({
-    ...shared,
-    recorder,
-    write,
+  /** The steps of `createReceive` that do not depend on the role `hooks`. */
+  const receiving = {
+    findChannel: rules.find,
+    quarantine,
+    normalize,
+    publishNormalized,
+    conclude,
+    clock,
+    maxCheckMs: deps.timeoutMs,
     bufferWhilePaused: createPauseBuffer({ quarantine, pauses, drainPaused, newDeliveryId }),
     answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
@@ -134,14 +137,14 @@ export function createEventPath(deps: EventPathDeps) {
         });
       },
     }),
-  });
+  };
   return {
     rules,
     publish,
     quarantine,
     deliveryRecords,
     recorder,
-    ingest,
+    receiving,
     ...writer,
     /**
      * Like the writer's `ingestFetched`, but rejects deliveries while the organization is over its storage limit, so that its sources wait.
@@ -208,35 +211,6 @@ function validators(schemas: SchemaCompiler) {
       if (compiled.ok) return compiled.value;
       throw new UnavailableError("a stored schema no longer compiles", { cause: compiled.error });
     });
-}
-
-function count(metrics: Metrics, channel: ChannelIdentity, result: IngestResult): void {
-  const { kind } = channel;
-  const counts = metrics.countsOf(channel);
-  metrics.deliveries.add(kind, result.kind);
-  switch (result.kind) {
-    case "accepted": {
-      const { published, duplicates, quarantined, quarantine } = result.outcome;
-      counts.accepted++;
-      counts.published += published;
-      counts.duplicate += duplicates;
-      counts.quarantined += quarantined;
-      if (published > 0) metrics.events.add(kind, "published", published);
-      if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
-      for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
-      return;
-    }
-    case "handshake":
-    case "unverified":
-      counts[result.kind]++;
-      return;
-    case "rejected":
-    case "tooManyItems":
-      counts.refused++;
-      return;
-    default:
-      result satisfies never;
-  }
 }
 
 const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;

@@ -1,8 +1,8 @@
 import { QUARANTINE_LIMITS } from "../bus/quarantine/quarantine-record.ts";
-import { DEFAULT_BODY_BYTES } from "../channels/body-budget.ts";
 import type { Config } from "../config.ts";
 import { LIMIT_NAMES, type LimitDefaults, type Limits } from "../data/accounts/limits.ts";
 import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/organization-limits.ts";
+import { DEFAULT_BODY_BYTES } from "../ingest/body/body-budget.ts";
 import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import type { Config } from "../config.ts";
@@ -43,26 +43,29 @@ const DRAIN_POLL_MS = 25;
  * @param starting handles requests until `serve` is called
  */
 export async function startListener(
-  { host, port }: Pick<Config, "host" | "port">,
+  { host, port, hookFastPath = true }: Pick<Config, "host" | "port"> & Partial<Pick<Config, "hookFastPath">>,
   starting: Fetch,
 ): Promise<Listener> {
   let serving: App = { fetch: starting };
   const answer = getRequestListener((request, bindings) => serving.fetch(request, bindings as HttpBindings));
-  const server = createServer((incoming, outgoing) => {
-    if (!serving.answerDirectly?.(incoming, outgoing)) void answer(incoming, outgoing);
-  });
-  // Node's own connection handlers. Node has no public API for them, so they are taken from the event listeners.
+  const server = createServer(answer);
+  // Node's own handlers of new connections. They are read from the event listeners, because Node has no public API for them.
   const nodeConnectionListeners = server.listeners("connection");
   const fastPath = createFastPath({
-    answer: (request, reply) => serving.answerDirectly?.(request, reply) ?? false,
-    handOffToNode: (socket) => {
-      for (const take of nodeConnectionListeners) take.call(server, socket);
-    },
+    receive: (channelId, exchange) => serving.receiveHook?.(channelId, exchange),
+    handOffToNode,
     firstRequestMs: HEADERS_TIMEOUT_MS,
     keepAliveMs: KEEP_ALIVE_MS,
+    bodyMs: REQUEST_TIMEOUT_MS,
   });
+  function handOffToNode(socket: Socket): void {
+    for (const take of nodeConnectionListeners) take.call(server, socket);
+  }
   server.removeAllListeners("connection");
-  server.on("connection", fastPath.take);
+  server.on("connection", (socket: Socket) => {
+    if (hookFastPath && serving.receiveHook) fastPath.take(socket);
+    else handOffToNode(socket);
+  });
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;

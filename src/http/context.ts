@@ -1,23 +1,15 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress } from "../lib/addresses/client-address.ts";
-import type { PlainReply } from "./fast-path/plain-reply.ts";
-import type { PlainRequest } from "./fast-path/plain-request.ts";
+import type { ReceiveHook } from "./hook-exchange.ts";
 
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
-export type Incoming = IncomingMessage | PlainRequest;
-
-export type Outgoing = ServerResponse | PlainReply;
-
-/** Handles a request without building a web `Request` and `Response`. Returns false if it leaves the request to `fetch`. */
-export type AnswerDirectly = (incoming: Incoming, outgoing: Outgoing) => boolean;
-
+/** The handlers of all requests to the gateway. */
 export interface App {
   readonly fetch: Fetch;
-  /** Called before `fetch`, which is skipped if this returns true. */
-  readonly answerDirectly?: AnswerDirectly | undefined;
+  /** Receives requests to channel addresses from the fast path. `undefined` if this gateway has no hooks. */
+  readonly receiveHook?: ReceiveHook | undefined;
 }
 
 export interface Confinement {

@@ -7,6 +7,7 @@ import type { IngestResult } from "../event/ingest.ts";
 import type { Outcome } from "../event/outcome.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
+import type { Conclude } from "./conclude.ts";
 import type { Normalizer } from "./normalizer.ts";
 import {
   createDeliveryFailure,
@@ -21,7 +22,7 @@ export interface DrainPausedDeps {
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put" | "delete">;
   readonly redrive: Redrive;
-  readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
+  readonly countResult: Conclude["countResult"];
 }
 
 /** A delivery that was buffered during a pause. `id` is the id of its quarantine record. */
@@ -44,7 +45,7 @@ interface CleanDelivery {
  * to report them to the sender.
  */
 export function createDrainPaused(deps: DrainPausedDeps) {
-  const { normalize, publish, quarantine, redrive, observe } = deps;
+  const { normalize, publish, quarantine, redrive, countResult } = deps;
 
   /** @throws UnavailableError if the result is uncertain; repeating the call is safe */
   async function one(
@@ -97,7 +98,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       return;
     }
     const received = sum(batch.map((clean) => clean.received));
-    observe(channel, { kind: "accepted", outcome: createOutcome(received, events, receipts, []) });
+    countResult(channel, { kind: "accepted", outcome: createOutcome(received, events, receipts, []) });
   }
 
   return {

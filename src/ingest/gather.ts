@@ -8,7 +8,7 @@ import { createOutcome, findConflicts, toQuarantineReceipts } from "./outcome.ts
 import { toQuarantineItems, type Writer, type WriterDeps } from "./write.ts";
 
 export interface GatherDeps extends WriterDeps {
-  readonly put: Writer["put"];
+  readonly publishNormalized: Writer["publishNormalized"];
 }
 
 interface CleanDelivery {
@@ -22,7 +22,7 @@ interface CleanDelivery {
  * into one script call. A frame with a failure or with asynchronous validation is written separately.
  */
 export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
-  const { normalize, publish, quarantine, observe, recorder, put } = deps;
+  const { normalize, publish, quarantine, concludeFetched, publishNormalized } = deps;
 
   return (channel, deliveries) => {
     const writes: GatheredWrite[] = [];
@@ -75,7 +75,9 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
     normalized: Normalized | Promise<Normalized>,
     options: FetchedOptions,
   ): Promise<readonly IngestResult[]> {
-    return [await put(channel, delivery, options, await normalized)];
+    const result = await publishNormalized(channel, delivery, options, await normalized);
+    concludeFetched(channel, delivery, result);
+    return [result];
   }
 
   async function writeAll(
@@ -110,8 +112,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
       const quarantined = toQuarantineReceipts(conflicts, ids);
       const outcome = createOutcome(received, one.events, one.receipts, quarantined);
       const result: IngestResult = { kind: "accepted", outcome };
-      observe(channel, result);
-      recorder.settled(channel, delivery, result);
+      concludeFetched(channel, delivery, result);
       results.push(result);
     }
     return results;

@@ -16,6 +16,12 @@ import {
  *
  * @throws UnavailableError
  */
+/**
+ * Default time in milliseconds after which the sender of a delivery in validation receives 503. Many senders give up after five seconds.
+ * When they retry, the schemas are already compiled.
+ */
+export const MAX_CHECK_MS = 4_000;
+
 export type Normalizer = (
   rules: RuleSet,
   delivery: VerifiedDelivery,

@@ -3,31 +3,25 @@ import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
 import { isTestEvent, TEST_EXTENSION } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
-import type { IngestFetched, IngestResult } from "../event/ingest.ts";
+import type { FetchedOptions, IngestFetched, IngestResult } from "../event/ingest.ts";
 import type { EventReceipt, ItemFailure } from "../event/outcome.ts";
-import type { RawRequest, SourcePosition, VerifiedDelivery } from "../event/received.ts";
+import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { createSignedMark } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
-import type { DeliveryRecorder } from "./delivery-recorder.ts";
-import type { Normalizer } from "./normalizer.ts";
+import type { Conclude } from "./conclude.ts";
+import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
 import { createOutcome, findConflicts, tooManyItemsFailure, toQuarantineReceipts } from "./outcome.ts";
 
 export interface WriterDeps {
   readonly normalize: Normalizer;
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put">;
-  readonly observe: (channel: CompiledChannel, result: IngestResult) => void;
-  readonly recorder: Pick<DeliveryRecorder, "settled">;
-  /** Maximum time that a sender waits for validation, in milliseconds. Defaults to 4,000. */
+  readonly concludeFetched: Conclude["concludeFetched"];
+  readonly countResult: Conclude["countResult"];
+  /** How long the caller of a test delivery waits while it is validated, in milliseconds. Default: `MAX_CHECK_MS`. */
   readonly maxCheckMs?: number | undefined;
 }
-
-/**
- * Default time after which a sender whose delivery is still being validated receives 503, in milliseconds. Many senders give up after five
- * seconds, and their retry finds the schemas compiled.
- */
-const MAX_CHECK_MS = 4_000;
 
 /** One quarantined item to process again. `id` is the id of its quarantine record. */
 export interface RedriveRequest extends Selection {
@@ -45,41 +39,22 @@ export type PublishTest = Writer["publishTest"];
  * failed items. Events whose ids conflict are quarantined in a second write.
  */
 export function createWriter(deps: WriterDeps) {
-  const { normalize, publish, quarantine, observe, recorder, maxCheckMs = MAX_CHECK_MS } = deps;
+  const { normalize, publish, quarantine, concludeFetched, countResult, maxCheckMs = MAX_CHECK_MS } = deps;
 
-  function write(
+  function publishNormalized(
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
-    options: WriteOptions,
-  ): IngestResult | Promise<IngestResult> {
-    // Only pushed deliveries have a waiting sender. Validation of all others has no time limit.
-    const isPushed = options.redrive === undefined && options.position === undefined;
-    const normalized = normalize(channel.rules, delivery, options.redrive, isPushed ? maxCheckMs : undefined);
-    return normalized instanceof Promise
-      ? normalized.then((settled) => put(channel, delivery, options, settled))
-      : put(channel, delivery, options, normalized);
-  }
-
-  function put(
-    channel: CompiledChannel,
-    delivery: VerifiedDelivery,
-    { signal, redrive, position, request, onItems }: WriteOptions,
+    { signal, redrive, position }: WriteOptions,
     normalized: Normalized,
   ): IngestResult | Promise<IngestResult> {
-    if (normalized.kind === "normalized") onItems?.(channel, normalized.received);
-    const settle = (result: IngestResult): IngestResult => {
-      observe(channel, result);
-      if (redrive === undefined) recorder.settled(channel, delivery, result, request);
-      return result;
-    };
-    if (normalized.kind === "tooManyItems" && position === undefined) return settle(normalized);
+    if (normalized.kind === "tooManyItems" && position === undefined) return normalized;
     const { received, events, failures } =
       normalized.kind === "tooManyItems"
         ? { received: 1, events: [], failures: [tooManyItemsFailure(normalized.limit)] }
         : normalized;
     if (redrive === undefined && position === undefined && failures.length > 0) {
       const rejectedItems = failures.filter((failure) => getDisposition(channel, failure) === "reject");
-      if (rejectedItems.length > 0) return settle({ kind: "rejected", failures: rejectedItems });
+      if (rejectedItems.length > 0) return { kind: "rejected", failures: rejectedItems };
     }
 
     const { identity } = channel;
@@ -95,8 +70,10 @@ export function createWriter(deps: WriterDeps) {
     };
     return publish(batch, options).then(({ receipts, quarantineIds }) => {
       const quarantined = toQuarantineReceipts(failures, quarantineIds);
-      const accept = () =>
-        settle({ kind: "accepted", outcome: createOutcome(received, events, receipts, quarantined) });
+      const accept = (): IngestResult => ({
+        kind: "accepted",
+        outcome: createOutcome(received, events, receipts, quarantined),
+      });
       const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
       const items = toQuarantineItems(channel, conflicts);
@@ -110,14 +87,22 @@ export function createWriter(deps: WriterDeps) {
   }
 
   return {
-    /** @throws UnavailableError */
-    write,
-    put,
+    /**
+     * Publishes the events of a delivery and quarantines its failed items.
+     *
+     * @throws UnavailableError
+     */
+    publishNormalized,
     ingestFetched: (async (
       channel: CompiledChannel,
       delivery: VerifiedDelivery,
-      options: WriteOptions,
-    ): Promise<IngestResult> => write(channel, delivery, options)) satisfies IngestFetched<CompiledChannel>,
+      options: FetchedOptions,
+    ): Promise<IngestResult> => {
+      const normalized = await normalize(channel.rules, delivery);
+      const result = await publishNormalized(channel, delivery, options, normalized);
+      concludeFetched(channel, delivery, result);
+      return result;
+    }) satisfies IngestFetched<CompiledChannel>,
     /**
      * Publishes a delivery as a test. Its events are marked as tests, and their ids are neither deduplicated nor remembered. Failures are
      * returned instead of quarantined.
@@ -156,7 +141,13 @@ export function createWriter(deps: WriterDeps) {
       channel: CompiledChannel,
       request: RedriveRequest,
       { signal }: { readonly signal: AbortSignal },
-    ): Promise<IngestResult> => write(channel, request.delivery, { signal, redrive: request }),
+    ): Promise<IngestResult> => {
+      const normalized = await normalize(channel.rules, request.delivery, request);
+      const options = { signal, redrive: request };
+      const result = await publishNormalized(channel, request.delivery, options, normalized);
+      countResult(channel, result);
+      return result;
+    },
   };
 }
 
@@ -189,9 +180,6 @@ export interface WriteOptions {
   readonly signal: AbortSignal;
   readonly redrive?: RedriveRequest;
   readonly position?: SourcePosition;
-  /** The request as received. `undefined` for a fetched delivery. */
-  readonly request?: RawRequest;
-  readonly onItems?: ((channel: CompiledChannel, items: number) => void) | undefined;
 }
 
 function getDisposition(

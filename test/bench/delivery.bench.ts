@@ -11,10 +11,10 @@ import { Command } from "ioredis";
 import { Counter, Registry } from "prom-client";
 import { CommandBuffers, SentCommand } from "../../src/bus/connection/sent-command.ts";
 import { encodeCall } from "../../src/bus/publish/publish-call.ts";
-import { readHeaderValues } from "../../src/channels/push/read-delivery.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { isJsonData, readAttributes, readEvent } from "../../src/event/cloud-event.ts";
 import { ValueCollector, type Values } from "../../src/event/values.ts";
+import { collectHeaderValues } from "../../src/http/node-exchange.ts";
 import { ApiError } from "../../src/http/problem.ts";
 import { createId } from "../../src/lib/ids.ts";
 import { withoutChannelIds } from "../../src/lib/secrets/channel-id.ts";
@@ -82,7 +82,7 @@ compare(
 
 compare(
   "header names",
-  { label: "taken from Node", run: () => readHeaderValues(arrived) },
+  { label: "taken from Node", run: () => collectHeaderValues(arrived) },
   { label: "parsed again", run: () => valuesOfRaw() },
 );
 
@@ -124,7 +124,7 @@ compare(
 );
 
 const sender = senderOf({});
-const request = requestOf({ headers: readHeaderValues(arrived), body: "{}" });
+const request = requestOf({ headers: collectHeaderValues(arrived), body: "{}" });
 const hidden = new Set(["authorization", "cookie", "x-api-key"]);
 compare(
   "a delivery without secret headers",

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import { checkSettings, findSecretSettings, type SettingsDeps } from "../../src/channels/settings.ts";
 import { commonSettings } from "../../src/event/channel.ts";
@@ -110,17 +109,15 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
     it("starts with the runtime that it declares, and stops", async () => {
       await using outbound = createOutbound({ allowNetworks: [] });
       const runtime = await kind.start({
-        ingest: () => Promise.reject(new Error("this test delivers no events")),
-        bodies: createBodyBudget(),
         outbound,
         clock: Date.now,
         log: createLog({ level: "silent" }),
         readInWorker: readHere(kind),
       });
-      const { receive, stream, polled } = runtime;
-      const parts = [receive, stream, polled].filter((part) => part !== undefined);
+      const { push, stream, polled } = runtime;
+      const parts = [push, stream, polled].filter((part) => part !== undefined);
       expect(parts).toHaveLength(1);
-      expect(receive !== undefined).toBe(kind.addressed);
+      expect(push !== undefined).toBe(kind.addressed);
       await runtime[Symbol.asyncDispose]();
     });
   });

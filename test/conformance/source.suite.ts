@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../../src/channels/source.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
@@ -35,10 +34,8 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
     const upstream = opening.use(await openUpstream());
     const outbound = opening.use(createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
     const log = createLog({ level: "silent" });
-    const bodies = createBodyBudget();
-    const ingest = () => Promise.reject(new Error("a source uses the ingest of its run"));
     const runtime = opening.use(
-      await kind.start({ ingest, bodies, outbound, clock: Date.now, log, readInWorker: readHere(kind) }),
+      await kind.start({ outbound, clock: Date.now, log, readInWorker: readHere(kind) }),
     );
     const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
     if (start === undefined) throw new Error(`${kind.kind} does not fetch`);

@@ -4,7 +4,6 @@ import type { Appended } from "../../src/bus/publish/publish.ts";
 import { createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
-import { createHookLimits } from "../../src/channels/push/rate-limit.ts";
 import { recordAccess } from "../../src/data/accounts/audit.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
@@ -15,7 +14,7 @@ import {
   startHousekeeper,
 } from "../../src/delivery/housekeeper.ts";
 import type { ChannelHandle } from "../../src/event/ingest.ts";
-import { ApiError } from "../../src/http/problem.ts";
+import { createHookLimits } from "../../src/ingest/hook-limits.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
 import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
@@ -295,8 +294,8 @@ describe("an organization over its topic storage limit", () => {
     });
     const verified = (organizationId: string) =>
       limits.checkVerified({ identity: { number: 1, organizationId }, limits: {} } as ChannelHandle);
-    expect(() => verified(theirs.organizationId)).toThrow(ApiError);
-    expect(() => verified(ours.organizationId)).not.toThrow();
+    expect(verified(theirs.organizationId)).toMatchObject({ code: "rate_limited" });
+    expect(verified(ours.organizationId)).toBeUndefined();
 
     const read = ["group", group, "reader", "COUNT", 25, "STREAMS", topic, ">"];
     const [[, entries]] = (await redis.call("xreadgroup", read)) as [[string, [string, string[]][]]];

@@ -228,7 +228,9 @@ describe("a gateway with embedded servers", () => {
     });
     await expect(inVain).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^Inlet did not start: PostgreSQL at .*"missing" does not exist/m),
+      stderr: expect.stringMatching(
+        /^Inlet did not start: cannot connect to PostgreSQL at .*"missing" does not exist/m,
+      ),
     });
     expect(await processesOf(dataDir)).toEqual([]);
   });

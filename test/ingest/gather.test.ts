@@ -50,10 +50,13 @@ function open() {
     publish: testPublish(redis),
     quarantine,
     normalize: (rules, delivery) => normalize(rules, delivery, { validatorFor, newEventId: () => "fresh" }),
-    observe() {},
-    recorder: { settled() {} },
+    concludeFetched() {},
+    countResult() {},
   };
-  return { channel, gather: createGather({ ...deps, put: createWriter(deps).put }) };
+  return {
+    channel,
+    gather: createGather({ ...deps, publishNormalized: createWriter(deps).publishNormalized }),
+  };
 }
 
 it("reports a failed frame only through the write of that frame, even if it is never called", async () => {

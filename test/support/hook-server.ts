@@ -1,13 +1,9 @@
-import { createBodyBudget } from "../../src/channels/body-budget.ts";
-import { createHooks } from "../../src/channels/push/hooks.ts";
-import { createHookLimits, limitedIngest } from "../../src/channels/push/rate-limit.ts";
-import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { startListener } from "../../src/gateway/listener.ts";
+import { createHooks } from "../../src/http/hooks.ts";
+import { createBodyBudget } from "../../src/ingest/body/body-budget.ts";
+import { createHookLimits } from "../../src/ingest/hook-limits.ts";
+import { createReceive } from "../../src/ingest/receive.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
-import { createLog } from "../../src/log.ts";
-import { createMetrics } from "../../src/metrics.ts";
-import { createOutbound } from "../../src/net/create-outbound.ts";
-import { readHere } from "./read-here.ts";
 import { type SpineOptions, startTestSpine, type TestSpine } from "./spine.ts";
 
 export interface HookAnswer {
@@ -35,35 +31,26 @@ export interface HookRequest {
 export async function startHookServer(options: SpineOptions = {}): Promise<HookServer> {
   await using starting = new AsyncDisposableStack();
   const spine = starting.use(await startTestSpine(options));
-  const log = createLog({ level: "silent" });
   const limits = createHookLimits({
     clientAddressOf: createClientAddressOf([]),
     requestsPerSecond: 10_000,
     requestsPerSecondOf: () => undefined,
     isOverLimit: () => false,
   });
-  const ingest = limitedIngest(spine.path.ingest, limits);
-  const bodies = createBodyBudget();
-  const outbound = starting.use(createOutbound({ allowNetworks: [] }));
-  const runtime = starting.use(
-    await webhook.start({ ingest, bodies, outbound, clock: Date.now, log, readInWorker: readHere(webhook) }),
-  );
-  const hooks = createHooks({
+  const receiveHook = createReceive({
+    ...spine.path.receiving,
     findChannel: (id) => {
       // Acts as if the change feed had reported each change.
       spine.path.rules.clear();
       return spine.path.rules.find(id);
     },
-    runtimes: new Map([["webhook", runtime]]),
+    runtimes: new Map([["webhook", { push: {} }]]),
     limits,
-    metrics: createMetrics(),
-    clock: Date.now,
-    log,
-    onRejected: spine.path.recorder.rejected,
+    bodies: createBodyBudget(),
   });
-  const fetchNothing = () => new Response(null, { status: 404 });
-  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchNothing));
-  starting.use(listener.serve({ fetch: fetchNothing, answerDirectly: hooks }));
+  const { fetch: fetchHooks } = createHooks(receiveHook);
+  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchHooks));
+  starting.use(listener.serve({ fetch: fetchHooks, receiveHook }));
   const installed = await spine.install();
   let channels = 0;
   const owned = starting.move();

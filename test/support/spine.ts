@@ -4,7 +4,6 @@ import { createGroupProgressReader } from "../../src/bus/groups/readings.ts";
 import { type JobQueue, openJobQueue } from "../../src/bus/jobs/job-queue.ts";
 import { createEntryIndex, type EntryIndex } from "../../src/bus/topics/entry-index.ts";
 import { createTopics, type Topics } from "../../src/bus/topics/topics.ts";
-import { createBodyBudget } from "../../src/channels/body-budget.ts";
 import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createCaptureSecret } from "../../src/data/channels/capture-secret.ts";
@@ -16,6 +15,8 @@ import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createEventPath, type EventPath } from "../../src/gateway/event-path.ts";
 import { createSourceBus } from "../../src/gateway/sources.ts";
+import { createBodyBudget } from "../../src/ingest/body/body-budget.ts";
+import { createReceive } from "../../src/ingest/receive.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
@@ -23,6 +24,7 @@ import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import type { Presets } from "../../src/verify/presets.ts";
 import { LONG_WRITE_TIMEOUT, openTestRedis } from "../bus/support.ts";
+import { createTestExchange, createTestLimits, requireIngested } from "../ingest/receive-support.ts";
 import { createTestApi, type TestApi } from "./api.ts";
 import { createTestChanges } from "./changes.ts";
 import { testLimitsOf } from "./limits.ts";
@@ -59,15 +61,8 @@ export interface TestSpine extends AsyncDisposable {
   onDeleted: () => Promise<void>;
 }
 
-const { signal } = new AbortController();
-
-/**
- * Dependencies for starting channel kinds that fetch. `ingest` is never called, because their events come
- * from source runs.
- */
-const fetching = {
-  ingest: () => Promise.reject(new Error("this kind fetches and accepts no deliveries")),
-  bodies: createBodyBudget(),
+/** Start dependencies of channel kinds. */
+const kindDeps = {
   clock: Date.now,
   log: createLog({ level: "silent" }),
 };
@@ -107,11 +102,8 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   const outbound = starting.use(createOutbound({ allowNetworks: [] }));
   for (const kind of channelKinds.values()) {
-    if (!kind.addressed)
-      runtimes.set(
-        kind.kind,
-        starting.use(await kind.start({ ...fetching, outbound, readInWorker: readHere(kind) })),
-      );
+    const runtime = await kind.start({ ...kindDeps, outbound, readInWorker: readHere(kind) });
+    runtimes.set(kind.kind, starting.use(runtime));
   }
   let made: EventPath | undefined;
   starting.defer(async () => made?.[Symbol.asyncDispose]());
@@ -170,17 +162,28 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
     path.rules.clear();
     const channel = await path.rules.find(channelId);
     if (!channel) throw new Error("there is no such channel");
-    const request = {
-      method: "POST",
+    const exchange = createTestExchange({
       target: `/hooks/${channelId}`,
       headers: { "content-type": "application/json", ...headers },
       body: Buffer.isBuffer(body)
         ? body
         : Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
-      arrivedAtMs: Date.now(),
-      requestId: headers["x-request-id"],
-    };
-    return path.ingest(channel, request, { signal });
+    });
+    return new Promise((resolve, reject) => {
+      const receive = createReceive({
+        ...path.receiving,
+        findChannel: () => channel,
+        runtimes,
+        limits: createTestLimits(),
+        bodies: createBodyBudget(),
+        conclude(arrival, result) {
+          path.receiving.conclude(arrival, result);
+          const ingested = requireIngested(result, reject);
+          if (ingested !== undefined) resolve(ingested);
+        },
+      });
+      receive(channelId, exchange);
+    });
   };
 
   const owned = starting.move();

@@ -1,8 +1,8 @@
-import { ApiError } from "../../http/problem.ts";
+import { unsupportedMediaType } from "../../ingest/body/read-body.ts";
+import { methodNotAllowed } from "../../ingest/receive.ts";
 import { ITEM_ROOT, type KindProfile, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
-import { createReceiveDelivery, requireMethod } from "../push/receive-delivery.ts";
 import { acceptsContentType, readEvents } from "./read-events.ts";
 import { type CloudEventsSettings, cloudEventsSettings } from "./settings.ts";
 import { createValidationRequests } from "./validation-request.ts";
@@ -39,22 +39,26 @@ export const cloudevents: ChannelKind = {
     headers: { "content-type": "application/cloudevents+json" },
     body: JSON.stringify({ specversion: "1.0", id: "test", source: "/test", type, data: { test: true } }),
   }),
-  async start({ ingest, bodies, outbound, clock, log }) {
-    const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
+  async start({ outbound, log }) {
     const validations = createValidationRequests({ outbound, log });
     return {
-      receive(channel, request) {
-        // The cast is safe, because the schema of this kind parsed these settings.
-        const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
-        const { method = "", headers } = request.incoming;
-        if (method === "OPTIONS" && !channel.methods.includes(method)) {
-          return validations.answer(request, { allowedOrigins, requestsPerSecond: limits.requestsPerSecond });
-        }
-        requireMethod(request, allowedOrigins.length > 0 ? [...channel.methods, "OPTIONS"] : channel.methods);
-        if (batch === "refuse" && BATCH.test(headers["content-type"] ?? "")) {
-          throw new ApiError("unsupported_media_type", "This channel does not accept batches.");
-        }
-        return receiveDelivery(channel, request);
+      push: {
+        answerHead(channel, exchange) {
+          // The kind's own schema parsed these settings.
+          const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
+          const { method, headers } = exchange;
+          if (!channel.methods.includes(method)) {
+            if (method === "OPTIONS")
+              return validations.answer(exchange, {
+                allowedOrigins,
+                requestsPerSecond: limits.requestsPerSecond,
+              });
+            if (allowedOrigins.length > 0) return methodNotAllowed([...channel.methods, "OPTIONS"]);
+          }
+          return batch === "refuse" && BATCH.test(headers["content-type"] ?? "")
+            ? unsupportedMediaType("This channel does not accept batches.")
+            : undefined;
+        },
       },
       [Symbol.asyncDispose]: () => validations[Symbol.asyncDispose](),
     };

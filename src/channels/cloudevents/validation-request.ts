@@ -1,8 +1,7 @@
-import type { ServerResponse } from "node:http";
+import type { HookExchange, HookReply } from "../../http/hook-exchange.ts";
 import { ApiError } from "../../http/problem.ts";
 import type { Log } from "../../log.ts";
 import type { Outbound } from "../../net/outbound.ts";
-import type { HookReply, HookRequest } from "../kind.ts";
 
 interface Grant {
   readonly origin: string;
@@ -17,7 +16,7 @@ const MAX_CALLBACK_BYTES = 16 * 1024;
 export interface ValidationRequests extends AsyncDisposable {
   /** @throws ApiError 405 when the channel allows no origin, 403 when it does not allow this one */
   readonly answer: (
-    request: Pick<HookRequest, "incoming" | "outgoing">,
+    exchange: Pick<HookExchange, "headers" | "closed">,
     channel: { readonly allowedOrigins: readonly string[]; readonly requestsPerSecond: number | undefined },
   ) => HookReply;
 }
@@ -64,10 +63,10 @@ export function createValidationRequests({
   }
 
   return {
-    answer({ incoming, outgoing }, { allowedOrigins, requestsPerSecond }) {
+    answer(exchange, { allowedOrigins, requestsPerSecond }) {
       if (allowedOrigins.length === 0) throw postOnly("This address only accepts POST.");
       const getRequestHeader = (name: string): string | undefined => {
-        const value = incoming.headers[`webhook-request-${name}`];
+        const value = exchange.headers[`webhook-request-${name}`];
         return typeof value === "object" ? value.join(", ") : value;
       };
       const origin = getRequestHeader("origin");
@@ -80,7 +79,7 @@ export function createValidationRequests({
       const grant = { origin, rate: computeRate(getRequestHeader("rate"), requestsPerSecond) };
       const callback = parseCallback(getRequestHeader("callback"));
       if (callback !== undefined && calls.size < MAX_CALLBACKS) {
-        const call = untilResponseSent(outgoing).then(() => confirm(callback, grant));
+        const call = exchange.closed().then(() => confirm(callback, grant));
         calls.add(call);
         void call.finally(() => calls.delete(call));
       }
@@ -121,12 +120,4 @@ function computeRate(getRequestHeader: string | undefined, requestsPerSecond: nu
 function parseCallback(text: string | undefined): URL | undefined {
   const url = text === undefined ? null : URL.parse(text);
   return url?.protocol === "https:" && url.username === "" && url.password === "" ? url : undefined;
-}
-
-/** Resolves once the response is sent or the connection is closed. Resolves at once if that has already happened. */
-function untilResponseSent(outgoing: ServerResponse | undefined): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (outgoing === undefined || outgoing.closed) resolve();
-  else outgoing.once("close", resolve);
-  return promise;
 }

@@ -1,7 +1,6 @@
 import { BODY_ROOT, HEADERS_ROOT, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
-import { createReceiveDelivery, requireMethod } from "../push/receive-delivery.ts";
 import { webhookSettings } from "./settings.ts";
 
 export const webhook: ChannelKind = {
@@ -18,14 +17,7 @@ export const webhook: ChannelKind = {
   },
   needsSetup,
   minimalDelivery: () => ({ headers: { "content-type": "application/json" }, body: '{"test":true}' }),
-  async start({ ingest, bodies, clock }) {
-    const receiveDelivery = createReceiveDelivery({ ingest, bodies, clock });
-    return {
-      receive(channel, request) {
-        requireMethod(request, channel.methods);
-        return receiveDelivery(channel, request);
-      },
-      async [Symbol.asyncDispose]() {},
-    };
+  async start() {
+    return { push: {}, async [Symbol.asyncDispose]() {} };
   },
 };

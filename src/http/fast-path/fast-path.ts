@@ -1,18 +1,22 @@
 import type { Socket } from "node:net";
-import { PlainReply, type ReplyTarget } from "./plain-reply.ts";
-import { type Head, PlainRequest, readHead } from "./plain-request.ts";
+import { Readable } from "node:stream";
+import type { ReceiveHook } from "../hook-exchange.ts";
+import { type ExchangeTarget, FastExchange } from "./fast-exchange.ts";
+import { findChannelId, type Head, readHead } from "./request-head.ts";
 
 export interface FastPathDeps {
+  /** Receives requests to channel addresses. All others are handed off. */
+  readonly receive: ReceiveHook;
   /**
-   * Handles a request, or returns false without side effects. The response to a request with an unread body must be sent before this
-   * returns; all other responses may be sent later.
+   * Hands a connection off to `node:http` permanently. Bytes that were received but not answered are pushed back, so that `node:http` reads
+   * them.
    */
-  readonly answer: (request: PlainRequest, reply: PlainReply) => boolean;
-  /** Hands a connection off to `node:http` permanently. Unanswered bytes were pushed back to the socket before. */
   readonly handOffToNode: (socket: Socket) => void;
   readonly firstRequestMs: number;
   /** Idle timeout of a connection after a response, in milliseconds. It also bounds how long the kernel may take to accept the response. */
   readonly keepAliveMs: number;
+  /** Timeout for the whole body of a request, in milliseconds. */
+  readonly bodyMs: number;
 }
 
 /**
@@ -31,8 +35,8 @@ export interface FastPath {
   readonly closeAll: () => void;
 }
 
-/** Maximum size of a request's head and body together, in bytes. It equals one socket read. */
-const MAX_REQUEST_BYTES = 64 * 1024;
+/** Maximum size of a request that is collected before it is received. It is the size of one socket read. A longer body is a stream. */
+const MAX_COLLECTED_BYTES = 64 * 1024;
 /**
  * Maximum number of socket reads per request. A sender that needs more, or more than `PIECES_MS`, is slow and handed off to `node:http`,
  * which has timeouts for slow senders.
@@ -48,9 +52,11 @@ const DRAIN_MS = CHECK_INTERVAL_MS;
 const MAX_PARTIAL_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads requests without the parser, streams and objects of `node:http`, which would cost as much CPU time as the rest of a small delivery.
- * It reads only short, plain requests (see `readHead`). For requests with a large body it reads just the head, so that they can be rejected
- * early. On any other request, it hands the connection off to `node:http` for good.
+ * Creates a reader of requests that does without the parser, streams and objects of `node:http`. Those cost as much CPU time as the rest of
+ * a small delivery.
+ *
+ * It reads plain requests to channel addresses (see `readHead`). At the first request of any other form, the connection is handed off to
+ * `node:http` for good, with all its bytes.
  */
 export function createFastPath(deps: FastPathDeps): FastPath {
   const connections = new Set<Connection>();
@@ -93,13 +99,22 @@ interface Shared extends FastPathDeps {
   partialBytes: number;
 }
 
-interface Connection extends Pick<FastPath, "closeIdle">, Pick<ReplyTarget, "destroy"> {
+interface Connection extends Pick<FastPath, "closeIdle">, Pick<ExchangeTarget, "destroy"> {
+  /** Closes the connection if it has been idle for too long. */
   readonly checkIdle: () => void;
 }
 
+/** A request that is collected until its body is complete. */
 interface PartialRequest {
+  readonly channelId: string;
   readonly head: Head;
   readonly pieces: Buffer[];
+  missing: number;
+}
+
+/** A body that is passed on while it arrives. */
+interface LongBody {
+  readonly stream: Readable;
   missing: number;
 }
 
@@ -111,12 +126,16 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   let wasAnswered = false;
   let hasEnded = false;
   let closes = false;
+  /** Whether the rest of the current request's body is discarded. */
   let isUnread = false;
+  let longBody: LongBody | undefined;
+  let onClosed: (() => void) | undefined;
   let partialRequest: PartialRequest | undefined;
   let expiresAtCheck = 0;
 
   const onData = (bytes: Buffer): void => {
     if (state === "reading") read(bytes);
+    else if (longBody !== undefined) passOn(longBody, bytes);
     else if (state !== "ending") pushBack(bytes);
   };
 
@@ -132,15 +151,16 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
       return;
     }
     const head = readHead(bytes);
-    if (head === undefined) handOff(bytes);
-    else if (getRequestBytes(head) <= bytes.length) answer(head, bytes);
-    else if (getRequestBytes(head) > MAX_REQUEST_BYTES) answerUnread(head, bytes);
+    const channelId = head && findChannelId(head.target);
+    if (head === undefined || channelId === undefined) handOff(bytes);
+    else if (getRequestBytes(head) <= bytes.length) receive(channelId, head, bytes);
+    else if (getRequestBytes(head) > MAX_COLLECTED_BYTES) receiveLong(channelId, head, bytes);
     else if (shared.partialBytes + getRequestBytes(head) > MAX_PARTIAL_BYTES) handOff(bytes);
-    else startPartialRequest(head, bytes);
+    else startPartialRequest(channelId, head, bytes);
   }
 
-  function startPartialRequest(head: Head, bytes: Buffer): void {
-    partialRequest = { head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
+  function startPartialRequest(channelId: string, head: Head, bytes: Buffer): void {
+    partialRequest = { channelId, head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
     shared.partialBytes += getRequestBytes(head);
     expireAfter(PIECES_MS);
     // Cache the remote address now, because a closed socket can no longer look it up.
@@ -148,10 +168,10 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
   }
 
   function addPiece(request: PartialRequest, piece: Buffer): void {
-    const { head, pieces } = request;
+    const { channelId, head, pieces } = request;
     pieces.push(piece);
     request.missing -= piece.length;
-    if (request.missing <= 0) answer(head, takePartialRequest(request));
+    if (request.missing <= 0) receive(channelId, head, takePartialRequest(request));
     else if (pieces.length === MAX_PIECES) handOff(takePartialRequest(request));
   }
 
@@ -161,37 +181,57 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     return Buffer.concat(pieces);
   }
 
-  /** @param bytes the complete request, possibly followed by further requests */
-  function answer(head: Head, bytes: Buffer): void {
+  /** @param bytes a complete request, possibly followed by others */
+  function receive(channelId: string, head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
     const end = getRequestBytes(head);
     // Copy the bytes of the following requests, because the memory of this request's body may be freed early.
     if (bytes.length > end) pushBack(Buffer.from(bytes.subarray(end)));
-    const request = new PlainRequest(head, bytes.subarray(head.bytes, end), socket);
-    if (shared.answer(request, new PlainReply(target))) return;
-    handOff(bytes.subarray(0, end));
+    shared.receive(channelId, new FastExchange(head, bytes.subarray(head.bytes, end), target));
   }
 
-  function answerUnread(head: Head, bytes: Buffer): void {
+  /** @param bytes the head of a request and the first part of its body */
+  function receiveLong(channelId: string, head: Head, bytes: Buffer): void {
     state = "answering";
-    closes = true;
-    isUnread = true;
-    const request = new PlainRequest(head, NO_BYTES, socket, "unread");
-    if (shared.answer(request, new PlainReply(target))) return;
-    handOff(bytes);
+    closes = head.closes;
+    expireAfter(shared.bodyMs);
+    void socket.remoteAddress;
+    const stream = new Readable({
+      read() {
+        if (longBody?.stream === stream) socket.resume();
+      },
+    });
+    longBody = { stream, missing: getRequestBytes(head) - bytes.length };
+    stream.push(bytes.subarray(head.bytes));
+    shared.receive(channelId, new FastExchange(head, stream, target));
   }
 
-  /**
-   * Handles a request whose client disconnected before sending all of it. The handler decides about the response, as for every complete
-   * request.
-   */
-  function answerIncomplete(request: PartialRequest): void {
-    const { head } = request;
-    const cut = new PlainRequest(head, takePartialRequest(request).subarray(head.bytes), socket, "cut");
+  function passOn(body: LongBody, bytes: Buffer): void {
+    const piece = bytes.subarray(0, body.missing);
+    body.missing -= piece.length;
+    const isFull = !body.stream.push(piece);
+    if (body.missing === 0) {
+      longBody = undefined;
+      body.stream.push(null);
+      // Copies the bytes of the next requests, because the memory of this body's pieces may be freed early.
+      if (bytes.length > piece.length) pushBack(Buffer.from(bytes.subarray(piece.length)));
+    } else if (isFull) socket.pause();
+  }
+
+  /** Ends the stream of a long body whose rest is discarded or will not arrive. */
+  function dropLongBody(): void {
+    longBody?.stream.destroy();
+    longBody = undefined;
+  }
+
+  /** Receives a request whose sender disconnected before it was complete. */
+  function receiveCut(request: PartialRequest): void {
+    const { channelId, head } = request;
+    takePartialRequest(request);
     state = "answering";
     closes = true;
-    if (!shared.answer(cut, new PlainReply(target))) end();
+    shared.receive(channelId, new FastExchange(head, new Readable().destroy(), target));
   }
 
   /**
@@ -199,10 +239,15 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
    * close`.
    */
   const isLast = (): boolean => shared.isLast || closes || hasEnded;
-  const target: ReplyTarget = {
+  const target: ExchangeTarget = {
+    get peerAddress() {
+      return socket.remoteAddress;
+    },
     reply(head, body, closesHere) {
       if (socket.destroyed || state !== "answering") return;
-      closes ||= closesHere;
+      isUnread = longBody !== undefined;
+      closes ||= closesHere || isUnread;
+      dropLongBody();
       state = "flushing";
       expireAfter(shared.keepAliveMs);
       const isWritten = socket.write(
@@ -210,9 +255,19 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
       );
       if (isWritten) readNext();
       else socket.once("drain", readNext);
+      notifyClosed();
     },
     destroy: () => socket.destroy(),
+    onClosed(listener) {
+      if (state === "answering" && !socket.destroyed) onClosed = listener;
+      else listener();
+    },
   };
+
+  function notifyClosed(): void {
+    onClosed?.();
+    onClosed = undefined;
+  }
 
   function readNext(): void {
     if (isLast()) {
@@ -256,12 +311,15 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
 
   const onEnd = (): void => {
     hasEnded = true;
-    if (partialRequest !== undefined) answerIncomplete(partialRequest);
+    dropLongBody();
+    if (partialRequest !== undefined) receiveCut(partialRequest);
     else if (state === "reading") end();
   };
   const onClose = (): void => {
-    if (partialRequest !== undefined) answerIncomplete(partialRequest);
+    dropLongBody();
+    if (partialRequest !== undefined) receiveCut(partialRequest);
     onGone();
+    notifyClosed();
   };
   const listeners = [
     ["data", onData],
@@ -281,7 +339,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
       else handOff(NO_BYTES);
     },
     checkIdle() {
-      if (state === "answering" || shared.checks <= expiresAtCheck) return;
+      const waits = state === "answering" && longBody === undefined;
+      if (waits || shared.checks <= expiresAtCheck) return;
       if (partialRequest === undefined) socket.destroy();
       else handOff(takePartialRequest(partialRequest));
     },

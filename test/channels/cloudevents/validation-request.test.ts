@@ -5,8 +5,8 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { createValidationRequests } from "../../../src/channels/cloudevents/validation-request.ts";
-import type { HookRequest } from "../../../src/channels/kind.ts";
 import { startListener } from "../../../src/gateway/listener.ts";
+import { NodeExchange } from "../../../src/http/node-exchange.ts";
 import { createLog } from "../../../src/log.ts";
 
 it("calls the callback of a validation request after its sender disconnected, and cancels it on shutdown", async () => {
@@ -27,7 +27,10 @@ it("calls the callback of a validation request after its sender disconnected, an
   app.options("/", async ({ env }) => {
     arrived.resolve();
     await once(env.outgoing, "close");
-    validations.answer(env as HookRequest, { allowedOrigins: ["*"], requestsPerSecond: undefined });
+    validations.answer(new NodeExchange(env.incoming, env.outgoing), {
+      allowedOrigins: ["*"],
+      requestsPerSecond: undefined,
+    });
     return RESPONSE_ALREADY_SENT;
   });
   await using listener = await startListener({ host: "127.0.0.1", port: 0 }, app.fetch);

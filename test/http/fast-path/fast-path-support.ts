@@ -2,10 +2,11 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { vi } from "vitest";
 import { type Listener, startListener } from "../../../src/gateway/listener.ts";
-import type { Incoming, Outgoing } from "../../../src/http/context.ts";
-import { createFastPath, type FastPathDeps } from "../../../src/http/fast-path/fast-path.ts";
-import { PlainReply } from "../../../src/http/fast-path/plain-reply.ts";
-import { PlainRequest } from "../../../src/http/fast-path/plain-request.ts";
+import type { Fetch } from "../../../src/http/context.ts";
+import { createFastPath } from "../../../src/http/fast-path/fast-path.ts";
+import type { HookExchange, ReceiveHook } from "../../../src/http/hook-exchange.ts";
+import { createHooks } from "../../../src/http/hooks.ts";
+import { NodeExchange } from "../../../src/http/node-exchange.ts";
 import { until } from "../../support/until.ts";
 
 /** A request on the fast path. The test replies to it. */
@@ -15,7 +16,7 @@ export interface Arrived {
   readonly byNode: boolean;
   readonly isCut: boolean;
   readonly senderAddress: string | undefined;
-  readonly outgoing: Outgoing;
+  readonly exchange: HookExchange;
   readonly answer: (text: string, headers?: Readonly<Record<string, string>>) => void;
 }
 
@@ -30,43 +31,57 @@ export async function endAll(): Promise<void> {
   arrived = [];
 }
 
-/** Accepts all paths except `/other` without replying. Requests that arrive after a test ended are not recorded for the next one. */
+/**
+ * Receives all requests without replying. Does not read the body of the channel `unread`. Requests that arrive after a test ended are not
+ * recorded for the next one.
+ */
 const takeInto =
-  (list: Arrived[]) =>
-  (incoming: Incoming, outgoing: Outgoing): boolean => {
-    if (incoming.url === "/other") return false;
-    const byNode = !(incoming instanceof PlainRequest);
-    if (!byNode && incoming.bodyState === "unread" && incoming.url !== "/unread") return false;
-    const hand = (body: Buffer): void => {
-      const answer: Arrived["answer"] = (text, headers = {}) => {
-        const length = String(Buffer.byteLength(text));
-        if (outgoing instanceof PlainReply)
-          outgoing.send(200, `content-length: ${length}\r\n`, headers, text);
-        else outgoing.writeHead(200, { "content-length": length, ...headers }).end(text);
-      };
+  (list: Arrived[]): ReceiveHook =>
+  (channelId, exchange) => {
+    const hand = (body: Buffer, isCut: boolean): void => {
       list.push({
-        url: incoming.url,
+        url: exchange.target,
         body: body.toString(),
-        byNode,
-        isCut: !byNode && incoming.bodyState === "cut",
-        senderAddress: incoming.socket.remoteAddress,
-        outgoing,
-        answer,
+        byNode: exchange instanceof NodeExchange,
+        isCut,
+        senderAddress: exchange.peerAddress,
+        exchange,
+        answer: (text, headers = {}) => exchange.reply({ status: 200, headers, body: text }, "req_1"),
       });
     };
-    if (!byNode) hand(incoming.read());
-    else
-      incoming.toArray().then(
-        (pieces: Buffer[]) => hand(Buffer.concat(pieces)),
-        () => {},
-      );
-    return true;
+    if (channelId === "unread") {
+      hand(Buffer.alloc(0), false);
+      return;
+    }
+    const body = exchange.takeBody();
+    if (Buffer.isBuffer(body)) {
+      hand(body, false);
+      return;
+    }
+    if (body.destroyed) {
+      hand(Buffer.alloc(0), true);
+      return;
+    }
+    const pieces: Buffer[] = [];
+    let hasEnded = false;
+    body.on("data", (piece: Buffer) => pieces.push(piece));
+    body.on("end", () => {
+      hasEnded = true;
+      hand(Buffer.concat(pieces), false);
+    });
+    body.on("close", () => {
+      if (!hasEnded) hand(Buffer.concat(pieces), true);
+    });
   };
 
 export async function start(): Promise<{ readonly listener: Listener; readonly stop: () => Promise<void> }> {
-  const fetchOther = () => new Response("other");
-  const listener = ending.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchOther));
-  const serving = listener.serve({ fetch: fetchOther, answerDirectly: takeInto(arrived) });
+  const receiveHook = takeInto(arrived);
+  const hooks = createHooks(receiveHook);
+  // Node's server responds to a half-closed connection only if the response is synchronous.
+  const fetch: Fetch = (request, bindings) =>
+    request.url.endsWith("/other") ? new Response("other") : hooks.fetch(request, bindings);
+  const listener = ending.use(await startListener({ host: "127.0.0.1", port: 0 }, fetch));
+  const serving = listener.serve({ fetch, receiveHook });
   return { listener, stop: async () => serving[Symbol.asyncDispose]() };
 }
 
@@ -80,7 +95,7 @@ interface TakenSocket {
 }
 
 /** Starts the fast path without Node's HTTP server. The test controls the clock. */
-export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arrived)) {
+export async function startAlone(receive: ReceiveHook = takeInto(arrived)) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const left: { readonly socket: Socket; read: string }[] = [];
   const handOffToNode = (socket: Socket): void => {
@@ -91,10 +106,11 @@ export async function startAlone(answer: FastPathDeps["answer"] = takeInto(arriv
     left.push(one);
   };
   const fastPath = createFastPath({
-    answer,
+    receive,
     handOffToNode,
     firstRequestMs: 20_000,
     keepAliveMs: 75_000,
+    bodyMs: 60_000,
   });
   const server = createServer({ allowHalfOpen: true }, fastPath.take).listen(0, "127.0.0.1");
   ending.defer(() => {
@@ -144,7 +160,7 @@ export async function open(port: number): Promise<Sender> {
   return { socket, answered: () => text, hasEnded: () => hasEnded };
 }
 
-export const request = (body: string, path = "/a", more = ""): string =>
+export const request = (body: string, path = "/hooks/a", more = ""): string =>
   `POST ${path} HTTP/1.1\r\nHost: a.example\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 export const nth = async (count: number): Promise<Arrived> => {
   await until(() => arrived.length >= count);

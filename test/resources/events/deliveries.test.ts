@@ -45,7 +45,7 @@ describe("the record of a delivery", () => {
       appId: app.id,
       channelUid: "main",
       requestId: "req-1",
-      clientAddress: null,
+      clientAddress: "127.0.0.1",
       method: "POST",
       receivedAt: expect.stringMatching(/Z$/),
       durationMs: expect.any(Number),

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { ValueCollector } from "../../event/values.ts";
 
 /** Maximum size of a request head in bytes. Longer ones are rare and handed off to `node:http`. */
@@ -72,32 +71,8 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
   return headers;
 }
 
-/**
- * State of a request's body.
- * - `cut`: the connection ended before the body was complete.
- * - `unread`: the body is too large for the fast path. The handler may reject the request by its head; otherwise the request is handed off.
- */
-export type BodyState = "whole" | "cut" | "unread";
+/** Matches the target of a channel address that needs no decoding. Node and Hono read all others. */
+const CHANNEL_TARGET = /^\/hooks\/([\w.~-]+)(?:\?|$)/;
 
-/** Offers the members of `IncomingMessage` that hook handlers use. */
-export class PlainRequest {
-  readonly method = "POST";
-  readonly complete = true;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly socket: Socket;
-  readonly bodyState: BodyState;
-  readonly #body: Buffer;
-
-  constructor({ target, headers }: Head, body: Buffer, socket: Socket, bodyState: BodyState = "whole") {
-    this.url = target;
-    this.headers = headers;
-    this.socket = socket;
-    this.bodyState = bodyState;
-    this.#body = body;
-  }
-
-  read(): Buffer {
-    return this.#body;
-  }
-}
+/** Returns the channel id in a request target, or `undefined` if the fast path does not read this target. */
+export const findChannelId = (target: string): string | undefined => CHANNEL_TARGET.exec(target)?.[1];

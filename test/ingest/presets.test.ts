@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { presetSchema } from "../../../src/verify/presets.ts";
-import { startHookServer } from "../../support/hook-server.ts";
-import { opened } from "../../support/opened.ts";
+import { presetSchema } from "../../src/verify/presets.ts";
+import { startHookServer } from "../support/hook-server.ts";
+import { opened } from "../support/opened.ts";
 
 const acme = presetSchema.parse({
   preset: "acme",

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { startHookServer } from "../../support/hook-server.ts";
-import { opened } from "../../support/opened.ts";
-import type { Case } from "../../vectors/verify/makers/kit.ts";
-import { readVectors } from "../../verify/preset-vectors.ts";
+import { startHookServer } from "../support/hook-server.ts";
+import { opened } from "../support/opened.ts";
+import type { Case } from "../vectors/verify/makers/kit.ts";
+import { readVectors } from "../verify/preset-vectors.ts";
 
 const server = opened(startHookServer);
 

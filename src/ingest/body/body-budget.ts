@@ -1,7 +1,7 @@
-import { createFairBudget, type FairBudget } from "../lib/fair-budget.ts";
-import { createLimiter, type HeldWeight, type Limiter } from "../lib/limiter.ts";
-import { createRateBuckets, type RateBuckets } from "../lib/rate-buckets.ts";
-import { sleep } from "../lib/sleep.ts";
+import { createFairBudget, type FairBudget } from "../../lib/fair-budget.ts";
+import { createLimiter, type HeldWeight, type Limiter } from "../../lib/limiter.ts";
+import { createRateBuckets, type RateBuckets } from "../../lib/rate-buckets.ts";
+import { sleep } from "../../lib/sleep.ts";
 
 /** Memory budget for all request bodies of this process, in bytes. A body counts from its first byte until its response is sent. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;

@@ -2,16 +2,12 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { request } from "node:http";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import type { HttpBindings } from "@hono/node-server";
-import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type BodyBudget, createBodyBudget, HeldBody } from "../../../src/channels/body-budget.ts";
-import { createReceiveDelivery } from "../../../src/channels/push/receive-delivery.ts";
-import type { Ingest } from "../../../src/event/ingest.ts";
 import { type Listener, startListener } from "../../../src/gateway/listener.ts";
-import { ApiError } from "../../../src/http/problem.ts";
+import { createHooks } from "../../../src/http/hooks.ts";
+import { type BodyBudget, createBodyBudget, HeldBody } from "../../../src/ingest/body/body-budget.ts";
 import { CEILING_MS, until } from "../../support/until.ts";
-import { pushChannel } from "./push-support.ts";
+import { createTestReceive, pushChannel, type Take } from "../receive-support.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -31,23 +27,17 @@ beforeEach(async () => {
   waiting.clear();
   answersAtOnce = true;
   budget = createBodyBudget({ totalBytes: TOTAL, nowMs: () => nowMs });
-  const app = new Hono<{ Bindings: HttpBindings }>();
-  app.post("/", async (c) => {
-    const organizationId = c.req.header("x-organization") ?? "org_1";
-    const receive = createReceiveDelivery({ ingest, bodies: budget, clock: Date.now });
-    const request = { incoming: c.env.incoming, clientAddress: "127.0.0.1", requestId: "req" };
-    const received = await receive(pushChannel(3 * MIB, organizationId), request);
-    if ("code" in received) return c.text(received.code);
-    const { body = null, ...reply } = received;
-    return new Response(body, reply);
-  });
-  app.onError((error, c) => c.text(error instanceof ApiError ? error.code : String(error)));
-  listener = await startListener({ host: "127.0.0.1", port: 0 }, app.fetch);
+  // The channel id stands for the organization.
+  const findChannel = (organizationId: string) => pushChannel({ maxBodyBytes: 3 * MIB }, organizationId);
+  const hooks = createHooks((...request) =>
+    createTestReceive(take, { findChannel, bodies: budget })(...request),
+  );
+  listener = await startListener({ host: "127.0.0.1", port: 0 }, hooks.fetch);
 });
 afterEach(() => listener[Symbol.asyncDispose]());
 
 /** Resolves with the size of the body. */
-const ingest: Ingest = async (_, { body }) => {
+const take: Take = async (_, { body }) => {
   waiting.add(body.length);
   if (!answersAtOnce) await new Promise<void>((resolve) => unanswered.push(resolve));
   return {
@@ -64,12 +54,14 @@ function answerAll(): void {
 /** Sends the data and keeps the request open. */
 function start(body: Buffer, headers: Readonly<Record<string, string>> = {}) {
   const { port } = listener;
-  const sending = request({ port, host: "127.0.0.1", method: "POST", headers });
+  const { "x-organization": organization = "org_1", ...others } = headers;
+  const path = `/hooks/${organization}`;
+  const sending = request({ port, host: "127.0.0.1", method: "POST", path, headers: others });
   sending.on("error", () => {});
   const answer = once(sending, "response").then(async ([response]) => {
     let text = "";
     for await (const chunk of response) text += chunk;
-    return text;
+    return response.statusCode === 200 ? text : String(JSON.parse(text).code);
   });
   answer.catch(() => {});
   sending.write(body);

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { expect } from "vitest";
-import type { HookRequest } from "../../support/hook-server.ts";
+import type { HookRequest } from "../support/hook-server.ts";
 
 export const hmac = (secret: string, text: string, algorithm = "sha256") =>
   createHmac(algorithm, secret).update(text).digest();

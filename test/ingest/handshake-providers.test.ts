@@ -1,8 +1,8 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type HookRequest, startHookServer } from "../../support/hook-server.ts";
-import { opened } from "../../support/opened.ts";
+import { type HookRequest, startHookServer } from "../support/hook-server.ts";
+import { opened } from "../support/opened.ts";
 import {
   bySignature,
   crc,
@@ -16,7 +16,7 @@ import {
 } from "./handshake-support.ts";
 
 const certified: { readonly privateKey: string; readonly certificate: string } = JSON.parse(
-  readFileSync(new URL("../../vectors/verify/certificate.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../vectors/verify/certificate.json", import.meta.url), "utf8"),
 );
 const visited: string[] = [];
 const server = opened(() =>

@@ -1,10 +1,10 @@
-import type { RateLimitState } from "../../bus/limits/rate-limiter.ts";
-import type { ChannelHandle, Ingest } from "../../event/ingest.ts";
-import type { Incoming } from "../../http/context.ts";
-import { rateLimitError, rateLimitResponse } from "../../http/limits.ts";
-import { ApiError, type ErrorResponse } from "../../http/problem.ts";
-import type { ClientAddress, ClientAddressOf } from "../../lib/addresses/client-address.ts";
-import { createRateBuckets } from "../../lib/rate-buckets.ts";
+import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
+import type { ChannelHandle } from "../event/ingest.ts";
+import type { HookExchange } from "../http/hook-exchange.ts";
+import { rateLimitResponse } from "../http/limits.ts";
+import type { ErrorResponse } from "../http/problem.ts";
+import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
+import { createRateBuckets } from "../lib/rate-buckets.ts";
 
 /** Rate limits for push deliveries to this process. A rejected delivery is not stored. The response tells the sender when to retry. */
 export interface HookLimits {
@@ -19,15 +19,16 @@ export interface HookLimits {
   /**
    * Called after verification. Takes one token each from the buckets of the channel and the organization.
    *
-   * @throws ApiError 429
+   * @returns a 429 response, or `undefined` if the delivery may be processed
    */
-  readonly checkVerified: (channel: ChannelHandle) => void;
+  readonly checkVerified: (channel: ChannelHandle) => ErrorResponse | undefined;
   /**
    * Called with the number of items in a delivery, because the organization's limit counts items. A single delivery may take more tokens
    * than the bucket has. Then the next deliveries are rejected until the balance has recovered.
    */
   readonly countItems: (channel: ChannelHandle, items: number) => void;
-  readonly clientOf: (incoming: Incoming) => ClientAddress;
+  /** Returns the address of the sender, which may be behind a proxy. */
+  readonly clientOf: (exchange: Pick<HookExchange, "peerAddress" | "headers">) => ClientAddress;
 }
 
 export interface HookLimitsDeps {
@@ -42,9 +43,12 @@ export interface HookLimitsDeps {
   readonly nowMs?: () => number;
 }
 
-const FULL = "This organization has reached its topic storage limit.";
+const STORAGE_FULL: ErrorResponse = {
+  code: "rate_limited",
+  message: "This organization has reached its topic storage limit.",
+  headers: { "Retry-After": "30" },
+};
 const TOO_MANY = "Too many deliveries. Try again later.";
-const RETRY_LATER = { "Retry-After": "30" };
 
 /** Creates rate limits with token buckets in memory. Each process counts for itself, so that no delivery waits for a shared counter. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
@@ -59,30 +63,36 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   const channels = createRateBuckets<number>();
   const organizations = createRateBuckets<string>();
   return {
-    clientOf: ({ socket, headers }) => clientAddressOf(socket.remoteAddress, headers["x-forwarded-for"]),
+    clientOf: ({ peerAddress, headers }) => clientAddressOf(peerAddress, headers["x-forwarded-for"]),
     checkArrival({ identity, limits }, { network }) {
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
       const now = nowMs();
-      const senderWaitMs = senders.take(`${identity.number} ${network}`, rate, now);
-      if (senderWaitMs > 0) return rateLimitResponse(toRateLimitState(senderWaitMs, rate), TOO_MANY);
-      const channelWaitMs = channels.look(identity.number, rate, now);
-      if (channelWaitMs > 0) return rateLimitResponse(toRateLimitState(channelWaitMs, rate), TOO_MANY);
       const organizationRate = requestsPerSecondOf(identity.organizationId);
-      if (organizationRate === undefined) return undefined;
-      const organizationWaitMs = organizations.look(identity.organizationId, organizationRate, now);
-      return organizationWaitMs > 0
-        ? rateLimitResponse(toRateLimitState(organizationWaitMs, organizationRate), TOO_MANY)
-        : undefined;
+      return (
+        rejectIfLimited(senders.take(`${identity.number} ${network}`, rate, now), rate) ??
+        rejectIfLimited(channels.look(identity.number, rate, now), rate) ??
+        (organizationRate === undefined
+          ? undefined
+          : rejectIfLimited(
+              organizations.look(identity.organizationId, organizationRate, now),
+              organizationRate,
+            ))
+      );
     },
     checkVerified({ identity, limits }) {
-      if (isOverLimit(identity.organizationId))
-        throw new ApiError("rate_limited", FULL, { headers: RETRY_LATER });
+      if (isOverLimit(identity.organizationId)) return STORAGE_FULL;
       const now = nowMs();
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
-      throwIfLimited(channels.take(identity.number, rate, now), rate);
       const organizationRate = requestsPerSecondOf(identity.organizationId);
-      if (organizationRate !== undefined)
-        throwIfLimited(organizations.take(identity.organizationId, organizationRate, now), organizationRate);
+      return (
+        rejectIfLimited(channels.take(identity.number, rate, now), rate) ??
+        (organizationRate === undefined
+          ? undefined
+          : rejectIfLimited(
+              organizations.take(identity.organizationId, organizationRate, now),
+              organizationRate,
+            ))
+      );
     },
     countItems({ identity: { organizationId } }, items) {
       const organizationRate = requestsPerSecondOf(organizationId);
@@ -93,25 +103,9 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   };
 }
 
-export const limitedIngest =
-  <C extends ChannelHandle>(
-    ingest: Ingest<C>,
-    { checkVerified, countItems }: Pick<HookLimits, "checkVerified" | "countItems">,
-  ): Ingest<C> =>
-  (channel, request, { signal, onItems }) => {
-    const both: typeof onItems =
-      onItems &&
-      ((...args) => {
-        countItems(...args);
-        onItems(...args);
-      });
-    return ingest(channel, request, { signal, admit: checkVerified, onItems: both ?? countItems });
-  };
-
-/** @throws ApiError 429 when `waitMs` is positive */
-function throwIfLimited(waitMs: number, limit: number): void {
-  if (waitMs > 0) throw rateLimitError(toRateLimitState(waitMs, limit), TOO_MANY);
-}
+/** Returns a 429 response if the caller has to wait for its next token. */
+const rejectIfLimited = (waitMs: number, limit: number): ErrorResponse | undefined =>
+  waitMs > 0 ? rateLimitResponse(toRateLimitState(waitMs, limit), TOO_MANY) : undefined;
 
 const toRateLimitState = (waitMs: number, limit: number): RateLimitState => ({
   limit,

@@ -2,7 +2,7 @@ import type { Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { ApiError, createApiError, type ErrorResponse, invalidParameters } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
-import { type HeldBody, LARGE_BODY_BYTES } from "../body-budget.ts";
+import { type HeldBody, LARGE_BODY_BYTES } from "./body-budget.ts";
 
 /** `chunkSize` is the size of each decoded chunk, in bytes. */
 type CreateDecoder = (options: { readonly chunkSize: number }) => Transform;

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readHead } from "../../../src/http/fast-path/plain-request.ts";
+import { readHead } from "../../../src/http/fast-path/request-head.ts";
 
 /** A request as parsed by Node. `undefined` if Node rejected it. */
 interface Read {

@@ -8,8 +8,10 @@ import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
+import type { HookExchange } from "../../src/http/hook-exchange.ts";
+import { createBodyBudget } from "../../src/ingest/body/body-budget.ts";
 import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
-import { createIngest } from "../../src/ingest/ingest.ts";
+import { createReceive } from "../../src/ingest/receive.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
@@ -18,6 +20,7 @@ import { openedBus, testChannel, testPublish, testTopic } from "../bus/support.t
 import { opened } from "../support/opened.ts";
 import { CEILING_MS, until } from "../support/until.ts";
 import { senderOf } from "../verify/support.ts";
+import { createTestExchange, createTestLimits, requireIngested } from "./receive-support.ts";
 
 let results: IngestResult[];
 let identity: ChannelIdentity;
@@ -31,8 +34,6 @@ beforeEach(() => {
 const { signal } = new AbortController();
 
 const PUSH: readonly Definition[] = [{ type: "push", idPath: "$.id" }];
-/** The recorder of a channel that records no deliveries. */
-const recorder = { settled() {}, rejected() {}, answeredHandshake() {} };
 
 /** Creates an active channel and the dependencies of a writer. */
 function prepare(
@@ -70,33 +71,57 @@ function prepare(
     quarantine,
     normalize: (rules, delivery, ...more) =>
       normalize(rules, delivery, { validatorFor, newEventId: () => `fresh_${++ids}` }, ...more),
-    observe: (_, result) => results.push(result),
-    recorder,
+    concludeFetched() {},
+    countResult() {},
     ...parts,
   };
   return { channel, deps };
 }
 
-const requestOf = (body: unknown, headers: Record<string, string> = {}, arrivedAtMs = Date.now()) => {
-  const text = typeof body === "string" ? body : JSON.stringify(body);
-  return { method: "POST", target: "/hooks/x?a=1", headers, body: Buffer.from(text), arrivedAtMs };
-};
+const exchangeOf = (body: unknown, headers: Record<string, string> = {}) =>
+  createTestExchange({
+    target: "/hooks/x?a=1",
+    headers,
+    body: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
+  });
 
-/** Creates the ingest function for an active channel. */
+/** Creates a function that sends a delivery to an active channel. It rejects if the delivery fails. */
 function open(
   config: z.input<typeof webhookSettings> = {},
   definitions: readonly Definition[] = PUSH,
   parts: Partial<WriterDeps> = {},
 ) {
   const { channel, deps } = prepare(config, definitions, parts);
-  const ingest = createIngest({
-    ...deps,
-    recorder,
-    write: createWriter(deps).write,
+  const { publishNormalized } = createWriter(deps);
+  const pending = new Map<HookExchange, PromiseWithResolvers<IngestResult>>();
+  let nowMs = Date.now();
+  const receive = createReceive({
+    findChannel: () => channel,
+    runtimes: new Map([["webhook", { push: {} }]]),
+    limits: createTestLimits(),
+    bodies: createBodyBudget(),
     answerHandshake: () => Promise.reject(new Error("the channel has no handshakes")),
     bufferWhilePaused: () => Promise.reject(new Error("the channel is not paused")),
+    normalize: deps.normalize,
+    quarantine: deps.quarantine,
+    publishNormalized,
+    clock: () => nowMs,
+    conclude({ exchange }, result) {
+      const sent = pending.get(exchange);
+      const ingested = requireIngested(result, (reason) => sent?.reject(reason));
+      if (ingested === undefined) return;
+      results.push(ingested);
+      sent?.resolve(ingested);
+    },
   });
-  return (...sent: Parameters<typeof requestOf>) => ingest(channel, requestOf(...sent), { signal });
+  return (body: unknown, headers?: Record<string, string>, arrivedAtMs = Date.now()) => {
+    const exchange = exchangeOf(body, headers);
+    const sent = Promise.withResolvers<IngestResult>();
+    pending.set(exchange, sent);
+    nowMs = arrivedAtMs;
+    receive("x", exchange);
+    return sent.promise;
+  };
 }
 
 function createOutcome(result: IngestResult): Outcome {
@@ -260,7 +285,18 @@ describe("a delivery whose validation takes too long", () => {
       normalize: (rules, delivery, ...more) =>
         normalize(rules, delivery, { validatorFor, newEventId: () => "fresh" }, ...more),
     });
-    const delivery = channel.sender.reject(requestOf({ id: "a" }), "not asked for").redacted();
+    const delivery = channel.sender
+      .reject(
+        {
+          method: "POST",
+          target: "/hooks/x",
+          headers: {},
+          body: Buffer.from('{"id":"a"}'),
+          arrivedAtMs: Date.now(),
+        },
+        "not asked for",
+      )
+      .redacted();
     const { publishTest } = createWriter(deps);
     await expect(publishTest(channel, delivery, { signal })).rejects.toThrow(UnavailableError);
     expect([await length(), await records()]).toEqual([0, []]);

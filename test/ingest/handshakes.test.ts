@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { startHookServer } from "../../support/hook-server.ts";
-import { opened } from "../../support/opened.ts";
+import { startHookServer } from "../support/hook-server.ts";
+import { opened } from "../support/opened.ts";
 import {
   bySignature,
   crc,

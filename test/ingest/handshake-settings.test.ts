@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { startHookServer } from "../../support/hook-server.ts";
-import { opened } from "../../support/opened.ts";
+import { startHookServer } from "../support/hook-server.ts";
+import { opened } from "../support/opened.ts";
 
 const server = opened(startHookServer);
 

@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import { ValueCollector, type Values } from "../event/values.ts";
+import { COMMON_HEADERS, DRAIN_MS, type HookExchange, type HookReply } from "./hook-exchange.ts";
+
+/** A request that `node:http` has read. */
+export class NodeExchange implements HookExchange {
+  readonly sinceMs = performance.now();
+  readonly method: string;
+  readonly target: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly peerAddress: string | undefined;
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    this.method = incoming.method ?? "";
+    this.target = incoming.url ?? "/";
+    this.headers = incoming.headers;
+    this.peerAddress = incoming.socket.remoteAddress;
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+  }
+
+  get hasReplied(): boolean {
+    return this.#outgoing.headersSent;
+  }
+
+  readHeaderValues(): Values {
+    return collectHeaderValues(this.#incoming);
+  }
+
+  takeBody(): Buffer | Readable {
+    // A body that has arrived is read without events. This is the case for almost all bodies.
+    return this.#incoming.complete ? (this.#incoming.read() ?? NO_BYTES) : this.#incoming;
+  }
+
+  reply({ status, headers, body }: HookReply, requestId: string): void {
+    const incoming = this.#incoming;
+    const outgoing = this.#outgoing;
+    // Node uses a flat list as it is, but checks an object entry by entry.
+    const list = [...COMMON_LIST, "x-request-id", requestId];
+    if (status !== 204)
+      list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
+    for (const name in headers) list.push(name, headers[name] ?? "");
+    outgoing.writeHead(status, list);
+    // Waits one turn of the event loop, in which Node reads a body that has already arrived. If this is the last response of the connection,
+    // Node closes it.
+    if (!incoming.complete && headers.connection !== "close")
+      outgoing.on("finish", () => setImmediate(endReading, incoming));
+    outgoing.end(body);
+  }
+
+  abort(): void {
+    this.#outgoing.destroy();
+  }
+
+  closed(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#outgoing.closed) resolve();
+    else this.#outgoing.once("close", resolve);
+    return promise;
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0);
+const COMMON_LIST = Object.entries(COMMON_HEADERS).flat();
+
+/** Closes the connection if the sender keeps sending a body after the response. Otherwise Node would read it until the request timeout. */
+function endReading(incoming: IncomingMessage): void {
+  // Returns before a timer is created, because the timer would keep the whole request in memory until it fires.
+  if (incoming.complete) return;
+  const timer = setTimeout(() => {
+    if (!incoming.complete) incoming.socket.destroySoon();
+  }, DRAIN_MS);
+  timer.unref();
+}
+
+/**
+ * Returns all header values. If a name repeats, they are read from the raw list, because Node joins or drops repeated headers.
+ */
+export function collectHeaderValues({
+  headers,
+  rawHeaders,
+}: Pick<IncomingMessage, "headers" | "rawHeaders">): Values {
+  const names = Object.keys(headers);
+  if (names.length * 2 !== rawHeaders.length) return collectRawHeaders(rawHeaders);
+  const { collected } = new ValueCollector();
+  for (const name of names) {
+    const value = headers[name];
+    // Node represents some headers as a list even if they occur once.
+    if (typeof value !== "string") return collectRawHeaders(rawHeaders);
+    collected[name] = value;
+  }
+  return collected;
+}
+
+function collectRawHeaders(rawHeaders: readonly string[]): Values {
+  const values = new ValueCollector();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    values.add((rawHeaders[i] ?? "").toLowerCase(), rawHeaders[i + 1] ?? "");
+  }
+  return values.collected;
+}

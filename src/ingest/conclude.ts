@@ -1,0 +1,285 @@
+import { channelFacts } from "../event/channel.ts";
+import type { IngestResult } from "../event/ingest.ts";
+import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
+import type { HookExchange, HookReply } from "../http/hook-exchange.ts";
+import {
+  type ErrorCode,
+  type ErrorResponse,
+  STATUS_OF,
+  toApiError,
+  toErrorBody,
+  toErrorHeaders,
+} from "../http/problem.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { HeldBody } from "./body/body-budget.ts";
+import type { CompiledChannel } from "./compiled-channel.ts";
+import type { DeliveryRecorder } from "./delivery-recorder.ts";
+
+/**
+ * Everything that can happen to a delivery.
+ *
+ * - `replied`: the channel kind has answered a request that is not a delivery.
+ * - `refused`: the request was rejected because of its head, its body or a limit.
+ * - `failed`: the result is not certain (503), or Inlet has a bug (500).
+ */
+export type DeliveryResult =
+  | IngestResult
+  | { readonly kind: "replied"; readonly reply: HookReply }
+  | { readonly kind: "refused" | "failed"; readonly response: ErrorResponse };
+
+/** A request to a channel's address, from its head until its response. Each step of `receive` adds its result. */
+export interface Arrival {
+  readonly exchange: HookExchange;
+  readonly requestId: string;
+  readonly arrivedAtMs: number;
+  readonly clientAddress: string;
+  channel: CompiledChannel | undefined;
+  /** The body's share of the memory budget. */
+  held: HeldBody | undefined;
+  /** The complete request. */
+  request: RawRequest | undefined;
+  /** The delivery, once it is verified. */
+  delivery: VerifiedDelivery | undefined;
+}
+
+export interface ConcludeDeps {
+  readonly metrics: Pick<Metrics, "deliveries" | "events" | "quarantined" | "countsOf" | "hookSeconds">;
+  readonly recorder: Pick<DeliveryRecorder, "settled" | "rejected" | "answeredHandshake">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type Conclude = ReturnType<typeof createConclude>;
+
+/** Creates the functions that end a delivery. No other code writes its metrics, its delivery record, its log line and its response. */
+export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) {
+  /** Ends a request to a channel's address, and sends the response. */
+  function conclude(arrival: Arrival, result: DeliveryResult): void {
+    const { channel, exchange, requestId } = arrival;
+    const response = toResponse(channel, result);
+    if (channel !== undefined) {
+      countResult(channel, result);
+      record(arrival, channel, result);
+    }
+    if ("code" in response) logRejection(arrival, response, result);
+    try {
+      if (exchange.hasReplied) exchange.abort();
+      else exchange.reply("code" in response ? toErrorReply(response) : response, requestId);
+    } catch (error) {
+      // For example a header that repeats an invalid value of a handshake.
+      if (result.kind === "failed") exchange.abort();
+      else conclude(arrival, toFailure(error));
+      return;
+    }
+    if (channel !== undefined)
+      metrics.hookSeconds.observe(toOutcomeLabel(response), (performance.now() - exchange.sinceMs) / 1000);
+  }
+
+  /** Ends a delivery that Inlet has fetched, so that no sender waits for a response. */
+  function concludeFetched(channel: CompiledChannel, delivery: VerifiedDelivery, result: IngestResult): void {
+    countResult(channel, result);
+    recorder.settled(channel, delivery, result);
+  }
+
+  /** Counts a result. A redrive ends with it, because its delivery was recorded when it arrived. */
+  function countResult({ identity }: Pick<CompiledChannel, "identity">, result: DeliveryResult): void {
+    if (result.kind === "replied") return;
+    const counts = metrics.countsOf(identity);
+    metrics.deliveries.add(identity.kind, toDeliveryLabel(result));
+    switch (result.kind) {
+      case "accepted": {
+        const { published, duplicates, quarantined, quarantine } = result.outcome;
+        counts.accepted++;
+        counts.published += published;
+        counts.duplicate += duplicates;
+        counts.quarantined += quarantined;
+        if (published > 0) metrics.events.add(identity.kind, "published", published);
+        if (duplicates > 0) metrics.events.add(identity.kind, "duplicate", duplicates);
+        for (const { reason } of quarantine) metrics.quarantined.add(identity.kind, reason);
+        return;
+      }
+      case "handshake":
+      case "unverified":
+      case "refused":
+      case "failed":
+        counts[result.kind]++;
+        return;
+      case "rejected":
+      case "tooManyItems":
+        counts.refused++;
+        return;
+      default:
+        result satisfies never;
+    }
+  }
+
+  function record(arrival: Arrival, channel: CompiledChannel, result: DeliveryResult): void {
+    const { arrivedAtMs, request, delivery } = arrival;
+    switch (result.kind) {
+      case "accepted":
+      case "rejected":
+      case "tooManyItems":
+        if (delivery !== undefined) recorder.settled(channel, delivery, result, request);
+        return;
+      case "handshake":
+        recorder.answeredHandshake(channel, toRawRequest(arrival), result.reply.status);
+        return;
+      case "unverified": {
+        const rejection = { httpStatus: STATUS_OF.unauthenticated, reason: result.message };
+        recorder.rejected(channel, arrivedAtMs, rejection, () => toRawRequest(arrival));
+        return;
+      }
+      case "refused":
+      case "failed": {
+        const { response } = result;
+        const rejection = { httpStatus: STATUS_OF[response.code], reason: formatReason(response) };
+        recorder.rejected(channel, clock(), rejection, () => toRawRequest(arrival));
+        return;
+      }
+      case "replied":
+        return;
+      default:
+        result satisfies never;
+    }
+  }
+
+  /**
+   * Logs a rejected request. Rate-limited requests and unknown addresses are logged at debug level only, so that a flood cannot fill the
+   * log.
+   */
+  function logRejection(arrival: Arrival, response: ErrorResponse, result: DeliveryResult): void {
+    const { code, details } = response;
+    if (isServerError(response)) {
+      const err = response instanceof Error ? (response.cause ?? response) : undefined;
+      const line = { event: "hook.failed", ...createLogFields(arrival, code), err };
+      log[code === "internal" ? "error" : "warn"](line, "delivery failed");
+    } else if (arrival.channel === undefined) {
+      if (log.isLevelEnabled("debug"))
+        log.debug({ event: "hook.no_channel", ...createLogFields(arrival, code) }, "no such channel");
+    } else if (code === "rate_limited") {
+      if (log.isLevelEnabled("debug"))
+        log.debug({ event: "hook.rate_limited", ...createLogFields(arrival, code) }, "delivery rejected");
+    } else if (log.isLevelEnabled("info")) {
+      const reason = result.kind === "unverified" ? result.message : undefined;
+      const facts = { event: "hook.refused", ...createLogFields(arrival, code), details, reason };
+      log.info(facts, "delivery rejected");
+    }
+  }
+
+  return { conclude, concludeFetched, countResult };
+}
+
+const NO_BYTES = Buffer.alloc(0);
+const NO_HEADERS = {};
+const JSON_TYPE = { "content-type": "application/json" };
+const ACCEPTED: HookReply = { status: 200, headers: NO_HEADERS };
+const NO_CHANNEL_RESPONSE: ErrorResponse = {
+  code: "not_found",
+  message: "There is no such channel.",
+  headers: NO_HEADERS,
+};
+/** The result for an unknown address. Its response is built only once, so that guessing addresses costs the gateway little. */
+export const NO_CHANNEL: DeliveryResult = { kind: "refused", response: NO_CHANNEL_RESPONSE };
+const NO_CHANNEL_REPLY = buildErrorReply(NO_CHANNEL_RESPONSE);
+
+/** Converts a thrown value to a result. */
+export function toFailure(thrown: unknown): DeliveryResult {
+  const response = toApiError(thrown);
+  return { kind: isServerError(response) ? "failed" : "refused", response };
+}
+
+const isServerError = ({ code }: ErrorResponse): boolean => code === "internal" || code === "unavailable";
+
+const toDeliveryLabel = (result: DeliveryResult): string =>
+  result.kind === "failed" ? result.response.code : result.kind;
+
+function toOutcomeLabel(response: HookReply | ErrorResponse): string {
+  if (!("code" in response)) return "ok";
+  if (isServerError(response)) return response.code;
+  return response.code === "unauthenticated" ? "unverified" : "refused";
+}
+
+/** Returns the response to a delivery. A 200 promises that every event is on its topic. */
+function toResponse(channel: CompiledChannel | undefined, result: DeliveryResult): HookReply | ErrorResponse {
+  switch (result.kind) {
+    case "accepted":
+      return channel?.answer === "empty"
+        ? ACCEPTED
+        : { status: 200, headers: JSON_TYPE, body: JSON.stringify(result.outcome) };
+    case "unverified":
+      return toErrorResponse("unauthenticated", "The request could not be verified.");
+    case "tooManyItems":
+      return toErrorResponse("payload_too_large", `The delivery contains more than ${result.limit} items.`);
+    case "rejected":
+      return {
+        ...toErrorResponse("invalid_parameters", "The channel rejects this delivery."),
+        details: result.failures.map(({ item, reason, path, detail }) => ({
+          path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
+          message: `${reason}: ${detail}`,
+        })),
+      };
+    case "handshake":
+      return toHandshakeReply(result.reply);
+    case "replied":
+      return result.reply;
+    case "refused":
+    case "failed":
+      return result.response;
+    default:
+      return result satisfies never;
+  }
+}
+
+const toErrorResponse = (code: ErrorCode, message: string): ErrorResponse => ({
+  code,
+  message,
+  headers: NO_HEADERS,
+});
+
+/** The reply to a handshake repeats text from the request, so a browser must not render it. */
+function toHandshakeReply({
+  status,
+  contentType,
+  headers,
+  body,
+}: Extract<IngestResult, { kind: "handshake" }>["reply"]): HookReply {
+  const fixed = { "content-security-policy": "default-src 'none'" };
+  if (status === 204) return { status, headers: { ...headers, ...fixed } };
+  const type = { "content-type": `${contentType}; charset=utf-8` };
+  return { status, headers: { ...headers, ...fixed, ...type }, body };
+}
+
+const toErrorReply = (response: ErrorResponse): HookReply =>
+  response === NO_CHANNEL_RESPONSE ? NO_CHANNEL_REPLY : buildErrorReply(response);
+
+function buildErrorReply(response: ErrorResponse): HookReply {
+  return {
+    status: STATUS_OF[response.code],
+    headers: { ...toErrorHeaders(response), ...JSON_TYPE },
+    body: JSON.stringify(toErrorBody(response)),
+  };
+}
+
+function formatReason({ message, details = [] }: ErrorResponse): string {
+  if (details.length === 0) return message;
+  return [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
+}
+
+/** Returns the request, without a body if the body was not read. */
+function toRawRequest({ exchange, request, arrivedAtMs, clientAddress, requestId }: Arrival): RawRequest {
+  if (request !== undefined) return request;
+  const { method, target } = exchange;
+  const headers = exchange.readHeaderValues();
+  return { method, target, headers, body: NO_BYTES, arrivedAtMs, clientAddress, requestId };
+}
+
+/** Returns fields for a log line. The target is a credential, so it is not among them. */
+const createLogFields = ({ exchange, channel, requestId, clientAddress }: Arrival, code: ErrorCode) => ({
+  requestId,
+  code,
+  method: exchange.method,
+  ...(channel && channelFacts(channel.identity)),
+  clientAddress,
+});

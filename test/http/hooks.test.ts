@@ -1,0 +1,143 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { Hono } from "hono";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Listener, startListener } from "../../src/gateway/listener.ts";
+import type { ReceiveHook } from "../../src/http/hook-exchange.ts";
+import { createHooks } from "../../src/http/hooks.ts";
+import { createTestReceive } from "../ingest/receive-support.ts";
+import { until } from "../support/until.ts";
+
+const askedFor: string[] = [];
+
+/** Receives hooks of a gateway without channels. */
+const receiveHook: ReceiveHook = createTestReceive(() => Promise.reject(new Error("there is no channel")), {
+  findChannel: (id) => {
+    askedFor.push(id);
+    return undefined;
+  },
+});
+const app = new Hono();
+app.route("/", createHooks(receiveHook));
+app.notFound(() => new Response(null, { status: 418 }));
+
+describe.each([
+  ["the fast path", true],
+  ["node:http", false],
+])("hooks on %s", (_, hookFastPath) => {
+  let listener: Listener;
+  beforeEach(async () => {
+    listener = await startListener({ host: "127.0.0.1", port: 0, hookFastPath }, app.fetch);
+    listener.serve({ fetch: app.fetch, receiveHook });
+    askedFor.length = 0;
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    vi.spyOn(globalThis, "setTimeout");
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+    await listener[Symbol.asyncDispose]();
+  });
+
+  /** How long the gateway waits for the rest of a body. */
+  const DRAIN_MS = 500;
+  /** Counts the timers for bodies. Other code in this process sets its own timers. */
+  const countDrains = (): number =>
+    vi.mocked(setTimeout).mock.calls.filter(([, ms]) => ms === DRAIN_MS).length;
+
+  /** Opens a connection and collects the responses. */
+  async function open(): Promise<{ readonly socket: Socket; readonly answered: () => readonly string[] }> {
+    const socket = connect(listener.port, "127.0.0.1");
+    await once(socket, "connect");
+    let text = "";
+    socket.setEncoding("latin1").on("data", (chunk) => {
+      text += chunk;
+    });
+    return { socket, answered: () => text.match(/HTTP\/1\.1 \d+/g) ?? [] };
+  }
+
+  const head = (bytes: number, target = "/hooks/x"): string =>
+    `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`;
+
+  it.each([
+    ["/hooks/ch_1", ["ch_1"]],
+    ["/hooks/ch_1?a=/hooks/ch_2#x", ["ch_1"]],
+    ["/hooks/ch%5F1", ["ch_1"]],
+    ["http://any.example/hooks/ch_1", ["ch_1"]],
+    ["https://any.example:8443/hooks/ch_1?a", ["ch_1"]],
+    ["/hooks/ch_1/", []],
+    ["/hooks/", []],
+    ["/hooks/%zz", ["%zz"]],
+    ["/hooks/a/b", []],
+  ])("parses the target %s as the channel ids %j, and responds with 404 if there is no such channel", async (target, ids) => {
+    const { socket, answered } = await open();
+    socket.write(head(0, target));
+    await once(socket, "data");
+    expect([answered(), askedFor]).toEqual([["HTTP/1.1 404"], ids]);
+    socket.destroy();
+  });
+
+  it.each([
+    "/",
+    "/hooks",
+    "/v1/hooks/ch_1",
+    "/HOOKS/ch_1",
+    "http://any.example/v1/hooks/ch_1",
+  ])("leaves the target %s to other handlers", async (target) => {
+    const { socket, answered } = await open();
+    socket.write(head(0, target));
+    await once(socket, "data");
+    expect([answered(), askedFor]).toEqual([["HTTP/1.1 418"], []]);
+    socket.destroy();
+  });
+
+  it("responds to pipelined requests in order", async () => {
+    const { socket, answered } = await open();
+    socket.write(["/hooks/ch_1", "/hooks/ch_2", "/hooks/ch_3"].map((target) => head(0, target)).join(""));
+    await until(() => answered().length === 3);
+    expect(askedFor).toEqual(["ch_1", "ch_2", "ch_3"]);
+    socket.destroy();
+  });
+
+  it("processes a long request after the short one before it on the same connection", async () => {
+    const { socket, answered } = await open();
+    const bytes = 150_000;
+    socket.write(`${head(0, "/hooks/ch_1")}${head(bytes, "/hooks/ch_2")}${"x".repeat(bytes)}`);
+    await until(() => answered().length === 2);
+    expect(askedFor).toEqual(["ch_1", "ch_2"]);
+    socket.destroy();
+  });
+
+  describe("a request that is rejected before its body is read", () => {
+    it("leaves no timer behind and keeps its connection open if the body arrived with it", async () => {
+      const { socket, answered } = await open();
+      for (let i = 1; i <= 3; i++) {
+        socket.write(`${head(2)}{}`);
+        await once(socket, "data");
+        expect(answered()).toEqual(Array(i).fill("HTTP/1.1 404"));
+      }
+      expect(countDrains()).toBe(0);
+      socket.destroy();
+    });
+
+    it("keeps its connection open if the body arrives soon", async () => {
+      const { socket, answered } = await open();
+      socket.write(head(2));
+      await until(() => countDrains() === 1);
+      socket.write(`{}${head(2)}{}`);
+      await until(() => answered().length === 2);
+      vi.advanceTimersByTime(10_000);
+      socket.write(`${head(2)}{}`);
+      await until(() => answered().length === 3);
+      socket.destroy();
+    });
+
+    it("has its connection closed if the body does not arrive", async () => {
+      const { socket, answered } = await open();
+      socket.write(`${head(2)}{`);
+      await until(() => answered().length === 1 && countDrains() === 1);
+      vi.advanceTimersByTime(DRAIN_MS);
+      await once(socket, "close");
+    });
+  });
+});

@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { startListener } from "../../src/gateway/listener.ts";
+import { createHooks } from "../../src/http/hooks.ts";
+import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { until } from "../support/until.ts";
+import { createTestLimits, createTestReceive, pushChannel } from "./receive-support.ts";
+
+/** Longer than one socket read, so it arrives after the request is routed. */
+const LONG = 100_000;
+const CHANNEL = pushChannel({ maxBodyBytes: LONG });
+/** Its channel would reject the body as too large. */
+const PULLED: CompiledChannel = { ...CHANNEL, identity: { ...CHANNEL.identity, kind: "sse" } };
+
+/** The transport under test. */
+let hookFastPath: boolean;
+let ending = new AsyncDisposableStack();
+afterEach(async () => {
+  await ending.disposeAsync();
+  ending = new AsyncDisposableStack();
+});
+
+/** @returns the requests counted by the rate limit, the deliveries, and the port */
+async function start(
+  findChannel: () => CompiledChannel | undefined | Promise<CompiledChannel>,
+  requestsPerSecond = 1_000,
+) {
+  const seen = { taken: 0, delivered: [] as number[] };
+  const limits = createTestLimits(requestsPerSecond);
+  const receiveHook = createTestReceive(
+    (_channel, { body }) => {
+      seen.delivered.push(body.length);
+      const counts = { received: 1, published: 1, duplicates: 0, quarantined: 0 };
+      return { kind: "accepted", outcome: { ...counts, events: [], quarantine: [] } };
+    },
+    {
+      findChannel,
+      limits: {
+        ...limits,
+        checkArrival(...args) {
+          seen.taken++;
+          return limits.checkArrival(...args);
+        },
+      },
+    },
+  );
+  const { fetch } = createHooks(receiveHook);
+  const { port, serve } = ending.use(
+    await startListener({ host: "127.0.0.1", port: 0, hookFastPath }, fetch),
+  );
+  ending.use(serve({ fetch, receiveHook }));
+  return { port, seen };
+}
+
+/** Opens a connection and sends the beginning of a body. */
+async function post(port: number, announcedBytes: number, sent = "{") {
+  const socket = connect({ port, host: "127.0.0.1" });
+  ending.defer(() => void socket.destroy());
+  const got = { text: "", hasEnded: false };
+  socket.setEncoding("latin1").on("data", (piece) => {
+    got.text += piece;
+  });
+  socket.on("end", () => {
+    got.hasEnded = true;
+  });
+  await once(socket, "connect");
+  socket.write(
+    `POST /hooks/ch_1 HTTP/1.1\r\nHost: inlet.example\r\nContent-Length: ${announcedBytes}\r\n\r\n${sent}`,
+  );
+  return { socket, got };
+}
+
+const ANSWERS = [
+  ["a body that is too large", () => CHANNEL, 413],
+  ["a body for an unknown channel", () => undefined, 404],
+  ["a body for a channel without an address", () => PULLED, 404],
+  [
+    "a body of a content type that the channel does not accept",
+    () => ({ ...CHANNEL, acceptsContentType: () => false }),
+    415,
+  ],
+  [
+    "a body whose channel cannot be looked up",
+    () => {
+      throw new UnavailableError("PostgreSQL is away");
+    },
+    503,
+  ],
+] as const;
+
+describe.each([
+  ["the fast path", true],
+  ["node:http", false],
+])("on %s", (_, isFast) => {
+  beforeEach(() => {
+    hookFastPath = isFast;
+  });
+
+  it.each(
+    ANSWERS,
+  )("rejects %s before its body has arrived, and closes the connection", async (_, find, status) => {
+    const { port, seen } = await start(find);
+    const { got } = await post(port, LONG + 1);
+    await until(() => got.hasEnded);
+    expect(got.text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    // On `node:http`, a sender that keeps sending is only disconnected after a moment.
+    if (isFast) expect(got.text).toContain("\r\nConnection: close\r\n");
+    expect(seen).toEqual({ taken: status === 413 || status === 415 ? 1 : 0, delivered: [] });
+  });
+
+  it("counts each body that is too large once against the sender's rate limit", async () => {
+    const { port, seen } = await start(() => CHANNEL, 1);
+    const statuses: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      const { got } = await post(port, LONG + 1);
+      await until(() => got.hasEnded);
+      statuses.push(got.text.slice(9, 12));
+    }
+    expect(statuses).toEqual(["413", "429", "429"]);
+    expect(seen.taken).toBe(3);
+  });
+
+  it("reads a long body completely if its head is accepted, and counts it once", async () => {
+    const { port, seen } = await start(() => CHANNEL);
+    const { socket, got } = await post(port, LONG, "a".repeat(LONG / 2));
+    socket.write("b".repeat(LONG / 2));
+    await until(() => got.text.includes("HTTP/1.1 200 OK"));
+    expect(seen).toEqual({ taken: 1, delivered: [LONG] });
+  });
+
+  it.each([
+    ["is found asynchronously", () => Promise.resolve(CHANNEL), 413],
+    ["cannot be looked up", () => Promise.reject(new UnavailableError("PostgreSQL is away")), 503],
+  ])("responds once to a body that is too large for a channel that %s", async (_, find, status) => {
+    const { port } = await start(find);
+    const { got } = await post(port, LONG + 1);
+    await until(() => got.hasEnded);
+    expect(got.text.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+  });
+});
