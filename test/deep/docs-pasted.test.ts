@@ -81,7 +81,7 @@ it("a page that is pasted twice reports that its blueprint exists, installs anot
     const script = pages.scriptOf(page).replaceAll(/"(shop|billing|plant)"/gi, '"$1-twice"');
     for (const pasted of [script, `exec 2>&1\n${script}`]) {
       const output = await pages.run(pasted);
-      expect(output.includes("There is a blueprint of that uid already."), page).toBe(pasted !== script);
+      expect(output.includes("A blueprint with this uid already exists."), page).toBe(pasted !== script);
       expect(output, page).toContain('"published":1');
     }
   }
