@@ -229,6 +229,9 @@ interface Made {
   readonly id: string;
 }
 
+/** How often a request that receives 503 is repeated. */
+const MAX_REPEATS = 5;
+
 /** Sends random deliveries to a channel, and random requests to other paths outside the API. */
 export async function fuzzWithTraffic(
   { origin, api }: Pick<GatewayProcess, "origin" | "api">,
@@ -241,13 +244,18 @@ export async function fuzzWithTraffic(
   const [channel] = await api<readonly Made[]>("GET", `/apps/${app.id}/channels`);
   if (!channel) throw new Error("the app has no channel");
   const property = fc.asyncProperty(deliveries, async ({ method, path, contentType, body }) => {
-    const response = await fetch(`${origin}${path ?? `/hooks/${channel.id}`}`, {
-      method,
-      headers: { "content-type": contentType },
-      ...(method === "GET" || method === "HEAD" ? {} : { body }),
-    });
-    const { status } = response;
-    const text = await response.text();
+    const send = async () => {
+      const response = await fetch(`${origin}${path ?? `/hooks/${channel.id}`}`, {
+        method,
+        headers: { "content-type": contentType },
+        ...(method === "GET" || method === "HEAD" ? {} : { body }),
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    let { status, text } = await send();
+    // A slow machine may run into a timeout. A sender repeats its delivery then, and so does this one.
+    for (let repeats = 0; status === 503 && repeats < MAX_REPEATS; repeats++)
+      ({ status, text } = await send());
     count(tally, status);
     if (status >= 500 || (status >= 400 && method !== "HEAD" && !isError(status, text)))
       throw new Error(`${status} ${text}`);
