@@ -94,6 +94,7 @@ export function parseConfig(env: Variables, argv: readonly string[]): Result<Com
   );
 }
 
+/** @param port the port that the listener has bound */
 export function publicUrls(
   config: Config,
   port: number,

@@ -3,6 +3,7 @@ export const EXIT = {
   done: 0,
   failed: 1,
   wrongSettings: 2,
+  /** `inlet plan` found changes. */
   differs: 2,
   dataDirInUse: 3,
   unavailable: 4,

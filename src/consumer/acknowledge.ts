@@ -21,6 +21,7 @@ export class Acknowledger {
   readonly #commands: Pick<Commands, "acknowledge">;
   readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
+  /** Called after Redis has acknowledged a batch. */
   onTaken: () => void = () => {};
   readonly #lines = new Map<string, Line>();
   readonly #running = new Set<Promise<void>>();

@@ -61,6 +61,7 @@ export interface WindowDeps {
 
 /** Fraction of the window that must be free before the reader reads again. */
 const REFILL_SHARE = 0.5;
+/** Maximum number of queued entries per ordered topic. */
 const READ_AHEAD = 32;
 
 /** Holds the entries that are assigned to this reader, runs the handler on them and retries failed ones. */

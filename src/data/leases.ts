@@ -4,6 +4,7 @@ import type { Queryable } from "./database.ts";
 export interface LeaseClaim {
   /** Name of a task that only one gateway may run at a time. */
   readonly name: string;
+  /** Id of the gateway that claims the lease. Unique per gateway. */
   readonly holder: string;
   readonly ttlMs: number;
 }

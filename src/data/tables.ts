@@ -109,6 +109,7 @@ interface ConnectionTokensTable {
 }
 
 interface ConnectionAuthorizationsTable {
+  /** SHA-256 of the state parameter. */
   stateHash: Buffer;
   connectionId: string;
   connectionVersion: number;
@@ -227,6 +228,7 @@ interface SchemaCodeTable {
   generator: string;
   cost: number;
   patternSize: number;
+  /** Compressed with gzip. */
   code: Buffer;
   bytes: number;
   mac: Buffer;

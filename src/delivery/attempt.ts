@@ -15,6 +15,7 @@ export type AttemptResult =
       readonly kind: "refused";
       readonly attempt: HandlerAttempt;
       readonly isGone: boolean;
+      /** Earliest time of the next attempt, as requested by the response. */
       readonly notBeforeMs: number | undefined;
     };
 

@@ -14,6 +14,7 @@ export interface Backlog {
   /** Age of the oldest entry that is undelivered or unacknowledged, in seconds. */
   readonly unhandledSeconds: number;
   readonly pending: number;
+  /** Number of dead letters of the readers and of the handler. */
   readonly deadLetters: number;
 }
 

@@ -73,7 +73,7 @@ export interface Housekeeper
     AsyncDisposable {
   /** Processes pending removals now and waits up to two seconds for them. Never rejects. */
   readonly settleNow: () => Promise<void>;
-  /** Topic storage of the organizations nearest to their limits, plus the sum of all others. Empty unless this gateway holds the lease. */
+  /** Topic storage of the organizations that are closest to their limits, and the total of all others. Empty on a gateway that does not do the housekeeping. */
   readonly topicUsage: () => readonly StorageUsage[];
   readonly quarantineUsage: () => readonly StorageUsage[];
   readonly isHolder: () => boolean;

@@ -17,6 +17,7 @@ export interface RetentionWatchDeps {
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
   readonly isHolder: () => boolean;
   readonly everyMs: number;
+  /** Maximum number of subscriptions in `backlogs`. */
   readonly mostShown: number;
 }
 

@@ -28,6 +28,7 @@ export interface TopicLimitsDeps {
   readonly onTrimmed?: ((entries: number) => void) | undefined;
   /** How long the result of a sweep is valid, in milliseconds. Must last until the next sweep ends. */
   readonly ttlMs: number;
+  /** Maximum number of organizations in `usage`. */
   readonly mostShown: number;
 }
 

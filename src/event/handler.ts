@@ -29,6 +29,7 @@ export interface PendingDelivery {
   readonly subscriptionId: string;
   readonly topic: string;
   readonly entryId: string;
+  /** Fields of the stream entry, with alternating names and values. */
   readonly fields: readonly string[];
   /** Time of the first attempt, or of the request to send the event again. */
   readonly firstAtMs: number;

@@ -69,8 +69,8 @@ export interface GatheredWrite {
 }
 
 /**
- * Batch variant of `IngestFetched`. Parses and validates all deliveries immediately, and returns the minimum number of writes
- * that publish them in order.
+ * Batch variant of `IngestFetched`. Parses and validates all deliveries immediately. Returns the writes that publish them in order, as few
+ * as possible.
  */
 export type GatherFetched<C extends ChannelHandle = ChannelHandle> = (
   channel: C,

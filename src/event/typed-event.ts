@@ -2,6 +2,7 @@ import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import { isJsonData, readAttributes } from "./cloud-event.ts";
 import { parseExactly } from "./exact-json.ts";
 
+/** An event in the JSON format of CloudEvents 1.0. */
 export type StructuredEvent = Readonly<Record<string, unknown>>;
 
 /**

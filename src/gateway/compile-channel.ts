@@ -62,8 +62,8 @@ interface SharedContent
   readonly rulesConfig: CommonSettings;
   readonly sender: CompiledSender;
   /**
-   * Compiles the sender for one organization. Only defined when verification keys are fetched, so that an organization waits only for its
-   * own keys.
+   * Compiles the verification of the sender for one organization. `undefined` unless keys must be fetched: then no organization waits for
+   * the keys of another one.
    */
   readonly createSender: ((organizationId: string) => CompiledSender) | undefined;
 }

@@ -1,5 +1,6 @@
 /** A budget that several holders share, for example bytes of memory. Holders that reach their limit do not affect others. */
 export interface FairBudget<K> {
+  /** Returns false and reserves nothing if the holder would exceed its limit. */
   readonly take: (who: K, amount: number) => boolean;
   readonly giveBack: (who: K, amount: number) => void;
 }

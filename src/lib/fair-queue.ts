@@ -32,6 +32,7 @@ export class FairQueue<K, T> {
     const line = this.#turns[this.#turn];
     if (line === undefined) return undefined;
     const item = line.items[line.taken];
+    // Release the reference, so that the queue does not keep the removed item in memory.
     line.items[line.taken++] = undefined;
     this.#size--;
     const isLast = line.taken === line.items.length;

@@ -2,6 +2,7 @@ import { Histogram, type Registry } from "prom-client";
 
 /** Durations in seconds, with at most one label from a closed set. */
 export interface Timings {
+  /** @param value value of the label */
   readonly observe: (value: string, seconds: number) => void;
 }
 

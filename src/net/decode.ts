@@ -19,6 +19,7 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
 };
 
+/** Must only contain encodings that `decodeBody` supports. */
 export const ACCEPT_ENCODING = "gzip, br, zstd, deflate";
 
 /** Maximum number of content codings of one body. More than two occur only in attacks. */

@@ -9,6 +9,7 @@ import {
   type OutboundResponse,
 } from "./outbound.ts";
 
+/** Response whose body is not decoded yet. */
 export interface Exchange {
   readonly status: number;
   readonly statusText: string;

@@ -6,6 +6,7 @@ import { OutboundError, type OutboundRequest } from "./outbound.ts";
 import { redirectOf, requireCallable } from "./redirects.ts";
 
 export interface FollowLimits extends ExchangeLimits {
+  /** Maximum size of the decoded body, in bytes. */
   readonly maxBytes?: number | undefined;
   readonly maxRedirects: number;
 }
@@ -17,6 +18,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
+/** Response after all redirects, with a decoded body. */
 export interface Followed extends Exchange {
   readonly url: string;
 }
@@ -24,6 +26,7 @@ export interface Followed extends Exchange {
 /** Statuses of responses that have no body, even if their headers describe one (RFC 9110, section 6.4.1). */
 const BODYLESS_STATUSES: readonly number[] = [204, 205, 304];
 
+/** @throws OutboundError, or the reason of `signal` */
 export async function follow(
   dispatcher: Dispatcher,
   request: OutboundRequest,

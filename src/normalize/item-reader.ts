@@ -14,6 +14,7 @@ export interface Payload {
   readonly value: unknown;
   /** SHA-256 of the text, or of the decoded binary data, as 43 base64url characters. */
   readonly hash: string;
+  /** Size of `data` in UTF-8 bytes. */
   readonly bytes: number;
 }
 

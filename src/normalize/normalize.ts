@@ -26,7 +26,9 @@ export type Normalized =
       readonly kind: "normalized";
       /** Number of items in the delivery, or number of selected items for a redrive. */
       readonly received: number;
+      /** Ordered by item, then by definition. */
       readonly events: readonly OutgoingEvent[];
+      /** At most one failure per item. */
       readonly failures: readonly ItemFailure[];
     }
   /** The delivery has more than `limit` items, or its items yield more than `limit` results. */

@@ -66,6 +66,7 @@ const NO_SECRET = reject("no_secret", "the channel has no currently valid secret
 
 /** A compiled verification scheme, shared by all channels with the same settings. */
 export interface Verifier extends Consumed {
+  /** Whether the verifier fetches public keys. Only such verifiers receive a key source. */
   readonly fetchesKeys?: boolean;
   /**
    * Verifies the raw bytes of a request, comparing secrets in constant time. Returns a promise only if keys must be fetched or

@@ -47,12 +47,14 @@ export interface CompiledSender extends Pick<Handshakes, "methods"> {
   readonly createRedactor: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
   /** Returns whether a delivery failed verification and was only accepted because the channel is in shadow mode. */
   readonly isShadowed: (delivery: VerifiedDelivery) => boolean;
+  /** Whether verification fetches public keys. Only then is a key source needed. */
   readonly fetchesKeys: boolean;
   /** Rejects a request without verifying it. Redacts it as `verify` would. */
   readonly reject: (request: RawRequest, message: string) => RejectedRequest;
 }
 
 export interface SenderDeps {
+  /** Public base URL of the gateway, without `/hooks/…`. */
   readonly hooksUrl: string;
   readonly keys: KeySource;
   /** Called for each request that fails verification but is accepted because of shadow mode. */

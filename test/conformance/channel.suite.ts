@@ -43,7 +43,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
     it.each([
       ...refused,
       ["unknownSetting", { ...config, unknownSetting: 1 }] as const,
-    ])("rejects invalid settings with the field and the reason: %s", async (setting, wrong) => {
+    ])("rejects an invalid setting, and names the field and the reason: %s", async (setting, wrong) => {
       const checked = await check(wrong);
       const findings = checked.ok ? [] : checked.error;
       expect(findings).toHaveLength(1);

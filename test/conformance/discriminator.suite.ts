@@ -84,7 +84,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
     });
 
     for (const [setting, other, changes] of samples.refused) {
-      it(`rejects invalid settings with the field: ${setting}`, () => {
+      it(`rejects an invalid ${setting}, and names it`, () => {
         const config = { ...configAt("https://api.example.com"), discriminator: other, ...changes };
         const parsed = pollingSettings.safeParse(config);
         const findings = parsed.success ? [] : findingsOf(parsed.error);

@@ -87,7 +87,7 @@ it("a page that is pasted twice reports that its blueprint exists, installs anot
   }
 });
 
-it("the Stripe page, pasted into a shell, publishes the object of a signed event", async () => {
+it("the commands of the Stripe page publish the data of a signed event", async () => {
   const refused = ["unauthenticated", "does not match"];
   expectInOrder(await pages.paste("stripe.md"), ["active", '"published":1', "in_1", ...refused]);
 });

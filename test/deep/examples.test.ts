@@ -17,7 +17,7 @@ it("every request example works in an organization that holds only the entities 
   expect(rig.operations.length).toBeGreaterThan(200);
 });
 
-it("the delivery example works at the address of a channel created by an example", async () => {
+it("the example delivery of the docs is accepted by a channel that an example created", async () => {
   const scope = await rig.newScope();
   const media = rig.document.paths["/hooks/{channelId}"].post.requestBody.content["application/json"];
   const response = await rig.deliver(await scope.idOf("channelId"), media.example);

@@ -264,7 +264,7 @@ describe("a handler of the system app", () => {
 });
 
 describe("the system app", () => {
-  it("can be listed and read, but rejects every change, also of its channel's address", async () => {
+  it("the app `inlet` can be listed and read, but not changed, and its channel's address cannot be rotated", async () => {
     const { call, system, id } = await organization("/system");
     expect(system).toMatchObject({ uid: "inlet", isSystem: true, spaceId: null, organizationId: id });
     const path = `/apps/${system.id}`;

@@ -254,7 +254,7 @@ describe("explaining a delivery on the worker thread", () => {
     });
   });
 
-  it("explains on the main thread if the worker thread does not know the channel kind", async () => {
+  it("explains a delivery on the main thread if the worker thread does not know its channel kind", async () => {
     const toy = { kind: "toy", readLarge: (request: unknown) => ({ request }) };
     expect(await queue.readFor(toy)("x", "a")).toEqual(ok({ request: "x" }));
   });

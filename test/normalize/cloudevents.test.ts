@@ -111,7 +111,7 @@ describe("events created by the library `cloudevents`", () => {
     expect(Object.keys(entryOf(receive(message.body as string)))).toEqual(Object.keys(expected));
   });
 
-  it("can be read back from the entry by the library", () => {
+  it("the CloudEvents library reads the event back from its topic entry", () => {
     const { data, ...attributes } = entryOf(receive(HTTP.structured(sent).body as string));
     const read = new CloudEvent({ ...attributes, data: JSON.parse(data ?? "") } as CloudEventV1<unknown>);
     expect(read.validate()).toBe(true);

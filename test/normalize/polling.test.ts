@@ -63,7 +63,7 @@ describe("a polled page", () => {
     expect(dataOf(outcome)).toEqual(["12345678901234567890"]);
   });
 
-  it("is a single item if the whole page is null", () => {
+  it("a page that is null is a single item", () => {
     expect(dataOf(run("null", {}))).toEqual(["null"]);
   });
 });

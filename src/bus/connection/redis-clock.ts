@@ -15,7 +15,7 @@ export interface RedisClockDeps {
  * Clock of Redis, which decides for all workers when jobs are due. Disposing it stops the periodic comparison with this machine's clock.
  */
 export interface RedisClock extends AsyncDisposable {
-  /** Returns Redis time in ms. Uses this machine's clock while the two clocks agree, and before the first reply of Redis. */
+  /** Returns the time of Redis in ms. While the clock of this machine agrees with it, or Redis has not replied yet, returns this clock's time. */
   readonly now: Clock;
   /** Returns how many ms this machine's clock is ahead of Redis; negative if it is behind. Differences below one second count as 0. */
   readonly aheadMs: () => number;

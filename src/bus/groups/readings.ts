@@ -16,6 +16,7 @@ export type GroupProgress =
       readonly state: "pending";
       readonly reader: string;
       readonly idleMs: number;
+      /** Number of times that Redis delivered the entry to a reader. */
       readonly deliveries: number;
     };
 

@@ -63,6 +63,7 @@ export interface Backlog {
   /** Age of the oldest undelivered entry by Redis time; 0 when there is none. */
   readonly lagSeconds: number | null;
   readonly pending: number | null;
+  /** Number of the readers' dead letters. */
   readonly setAside: number | null;
 }
 

@@ -33,7 +33,8 @@ export interface PublishBatch {
   /** Items of the same delivery that failed before publishing. */
   readonly quarantine?: QuarantineWrite | undefined;
   /**
-   * Ids of the quarantine records that these events were redriven from. Publishing deletes the records, unless one of the events conflicts.
+   * Ids of the quarantine records from which these events are redriven. Publishing deletes these records, unless an event has an id that is
+   * already used with other data.
    */
   readonly release?: readonly string[] | undefined;
   /**

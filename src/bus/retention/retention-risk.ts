@@ -16,6 +16,7 @@ export interface GroupStatus {
   /** Age of the oldest undelivered or pending entry; 0 if there is none. */
   readonly unhandledMs: number;
   readonly pending: number;
+  /** Number of the readers' dead letters. Those of the handler are not included. */
   readonly deadLetters: number;
 }
 

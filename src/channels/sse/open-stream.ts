@@ -21,6 +21,7 @@ export interface OpenStreamDeps {
 
 export interface StreamRequest extends Pick<SourceRun, "credentials"> {
   readonly settings: SseSettings;
+  /** Last event id to send to the server. Empty if none is sent. */
   readonly resumeId: string;
   readonly signal: AbortSignal;
 }

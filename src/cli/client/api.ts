@@ -1,6 +1,7 @@
 import { CommandError, EXIT, type ExitCode } from "../exit.ts";
 import type { Credentials } from "./credentials.ts";
 
+/** Query parameters. `undefined` values are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Client for the management API of one gateway. Failed calls throw a `CommandError` with a message and an exit code. */

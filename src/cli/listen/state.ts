@@ -24,7 +24,7 @@ export interface ListenState extends Disposable {
 const CONTENTION_MS = 1_000;
 
 /**
- * Opens the stored position of a listener for exclusive use, because two processes would skip each other's events.
+ * Opens and locks the stored position of a listener. If two processes used it, each would skip events that the other has read.
  *
  * @throws CommandError if another process uses it
  */

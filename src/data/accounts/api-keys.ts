@@ -10,6 +10,7 @@ const KEY_BYTES = 25;
 /** Length of the visible part of a key: the prefix `ik_` and the first 8 of its 40 random characters. */
 const SHOWN_CHARS = PREFIX.length + 8;
 
+/** Owner and permissions of an API key. The key also has the current permissions of its roles. */
 export interface KeyGrant {
   readonly organizationId: string;
   readonly spaceId: string | null;

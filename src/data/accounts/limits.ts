@@ -11,6 +11,7 @@ export const LIMIT_NAMES = [
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
+/** Values by limit. `undefined` means unlimited. */
 export type Limits = Readonly<Record<LimitName, number | undefined>>;
 
 export interface LimitDefaults {

@@ -24,7 +24,7 @@ export interface DefaultTopicBytes {
   readonly isDerived: boolean;
 }
 
-/** Default limit of earlier versions, in bytes. Later versions compute the default from `maxmemory` of Redis. */
+/** The default limit in earlier versions, in bytes. Newer versions compute the default from the `maxmemory` setting of Redis. */
 export const MOST_DEFAULT_BYTES = 2 * 1024 ** 3;
 
 /**

@@ -16,6 +16,7 @@ export const sealAddress = (keyring: Keyring, channelNumber: number, address: st
   sealedAddress: keyring.seal(address, addressPlace(channelNumber)),
 });
 
+/** @throws UnavailableError if the address is sealed under an unknown master key */
 export function openAddress(
   keyring: Pick<Keyring, "open">,
   { number, id, sealedAddress }: Pick<ChannelRow, "number" | "id" | "sealedAddress">,

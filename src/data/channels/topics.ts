@@ -113,6 +113,7 @@ const retire = (trx: Trx, channelNumber: number, nowMs: number) =>
     .where("channelNumber", "=", channelNumber)
     .where("retiredAt", "is", null);
 
+/** Lists all topics that a channel has ever published to, including retired ones. */
 export async function listTopicsOf(db: Queryable, channelNumber: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom("topics")

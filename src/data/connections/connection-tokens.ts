@@ -22,7 +22,10 @@ export interface StoredTokens {
   readonly rejectedAtMs: number | undefined;
 }
 
-/** The exclusive right of one worker to request the next tokens from the issuer. It ends when tokens of a newer generation are stored. */
+/**
+ * The exclusive right of one worker to request the next tokens from the issuer. It ends when the lease expires or is released, or when
+ * tokens of a newer generation are stored.
+ */
 export interface RenewalTurn {
   readonly connectionId: string;
   readonly generation: number;

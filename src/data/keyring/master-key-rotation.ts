@@ -23,6 +23,7 @@ import {
 interface SealedColumn<Row> {
   readonly table: string;
   readonly column: string;
+  /** Columns that `placeOf` needs, in camelCase. */
   readonly select: readonly (keyof Row & string)[];
   readonly placeOf: (row: Row) => string;
 }

@@ -52,6 +52,7 @@ export async function expireDeadLetters(
   }
 }
 
+/** Counts dead letters by subscription id. Subscriptions without dead letters are omitted. */
 export async function countDeadLettersOf(
   db: Queryable,
   subscriptionIds: readonly string[],

@@ -17,11 +17,13 @@ import {
 /** A part of the archive being read. Consume its content completely before requesting the next part. */
 export interface ReadPart {
   readonly name: string;
+  /** Uncompressed content. */
   readonly content: Readable;
 }
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
+  /** Called with the total number of bytes read from the file so far. */
   readonly onBytes?: (bytes: number) => void;
 }
 

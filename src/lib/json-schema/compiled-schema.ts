@@ -52,5 +52,6 @@ export interface SchemaCompiler extends AsyncDisposable {
 
 export interface CompileOptions {
   readonly signal: AbortSignal;
+  /** Id of the organization that needs the schema. */
   readonly lane: string;
 }

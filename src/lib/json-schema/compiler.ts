@@ -27,12 +27,14 @@ export interface SchemaCompilerOptions {
   readonly maxCompileCpuMs?: number;
   /** CPU time limit for validating one value in a worker thread, in ms. */
   readonly maxCheckCpuMs?: number;
+  /** CPU time quota per lane. Unlimited if omitted. */
   readonly quota?: CompileQuota;
   /** Called for each schema that was not cached in memory. `stored` means that its code came from the code store. */
   readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
 }
 
 interface Cached extends CompiledSchema {
+  /** `undefined` for boolean schemas. */
   readonly size?: { readonly textLength: number; readonly codeLength: number; readonly cost: number };
 }
 

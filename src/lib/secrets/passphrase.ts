@@ -9,6 +9,7 @@ export interface PassphraseSealed {
   readonly n: number;
   readonly r: number;
   readonly p: number;
+  /** Encoded in base64url. */
   readonly salt: string;
   /** The text in the format of `sealSecret`. */
   readonly text: string;

@@ -5,6 +5,7 @@ import { endsWithin, type Sleep, sleep } from "../sleep.ts";
 import { untilAborted } from "../wait.ts";
 import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
 
+/** `/readyz` succeeds only while all supervised servers are `ready`. */
 export type ServerStatus =
   | { readonly state: "starting" }
   | { readonly state: "ready"; readonly pid: number; readonly adopted: boolean }

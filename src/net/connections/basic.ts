@@ -11,6 +11,7 @@ const settings = z.strictObject({
   password: secretText.meta({ example: "swordfish" }),
 });
 
+/** HTTP Basic authentication (RFC 7617), with the user name and password in UTF-8. */
 export const basic: ConnectionKind<typeof settings, "basic"> = {
   kind: "basic",
   settings,

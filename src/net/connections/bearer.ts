@@ -4,6 +4,7 @@ import type { ConnectionKind } from "./kind.ts";
 
 const settings = z.strictObject({ token: secretHeaderText.meta({ example: "t-6f1a" }) });
 
+/** A bearer token that does not expire (RFC 6750). */
 export const bearer: ConnectionKind<typeof settings, "bearer"> = {
   kind: "bearer",
   settings,

@@ -107,6 +107,7 @@ const settings = z
 
 export type OAuth2Settings = z.output<typeof settings>;
 
+/** An access token of an OAuth 2.0 issuer (RFC 6749). Inlet renews the token before it expires. */
 export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   kind: "oauth2",
   settings,

@@ -15,6 +15,7 @@ export interface LoadedConnection {
   readonly kind: string;
   readonly settings: Readonly<Record<string, unknown>>;
   readonly allowedOrigins: readonly string[];
+  /** Version of the settings. It changes whenever a setting changes. */
   readonly version: number;
   readonly tokens: {
     /** Number of token responses that were stored for the connection so far. */

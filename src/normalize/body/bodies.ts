@@ -10,6 +10,7 @@ import { parseXml } from "./xml.ts";
 /** Format that a `Content-Type` header declares for a message body. */
 export interface BodyFormat {
   readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
+  /** The `charset` parameter in lower case, if there is one. */
   readonly charset?: string;
 }
 
@@ -27,6 +28,7 @@ export interface Body {
   readonly value: unknown;
   /** Source text of `value`. `undefined` unless the body is JSON. */
   readonly json: JsonText | undefined;
+  /** Value of `datacontenttype` for an event whose data is the whole body. */
   readonly contentType: string;
 }
 
@@ -161,6 +163,7 @@ function withUtf8Charset(contentType: string, { charset }: BodyFormat): string {
   return contentType.replace(CHARSET, "; charset=utf-8");
 }
 
+/** Decoded text without its byte order mark. */
 type DecodedText = Pick<Body, "isVerbatim"> & { readonly text: string };
 
 const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);

@@ -35,6 +35,7 @@ export class JsonText {
     return this.#source.slice(this.#start, this.#end);
   }
 
+  /** Length of `text` in UTF-16 units. */
   get length(): number {
     return this.#end - this.#start;
   }

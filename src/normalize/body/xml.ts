@@ -127,6 +127,7 @@ function decodeReferences(text: string): string {
   });
 }
 
+/** @throws Error for a code point that XML forbids (production Char, XML 1.0, section 2.2) */
 function fromCodePoint(code: number): string {
   const isChar =
     code === 9 ||

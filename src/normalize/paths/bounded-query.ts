@@ -96,6 +96,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return entries;
   }
 
+  /** @throws PatternError if the pattern cannot be matched in linear time */
   addPattern(name: PatternFunction, pattern: string): void {
     this.#patterns.set(`${name} ${pattern}`, compilePattern(name, pattern));
   }

@@ -28,6 +28,7 @@ export interface SingularPath {
 export interface QueryPath {
   readonly kind: "query";
   readonly key: string;
+  /** @throws PathBudgetError */
   readonly select: (root: unknown, budget: PathBudget) => readonly PathNode[];
 }
 

@@ -32,6 +32,7 @@ const fields = {
   updatedById: byId,
   versionParentId: once(idInput("The form that this is a version of. `null` if it is not a version.")),
   content: json(formContent.default({ items: [], sections: [] }), formContent),
+  /** Increases with each write. */
   version: orElse(hidden(z.int()), () => 1),
 };
 

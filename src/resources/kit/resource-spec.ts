@@ -60,6 +60,7 @@ export interface ResourceSpec<
   /** Query parameters of the list, and the query that applies them. By default, the list has all rows of the organization. */
   readonly filters?: {
     readonly query: Q;
+    /** Throws to reject invalid filters. */
     readonly check?: (
       db: Queryable,
       caller: Caller,

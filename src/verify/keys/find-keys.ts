@@ -11,6 +11,7 @@ type KeySettings = z.output<typeof signatureKeysSchema>;
 type Keys = readonly PublicKey[];
 
 export interface FoundKeys {
+  /** A promise only if the keys must be fetched first. */
   readonly keys: Keys | Promise<Keys>;
   /** Fetches the keys again if none of the cached keys matches. Resolves with `undefined` if the last fetch was too recent. */
   readonly renew?: () => Promise<Keys | undefined>;

@@ -16,6 +16,7 @@ import { compileSigningString } from "./signing-string.ts";
 /** The signatures of a request and the content that they cover, parsed but not yet verified. */
 export interface SignedMessage {
   readonly view: RequestView;
+  /** Never empty. */
   readonly signatures: readonly Buffer[];
   /** Returns the signed bytes as consecutive pieces. */
   readonly bytes: (secret: string) => readonly (string | Buffer)[];

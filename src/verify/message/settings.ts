@@ -59,7 +59,7 @@ const parametersSchema = z
     pair: pairField
       .default("{{name}}{{value}}")
       .describe(
-        "Format of one parameter. If a name is repeated, Inlet formats each distinct value, in sorted order.",
+        "Format of one parameter. A parameter that occurs several times is formatted once for each distinct value, in sorted order.",
       ),
     between: separator("Separator between parameters.").default(""),
   })

@@ -14,6 +14,7 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 
 export interface SignOptions {
   readonly secret: string;
+  /** Public base URL of the gateway, without `/hooks/…`. */
   readonly hooksUrl: string;
   readonly nowMs: number;
   /** Content type to read bodies as, if it differs from the one that the sender declares. */
@@ -75,6 +76,7 @@ async function isVerified(signed: OutgoingRequest, way: Settings, options: SignO
   ).ok;
 }
 
+/** Schemes with shared secrets fetch no keys. */
 const NO_KEYS: KeySource = { get: () => [], renew: async () => undefined };
 
 function signMessage(request: OutgoingRequest, settings: HmacSettings, options: SignOptions): Signed {

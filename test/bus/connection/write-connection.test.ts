@@ -115,7 +115,7 @@ describe("a server that serves reads but rejects writes", () => {
   });
 });
 
-it("is ready and publishes as a Redis user that may run only loaded scripts", async () => {
+it("a write connection works with a Redis user that may only run loaded scripts", async () => {
   await using server = await startRedis();
   await server.client.call("acl", "setuser", "default", "-eval");
   await using redis = await openTestRedis(server.url, { checkEveryMs: 20 });

@@ -243,7 +243,7 @@ describe("a stream that ends", () => {
   it.each([
     [{ kind: "broken", code: "cursor", message: "of other settings" }, "error"],
     [{ kind: "needsReauth", message: "401" }, "needsReauth"],
-  ] as const)("with %o is retried much later by any worker, and recovers automatically", async (end, state) => {
+  ] as const)("a source with %o is retried much later by any worker, and recovers automatically", async (end, state) => {
     const source = await installOne();
     rig.upstream.ends.set(source.number, end);
     const first = await start();

@@ -51,7 +51,7 @@ describe("the address of a channel", () => {
     expect(await dump()).not.toContain(second.slice(3));
   });
 
-  it("identifies its channel even as a former address, while the API accepts only the current address and the uid", async () => {
+  it("a former address still leads to its channel, but the API accepts only the current address and the uid", async () => {
     const { id } = await create();
     const { id: next } = await api.call.post(`/apps/${appId}/channels/in/rotate`, { graceSeconds: 60 });
     expect(await number(next)).toBe(await number(id));
@@ -153,7 +153,7 @@ describe("together with gateways of an earlier version", () => {
 });
 
 describe("a caller without channels.read", () => {
-  it("gets channels without id and url in every response, and refers to them by uid", async () => {
+  it("gets channels without id and url, and refers to them by uid", async () => {
     const blueprint = await api.call.post("/blueprints", {
       title: "x",
       channels: [{ uid: "in", kind: "webhook" }],

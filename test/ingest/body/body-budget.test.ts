@@ -172,7 +172,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("does not make others wait for a small compressed body once it is decoded", async () => {
+  it("lets the next body be decoded as soon as a small compressed body is decoded", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS };
     const [small, next] = [new HeldBody(patient, "org_1"), new HeldBody(patient, "org_1")];
     expect(await small.waitToDecode(100 * KIB)).toBe(true);

@@ -165,7 +165,7 @@ describe("a singular path", () => {
 });
 
 describe("a named root", () => {
-  it("is selected by its name, and the item by a plain $", () => {
+  it("a root is selected by its name, and `$` alone selects the item", () => {
     const roots = ["$", "$.headers", "$headers", "$query.a", "$headers['a']"].map((path) => {
       const result = compile(path);
       return result.ok ? result.value.root : undefined;

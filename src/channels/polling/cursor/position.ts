@@ -31,7 +31,7 @@ export interface Position {
   /** Returns whether all items after this page are already known. Only used when pages list the newest items first. */
   readonly reachesKnown: (page: Page) => boolean;
   /**
-   * Completes a page. Returns true if more items are available at once from the new position.
+   * Completes a page. Returns true if a request from the new position would return further items without a wait.
    * @param next the page that follows, if any
    */
   readonly endPage: (page: Page, next: PageRequest | undefined) => boolean;

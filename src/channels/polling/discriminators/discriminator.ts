@@ -12,7 +12,7 @@ import type { StartAt } from "../settings/start-at.ts";
 
 export type Order = z.output<typeof polledItemSettings.order>;
 
-/** Compiled settings of a channel that all discriminators use. Each discriminator also has settings of its own. */
+/** The compiled settings that every discriminator of a channel uses, next to its own settings. */
 export interface DiscriminatorContext {
   readonly paths: PathReader;
   readonly itemId: RulePath | undefined;

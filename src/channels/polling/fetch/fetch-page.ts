@@ -85,7 +85,10 @@ export function createPageFetcher(
    */
   const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
-      return rejected("origin", "The next page is at another origin, which only a connection can allow");
+      return rejected(
+        "origin",
+        "The next page is on another server. To allow that, give the channel a connection that covers this server",
+      );
     }
     const name = JSON.stringify([url, headers, String(body ?? "")]);
     if (requested.has(name))

@@ -13,7 +13,7 @@ export interface Pagination {
   /** True if pages are selected by number or offset, so that an added or deleted item shifts all later pages. */
   readonly isCounted: boolean;
   readonly parametersOf: (at: PageRequest) => PageParameters;
-  /** `undefined` if the page has no number. */
+  /** Returns the value of `{{page}}`, or `undefined` if the page has no number. */
   readonly numberOf: (at: PageRequest) => string | undefined;
   /** Returns the page to request next, or `undefined` after the last one. An error message is shown to the channel's owner. */
   readonly next: (page: Page, at: PageRequest) => Result<PageRequest | undefined, string>;

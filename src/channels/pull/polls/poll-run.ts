@@ -98,6 +98,7 @@ const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
   log.child(channelFacts(source.identity));
 
 interface NextRun {
+  /** Whether an extra poll is needed, because the schedule has none at that time. */
   readonly isExtra: boolean;
   /** `undefined` if only a person can resume the source. */
   readonly nextAtMs: number | undefined;

@@ -75,6 +75,7 @@ const longestWaitMs = (gap: number): number =>
 
 export interface NextPoll {
   readonly atMs: number;
+  /** False if the schedule already has a poll at that time. */
   readonly isExtra: boolean;
 }
 

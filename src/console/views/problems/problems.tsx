@@ -25,7 +25,7 @@ const SPEC: ResourceSpec<Problem> = {
   title: "Problems",
   one: "problem",
   many: "problems",
-  lead: "Problems that Inlet found, with suggested actions. Each change is also an event of the app inlet, so a subscription can notify the person on call.",
+  lead: "Problems that Inlet found, with suggested actions. The app `inlet` publishes an event for each new or resolved problem, so a subscription can notify the person on call.",
   path: "/problems",
   param: "problemId",
   noun: "problems",

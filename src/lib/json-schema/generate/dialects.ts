@@ -10,6 +10,7 @@ import { OWN_KEYWORDS } from "./keywords.ts";
 
 export type Dialect = "draft-07" | "2020-12";
 
+/** URIs under which Ajv registers the meta-schemas. */
 const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
   "draft-07": "http://json-schema.org/draft-07/schema",
   "2020-12": "https://json-schema.org/draft/2020-12/schema",

@@ -10,6 +10,7 @@ const MAPS = new Set([
 
 export interface Subschema {
   readonly keyword: string;
+  /** JSON Pointer relative to the parent schema. */
   readonly pointer: string;
   readonly schema: unknown;
 }
@@ -29,4 +30,5 @@ export function* subschemasOf(schema: object): Generator<Subschema> {
 
 export const isDefinition = (keyword: string): boolean => keyword === "$defs" || keyword === "definitions";
 
+/** Escapes a member name for a JSON Pointer (RFC 6901, section 3). */
 export const escapeStep = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1");

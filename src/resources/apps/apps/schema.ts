@@ -24,7 +24,11 @@ const fields = {
   ),
   organizationId,
   projectId: z.string().min(1).max(255).nullable().default(null),
-  spaceId: readOnly(id("spc").nullable().meta({ description: "Space of the app. Null for the system app." })),
+  spaceId: readOnly(
+    id("spc")
+      .nullable()
+      .meta({ description: "Id of the space that the app belongs to. Null for the system app." }),
+  ),
   isSystem: readOnly(
     z.boolean().meta({
       description:

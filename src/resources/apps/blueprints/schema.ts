@@ -34,6 +34,7 @@ const fields = {
   description: textUpTo(4_096),
   organizationId,
   channels: json(channels, blueprintChannels),
+  /** Increases with each write. */
   version: orElse(hidden(z.int()), () => 1),
 };
 

@@ -77,6 +77,7 @@ const fields = {
         .meta({ description: "Settings of the connection, without its secrets." }),
     ),
   ),
+  /** In the form of `URL.origin`. */
   allowedOrigins: readOnly(z.array(z.string())),
   state: readOnly(
     z.enum(CONNECTION_STATES).meta({

@@ -118,6 +118,7 @@ export const preview = (deps: PreviewDeps): Route =>
     },
   );
 
+/** Event types and failure reasons of a delivery, both sorted so that two results can be compared. */
 interface Made {
   readonly types: readonly string[];
   readonly reasons: readonly string[];

@@ -43,7 +43,9 @@ export interface StreamHub {
    */
   readonly join: (member: StreamMember, topics: readonly string[], nowMs: number, listedMs: number) => void;
   readonly leave: (member: StreamMember) => void;
+  /** Returns the last entry id read in a topic, or `undefined` if no client follows it. */
   readonly sharedAfter: (topic: string) => string | undefined;
+  /** Returns the Redis time up to which all topics have been read completely. */
   readonly completeUntilMs: () => number;
 }
 

@@ -17,6 +17,7 @@ export interface QuarantineDeps {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
+  /** Delivery records contain copies of quarantined items. */
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "delete">;
   readonly explain: Explain;
   readonly schemas: Pick<SchemaCompiler, "check">;

@@ -26,7 +26,7 @@ import {
 const unrevoked = (db: Queryable, { organizationId }: Caller) =>
   db.selectFrom("apiKeys").where("organizationId", "=", organizationId).where("revokedAt", "is", null);
 
-const LAST = "no other valid key would have the permission `*`";
+const LAST = "after this change, no valid key would have the permission `*`";
 
 /** API keys are bearer tokens of the organization. The API returns each token once, on creation. */
 export const apiKeys = standardResource({

@@ -99,7 +99,7 @@ describe("a worker with a wrong clock", () => {
 });
 
 describe("schedules stored with a wrong clock", () => {
-  it("are moved to an earlier time if they are due later than the interval and all waits allow", async () => {
+  it("are moved forward if they are due later than the interval and every allowed wait together", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = countPolls();
     const source = wanted(number, { schedule: { everySeconds: 60, jitter: 0 } });
