@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { dedupeSchema } from "./dedupe.ts";
 import { integer, pathText } from "./setting-fields.ts";
 
 /** Name of a channel kind. A plain string, because only `channels/kinds.ts` lists the kinds. */
@@ -48,22 +49,7 @@ const MIB = 1024 * 1024;
 
 /** Settings that every channel kind has. Each kind extends this shape with its own. The descriptions appear in the API reference. */
 export const commonSettings = {
-  dedupe: z
-    .strictObject({
-      windowSeconds: integer(0, 2_592_000, 86_400).describe(
-        "Seconds for which an event id is remembered. 0 turns deduplication off.",
-      ),
-      by: z
-        .enum(["id", "content"])
-        .describe("How duplicates are recognized: by the event id, or by a hash of the whole item.")
-        .default("id"),
-      onConflict: z
-        .enum(["quarantine", "duplicate", "publish"])
-        .default("quarantine")
-        .describe("How to handle an event whose id is known but whose data differs."),
-    })
-    .prefault({})
-    .describe("How the channel recognizes duplicate events."),
+  dedupe: dedupeSchema.prefault({}).describe("How the channel recognizes duplicate events."),
   retention: z
     .strictObject({
       maxAgeSeconds: integer(60, 31_536_000, 604_800).describe(

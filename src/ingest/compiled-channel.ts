@@ -1,5 +1,6 @@
 import type { PublishPolicy } from "../bus/publish/publish.ts";
 import type { CommonSettings } from "../event/channel.ts";
+import { getConflictRule } from "../event/dedupe.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import type { CompiledSender } from "../verify/verify.ts";
@@ -37,7 +38,7 @@ export function toPublishPolicy({ config }: CompiledChannel): PublishPolicy {
   const { dedupe, retention } = config;
   return {
     dedupeWindowMs: dedupe.windowSeconds * 1000,
-    onConflict: dedupe.onConflict === "duplicate" ? "duplicate" : "report",
+    conflict: getConflictRule(dedupe).conflict,
     maxEntries: retention.maxEntries,
     maxBytes: retention.maxBytes,
   };

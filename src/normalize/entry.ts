@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { ChannelIdentity } from "../event/channel.ts";
+import { getConflictRule } from "../event/dedupe.ts";
 import type { OutgoingEvent, SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
@@ -20,10 +21,7 @@ export interface Envelope {
   readonly source: string;
   readonly time: string;
   readonly traceparent: string | undefined;
-  /**
-   * Whether an event's identity includes a digest of its data. If so, an event with the same id but different data is new
-   * (`onConflict: "publish"`).
-   */
+  /** Whether an event's identity includes a digest of its data. If so, an event with the same id but different data is new. */
   readonly identifiesContent: boolean;
   /**
    * Internal channel id, which is part of every identity. A channel recreated under an old uid reuses the old topics, so this id
@@ -40,7 +38,7 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
     source,
     time: formatTimestamp(delivery.arrivedAtMs),
     traceparent: validTraceparent(delivery.headers.traceparent),
-    identifiesContent: config.dedupe.onConflict === "publish",
+    identifiesContent: getConflictRule(config.dedupe).identity === "idAndData",
     channelNumber: channel.number,
   };
 }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { onConflictSchema } from "../event/dedupe.ts";
 import { secretName } from "./handshake/settings.ts";
 import { verificationSchema } from "./schemes.ts";
 import { deliverySettings, handshakesField } from "./sender-settings.ts";
@@ -75,8 +76,7 @@ export const presetSchema = z.strictObject({
   typePath: path.optional().describe("Path of an event's type, for definitions that set no `typePath`."),
   idPath: path.optional().describe("Path of an event's id, for definitions that set no `idPath`."),
   itemsPath: path.optional().describe("Path that splits a delivery into items."),
-  onConflict: z
-    .enum(["quarantine", "duplicate", "publish"])
+  onConflict: onConflictSchema
     .optional()
     .describe("How to handle an event with a known id but different data, as in `config.dedupe.onConflict`."),
   sample: sampleSchema,

@@ -56,7 +56,7 @@ export function testChannel(): ChannelIdentity {
 
 export const testPolicy: PublishBatch["policy"] = {
   dedupeWindowMs: 86_400_000,
-  onConflict: "report",
+  conflict: "report",
   maxEntries: 1_000_000,
 };
 

@@ -84,7 +84,7 @@ export function startWorker(
   const byNumber = new Map(sources.map((source) => [source.channel.identity.number, source]));
   const policy: PublishPolicy = {
     dedupeWindowMs: isSlotted ? DAY_MS : 0,
-    onConflict: "report",
+    conflict: "report",
     maxEntries: 1_000_000,
   };
 

@@ -1,4 +1,5 @@
 import type { ChannelIdentity } from "../../event/channel.ts";
+import type { ConflictRule } from "../../event/dedupe.ts";
 import type { OutgoingEvent, SignedMark } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import { UnavailableError } from "../../lib/errors.ts";
@@ -19,8 +20,7 @@ import { createLanes, MAX_CALL_BYTES, MAX_CALL_EVENTS, type PendingDelivery } fr
 
 export interface PublishPolicy {
   readonly dedupeWindowMs: number;
-  /** Whether an event whose id is known with other data is reported as a conflict or treated as a duplicate. */
-  readonly onConflict: "report" | "duplicate";
+  readonly conflict: ConflictRule["conflict"];
   readonly maxEntries: number;
   /** Maximum bytes per topic. Not enforced here, but passed to `onAppended` so that retention can trim busy topics early. */
   readonly maxBytes?: number;
@@ -295,13 +295,13 @@ function createPolicyEncoder(): (policy: PublishPolicy) => string {
   let last: PublishPolicy | undefined;
   let text = "";
   return (policy) => {
-    const { dedupeWindowMs, maxEntries, onConflict } = policy;
+    const { dedupeWindowMs, maxEntries, conflict } = policy;
     if (
       last?.dedupeWindowMs !== dedupeWindowMs ||
       last.maxEntries !== maxEntries ||
-      last.onConflict !== onConflict
+      last.conflict !== conflict
     ) {
-      const word = onConflict === "report" ? "r" : "d";
+      const word = conflict === "report" ? "r" : "d";
       text = [dedupeWindowMs, computeSlicing(dedupeWindowMs), maxEntries, word].join(" ");
       last = policy;
     }

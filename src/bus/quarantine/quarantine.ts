@@ -36,7 +36,7 @@ export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 const RECORDS_AT_ONCE = 200;
 /** An age that matches all records, even those dated in the future by a wrong clock. */
 const EVERY_AGE_MS = -1_000_000_000_000;
-const NO_DEDUPE_POLICY = { dedupeWindowMs: 0, onConflict: "report", maxEntries: 1 } as const;
+const NO_DEDUPE_POLICY = { dedupeWindowMs: 0, conflict: "report", maxEntries: 1 } as const;
 /** Each reason has two indexes: one of records that are stored for days, and one (`:last`) of records of which only the newest are kept. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
 /** Indexes of failed items that are stored for days. Items with the reason `paused` have not failed. */

@@ -213,7 +213,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
         events: [event],
         policy: {
           dedupeWindowMs: deps.dedupeWindowMs,
-          onConflict: "duplicate",
+          conflict: "duplicate",
           maxEntries: retention.maxEntries,
           maxBytes: retention.maxBytes,
         },

@@ -188,7 +188,7 @@ describe("a known id", () => {
     const other = testEvent(channel, "a", { data: "other" });
     const reported = await publish({ channel, events: [other], policy: testPolicy }, now);
     expect(reported.receipts).toEqual([{ status: "conflict" }]);
-    const policy = { ...testPolicy, onConflict: "duplicate" } as const;
+    const policy = { ...testPolicy, conflict: "duplicate" } as const;
     const ignored = await publish({ channel, events: [other], policy }, now);
     expect(ignored.receipts).toEqual([{ status: "duplicate", entryId: entryIds(first.receipts)[0] }]);
   });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { commonSettings } from "../../../event/channel.ts";
+import { dedupeSchema, onConflictSchema } from "../../../event/dedupe.ts";
 import { integer, pathText } from "../../../event/setting-fields.ts";
 import { pullSettings } from "../../pull/pull-settings.ts";
 import { discriminatorSettings } from "../discriminators/discriminators.ts";
@@ -12,17 +13,13 @@ import { startAtSettings } from "./start-at.ts";
 
 const MIB = 1024 * 1024;
 
-const dedupeShape = commonSettings.dedupe.unwrap().shape;
-
 const pollingShape = {
   ...commonSettings,
   ...pullSettings,
   ...polledItemSettings,
-  dedupe: z
-    .strictObject({
-      ...dedupeShape,
-      onConflict: dedupeShape.onConflict
-        .unwrap()
+  dedupe: dedupeSchema
+    .extend({
+      onConflict: onConflictSchema
         .describe(
           "How to handle an item whose id is known but whose data differs. By default it is a duplicate, because only `versionPath` marks an item as changed.",
         )

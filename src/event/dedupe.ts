@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { integer } from "./setting-fields.ts";
+
+/** How an event is treated whose id is already known. */
+export interface ConflictRule {
+  /** The values that identify an event: its id, or its id together with its data. */
+  readonly identity: "id" | "idAndData";
+  /** Whether an event with known identity but other data is reported as a conflict, or treated as a duplicate. */
+  readonly conflict: "report" | "duplicate";
+}
+
+/**
+ * The meaning of each value of `dedupe.onConflict`.
+ *
+ * With `publish`, an event with other data has another identity, so it is published and no conflict can occur.
+ */
+const CONFLICT_RULES = {
+  quarantine: { identity: "id", conflict: "report" },
+  duplicate: { identity: "id", conflict: "duplicate" },
+  publish: { identity: "idAndData", conflict: "report" },
+} as const satisfies Readonly<Record<string, ConflictRule>>;
+
+export const onConflictSchema = z.enum(
+  Object.keys(CONFLICT_RULES) as [keyof typeof CONFLICT_RULES, ...(keyof typeof CONFLICT_RULES)[]],
+);
+
+/** The setting `dedupe` of a channel. */
+export const dedupeSchema = z.strictObject({
+  windowSeconds: integer(0, 2_592_000, 86_400).describe(
+    "Seconds for which an event id is remembered. 0 turns deduplication off.",
+  ),
+  by: z
+    .enum(["id", "content"])
+    .describe("How duplicates are recognized: by the event id, or by a hash of the whole item.")
+    .default("id"),
+  onConflict: onConflictSchema
+    .default("quarantine")
+    .describe("How to handle an event whose id is known but whose data differs."),
+});
+
+/** Returns how to treat events whose id is already known. */
+export const getConflictRule = ({
+  onConflict,
+}: Pick<z.output<typeof dedupeSchema>, "onConflict">): ConflictRule => CONFLICT_RULES[onConflict];
