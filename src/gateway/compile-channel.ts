@@ -38,6 +38,7 @@ interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentT
   readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
+  /** The compiled sender for channels without secrets. */
   readonly bare: CompiledSender;
 }
 

@@ -22,6 +22,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
+/** Matches the files of the build. Their names contain a hash of the content, so they may be cached forever. */
 const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/;
 
 /** Encodings of the precompressed files. The encoding with the smallest files comes first. */

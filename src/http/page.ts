@@ -11,7 +11,9 @@ export interface Page {
 }
 
 export interface Listed<T> {
+  /** The items of the page, in an order that stays the same between requests. */
   readonly items: readonly T[];
+  /** Number of items on all pages together. */
   readonly total: number;
 }
 

@@ -72,6 +72,7 @@ const EVERY_MS = 1_000;
  * records.
  */
 const MAX_WAITING = { samples: 256, bytes: 8 * 1024 * 1024 };
+/** Maximum number of records in one write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
 /** Maximum size of a recorded body. Larger bodies are omitted from the record. */

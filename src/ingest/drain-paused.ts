@@ -146,6 +146,7 @@ function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): Cl
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
+/** Returns whether the batch with this delivery still fits into one script call, which is atomic. */
 function fits(batch: readonly CleanDelivery[], next: CleanDelivery): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
   const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;
