@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => console?.[Symbol.asyncDispose]());
 
-it("creates a provider's channel, sets its secret, and publishes a test event", async () => {
+it("the console creates a channel for a provider, sets its secret, and publishes a test event", async () => {
   await using opened = await console.open("/start");
   const { page } = opened;
   await page.getByLabel("Sender").fill("strip");
@@ -30,7 +30,7 @@ it("creates a provider's channel, sets its secret, and publishes a test event", 
   await page.getByLabel("API key").waitFor();
 });
 
-it("the definitions editor previews definitions on recorded deliveries, and saves them", async () => {
+it("the definitions editor shows what edited event definitions would do with recorded deliveries, and saves the definitions", async () => {
   const app = await installApp(console.gateway, [
     {
       uid: "orders",
@@ -60,7 +60,7 @@ it("the definitions editor previews definitions on recorded deliveries, and save
   expect(channel.events[0]).not.toHaveProperty("schema.required");
 });
 
-it("pauses and resumes a channel, creates a new address, and edits settings in the form of its kind", async () => {
+it("the channel view pauses and resumes a channel, creates a new address, and changes a setting", async () => {
   const app = await installApp(console.gateway, [{ uid: "hooks", kind: "webhook", events: [{ type: "t" }] }]);
   await using opened = await console.open(`/apps/${app.id}/channels?channel=hooks`);
   const { page } = opened;

@@ -65,7 +65,7 @@ afterAll(async () => {
   await provider?.[Symbol.asyncDispose]();
 });
 
-it("a user signs in at the issuer with code and PKCE, and returns to the requested address", async () => {
+it("a user signs in at an OpenID Connect issuer with an authorization code and PKCE, and returns to the address opened first", async () => {
   await using opened = await console.open("/apps?from=a-link", { key: null });
   const { page, complaints } = opened;
   const sent: string[] = [];
@@ -90,7 +90,7 @@ it("a user signs in at the issuer with code and PKCE, and returns to the request
   expect(others.filter((one) => !one.includes("400"))).toEqual([]);
 });
 
-it("rejects a callback for a sign-in that was not started in this window", async () => {
+it("the console rejects a sign-in callback if the sign-in was not started in the same window", async () => {
   await using opened = await console.open("/callback?code=stolen&state=other", { key: null });
   const { page } = opened;
   expect(await page.getByRole("alert").textContent()).toContain("not started in this window");

@@ -24,8 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => console?.[Symbol.asyncDispose]());
 
-describe("resource views", () => {
-  it("create an API key with a form from the schema, show it once, and revoke it after a confirmation", async () => {
+describe("the console", () => {
+  it("creates an API key with a form, shows the key once, and revokes it after a confirmation", async () => {
     await using opened = await console.open("/api-keys");
     const { page } = opened;
     await page.getByRole("button", { name: "New API key" }).click();
@@ -54,7 +54,7 @@ describe("resource views", () => {
     await page.getByRole("row").filter({ hasText: "deployment" }).waitFor({ state: "detached" });
   });
 
-  it("send only changed fields, and report a conflict if the entity was changed in the meantime", async () => {
+  it("sends only the changed fields of a form, and reports a conflict if someone else changed the entity in the meantime", async () => {
     const made = await console.gateway.api<{ id: string }>("POST", "/blueprints", {
       title: "Tracker",
       channels: [],
@@ -80,7 +80,7 @@ describe("resource views", () => {
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("409")));
   });
 
-  it("show a validation error at its field", async () => {
+  it("marks the form field that the API rejected", async () => {
     await using opened = await console.open("/connections");
     const { page, complaints } = opened;
     await page.getByRole("button", { name: "New connection" }).click();
@@ -99,7 +99,7 @@ describe("resource views", () => {
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("400")));
   });
 
-  it("list the audit entries of one kind of entity", async () => {
+  it("lists only the audit entries of the selected kind of entity", async () => {
     await using opened = await console.open("/audit?entity=connection");
     const { page } = opened;
     const grid = page.getByRole("grid", { name: "Audit" });
@@ -109,7 +109,7 @@ describe("resource views", () => {
 });
 
 describe("the overview", () => {
-  it("shows tiles with delivery counts and facts of the gateway", async () => {
+  it("shows a tile for each delivery count, and tiles for durability and Redis memory", async () => {
     await using opened = await console.open("/");
     const { page } = opened;
     await page.getByText("No open problems").waitFor();
@@ -134,11 +134,11 @@ const VIEWS = [
 
 it.each(
   VIEWS,
-)("%s is accessible and fits the window in both themes, wide and narrow", async (name, path, ready) => {
+)("the view %s is accessible and fits the window, in both themes and two window sizes", async (name, path, ready) => {
   await lookAt(console, { name, path, ready: (page) => page.locator(ready).first().waitFor() });
 });
 
-it("sign-in is accessible and fits the window in both themes, wide and narrow", async () => {
+it("the sign-in page is accessible and fits the window, in both themes and two window sizes", async () => {
   await lookAt(console, {
     name: "sign-in",
     path: "/",
@@ -147,7 +147,7 @@ it("sign-in is accessible and fits the window in both themes, wide and narrow", 
   });
 });
 
-it("a form over a detail panel is accessible and fits the window in both themes, wide and narrow", async () => {
+it("a form on top of a detail panel is accessible and fits the window, in both themes and two window sizes", async () => {
   await lookAt(console, {
     name: "form",
     path: "/connections",

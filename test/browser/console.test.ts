@@ -16,8 +16,8 @@ afterAll(() => console?.[Symbol.asyncDispose]());
 const keyWith = async (...permissions: string[]): Promise<{ readonly id: string; readonly key: string }> =>
   console.gateway.api("POST", "/iam/api-keys", { name: "narrow", permissions });
 
-describe("sign-in", () => {
-  it("opens the requested address and keeps the key and the token only in memory", async () => {
+describe("the sign-in page of the console", () => {
+  it("leads to the address opened first, and keeps the API key and the token only in memory", async () => {
     await using opened = await console.open("/apps?from=a-link", { key: null });
     const { page, context } = opened;
     await signIn(page);
@@ -33,7 +33,7 @@ describe("sign-in", () => {
     await page.getByLabel("API key").waitFor();
   });
 
-  it("shows why a key is rejected, with the error code and the request id", async () => {
+  it("shows why an API key was rejected, with the error code and the request id", async () => {
     await using opened = await console.open("/", { key: null });
     const { page, complaints } = opened;
     await page.getByLabel("API key").fill("ik_nobody");
@@ -45,7 +45,7 @@ describe("sign-in", () => {
     expect(complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   });
 
-  it("is required again after the key was revoked, with a message, and after the user signed out", async () => {
+  it("appears again after the API key was revoked or the user signed out", async () => {
     const { id, key } = await keyWith("apps.read");
     await using opened = await console.open("/apps", { key });
     const { page, complaints } = opened;
@@ -69,7 +69,7 @@ describe("sign-in", () => {
     await page.getByLabel("API key").waitFor();
   });
 
-  it("shows only the views that the key has permissions for", async () => {
+  it("leads to a console with only those views that the API key has permissions for", async () => {
     const { key } = await keyWith("audit.read");
     await using opened = await console.open("/apps", { key });
     const { page } = opened;
@@ -78,8 +78,8 @@ describe("sign-in", () => {
   });
 });
 
-describe("the shell", () => {
-  it("opens views with g and a letter, lists all shortcuts with ?, and closes the list with Escape", async () => {
+describe("the console", () => {
+  it("opens a view after the key g and a letter, lists all shortcuts after ?, and closes that list after Escape", async () => {
     await using opened = await console.open();
     const { page } = opened;
     await page.keyboard.press("g");
@@ -95,7 +95,7 @@ describe("the shell", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
-  it("shows untrusted text as plain text with escaped invisible characters", async () => {
+  it("shows markup in untrusted data as plain text, and escapes invisible characters", async () => {
     const hostile =
       '<img src=x onerror="window.hit=1"><script>window.hit=1</script>\u202Egnp.exe\u200B\u0007';
     const app = await installApp(console.gateway, [{ uid: "a", kind: "webhook", events: [{ type: "t" }] }]);
@@ -142,7 +142,7 @@ describe("the shell", () => {
   });
 });
 
-it("the console loads at most 120 kB of compressed files at first", () => {
+it("the console loads at most 120 kB of compressed files before it first renders", () => {
   const page = readFileSync(join(DIST, "index.html"), "utf8");
   const named = [...page.matchAll(/(?:src|href)="\/console\/(assets\/[^"]+)"/g)].map(([, name = ""]) => name);
   expect(named.length).toBeGreaterThan(2);
@@ -152,7 +152,7 @@ it("the console loads at most 120 kB of compressed files at first", () => {
   expect(bytes.reduce((sum, one) => sum + one, page.length)).toBeLessThanOrEqual(120_000);
 });
 
-it("the console renders after three round trips: page, assets, settings", async () => {
+it("the console renders after three round trips: one for the page, one for its assets, one for its settings", async () => {
   await using opened = await console.open("/", { key: null });
   await opened.page.getByLabel("API key").waitFor();
   const asked = (await opened.page.evaluate(

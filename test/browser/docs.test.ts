@@ -71,7 +71,7 @@ it("the Copy button copies a whole code block", async () => {
   await context.close();
 });
 
-it("the API reference first shows only its headings, with fewer than six requests", async () => {
+it("the API reference shows only its headings when it opens, and needs fewer than six requests for that", async () => {
   const { page } = await visit();
   const document: OpenApi = await (await fetch(`${origin}/v1/openapi.json`)).json();
   const headings = await page.locator(".opblock-tag").evaluateAll((all) => all.map((one) => one.dataset.tag));
@@ -81,7 +81,7 @@ it("the API reference first shows only its headings, with fewer than six request
   await page.close();
 });
 
-it("the API reference finds operations by words of their path, method, name or heading", async () => {
+it("the search of the API reference finds operations by words of their path, method, name or heading", async () => {
   const { page, complaints } = await visit();
   await search(page, "POST channels/");
   await page.locator(".opblock").first().waitFor();
@@ -99,7 +99,7 @@ it("the API reference finds operations by words of their path, method, name or h
   await page.close();
 });
 
-it("the API reference opens at the operation that its address names", async () => {
+it("the API reference opens the operation that the URL fragment names", async () => {
   const { page } = await visit("#/Channels/createChannel");
   const opened = page.locator("#operations-Channels-createChannel");
   await opened.locator(".model-example").first().waitFor();
@@ -107,7 +107,7 @@ it("the API reference opens at the operation that its address names", async () =
   await page.close();
 });
 
-it("the API reference shows every operation, calls no other host, and complies with its CSP", async () => {
+it("the API reference can show every operation, and requests nothing from other hosts", async () => {
   const { page, foreignRequests, complaints } = await visit();
   await search(page, "/");
   await page.locator(".opblock").first().waitFor();
@@ -128,7 +128,7 @@ it("the API reference shows every operation, calls no other host, and complies w
   await page.close();
 });
 
-it("the API reference sends a request with a typed-in token, and stores the token nowhere", async () => {
+it("the API reference sends a request with the token that the user entered, and does not store the token", async () => {
   const token = await api.keyWith("blueprints.read");
   const { page, foreignRequests, complaints } = await visit();
   await page.locator("button.authorize").first().click();
@@ -150,7 +150,7 @@ it("the API reference sends a request with a typed-in token, and stores the toke
   await page.close();
 });
 
-it("the API reference runs no foreign and no inline script", async () => {
+it("the Content-Security-Policy of the API reference blocks inline scripts and scripts from other hosts", async () => {
   const { headers } = await fetch(`${origin}/docs/reference`);
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy).toContain("default-src 'none'");

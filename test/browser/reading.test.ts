@@ -56,7 +56,7 @@ afterAll(async () => {
 const origin = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 const send = (body: object): Promise<Response> => deliver(app.channels[0]?.url ?? "", body);
 
-it("a dry run shows the new items of a cursor, and the cursor can be moved there", async () => {
+it("a dry run of a source shows which items are new after a given cursor, and the source's cursor can be moved", async () => {
   await using opened = await console.open(`/apps/${app.id}/sources`);
   const { page } = opened;
   await page.getByRole("gridcell", { name: "list" }).click();
@@ -78,7 +78,7 @@ it("a dry run shows the new items of a cursor, and the cursor can be moved there
   expect(JSON.stringify(audit)).toContain("cursor");
 });
 
-it("creates a subscription, shows its secret once, shows a rejection by the handler, and replays events", async () => {
+it("the console creates a subscription, shows its secret once, shows a failed delivery to its handler, and replays events", async () => {
   await using opened = await console.open(`/apps/${app.id}/subscriptions`);
   const { page } = opened;
   await page.getByText("No subscriptions yet").waitFor();
@@ -104,7 +104,7 @@ it("creates a subscription, shows its secret once, shows a rejection by the hand
   await expect.poll(() => accepted.length).toBeGreaterThan(before);
 });
 
-it("sources and subscriptions are accessible and fit the window in both themes, wide and narrow", async () => {
+it("the views of sources and subscriptions are accessible and fit the window, in both themes and two window sizes", async () => {
   const subscriptions = await console.gateway.api<{ id: string }[]>("GET", `/apps/${app.id}/subscriptions`);
   await lookAt(console, {
     name: "sources",

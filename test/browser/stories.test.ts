@@ -115,7 +115,7 @@ const forgetRefusals = ({ complaints }: ConsolePage, status: RegExp): void => {
   complaints.splice(0, complaints.length, ...complaints.filter((one) => !status.test(one)));
 };
 
-it("a new organization receives its first event, which appears in the live tail and in the list", async () => {
+it("a user of a new organization creates a channel, and sees its first event in the live tail and in the list of events", async () => {
   const fresh = await makeOrganization("Fresh");
   await using opened = await console.open("/", { key: fresh.key });
   const { page } = opened;
@@ -143,7 +143,7 @@ it("a new organization receives its first event, which appears in the live tail 
   await second.page.locator('[data-index="0"][aria-selected="true"]').waitFor();
 });
 
-it("a user fixes the schema of a quarantined item, previews the change, saves it, redrives the item, and sees its event", async () => {
+it("a user fixes the schema that an item violated, previews and saves the change, and publishes the item from quarantine", async () => {
   const owner = await makeOrganization("Quarantine");
   const app = await installApp(owner, [
     {
@@ -194,7 +194,7 @@ it("a user fixes the schema of a quarantined item, previews the change, saves it
   await page.locator('[data-index="0"]').getByText('"sum":7').waitFor();
 });
 
-it("a user creates an OAuth connection with its form and signs in at a real provider", async () => {
+it("a user creates an OAuth connection with a form and signs in at a real OAuth provider", async () => {
   const owner = await makeOrganization("Connecting");
   await using opened = await console.open("/connections", { key: owner.key });
   const { page, context } = opened;
@@ -233,7 +233,7 @@ it("a user creates an OAuth connection with its form and signs in at a real prov
   expect(provider.asked).toEqual(["authorization_code"]);
 });
 
-describe("two organizations", () => {
+describe("the console with two organizations", () => {
   /** Creates an entity for each view. All entities have `name` in their names. */
   async function fill(one: Organization, name: string): Promise<InstalledApp> {
     const app = await installApp(one, [
@@ -317,7 +317,7 @@ describe("two organizations", () => {
     return found;
   }
 
-  it("see no data of each other in any view", async () => {
+  it("never shows data of one organization to a user of the other", async () => {
     const own = await viewsWith(zebra.key, "zebra");
     expect(own).toEqual(
       expect.arrayContaining([
@@ -329,7 +329,7 @@ describe("two organizations", () => {
     expect(await viewsWith(yak.key, app.id)).toEqual([]);
   });
 
-  it("get not_found when they open addresses of each other's entities", async () => {
+  it("shows a not-found error when a user opens an address that belongs to the other organization", async () => {
     const first = async (path: string): Promise<string> =>
       (await zebra.api<readonly { readonly id: string }[]>("GET", path))[0]?.id ?? "";
     const [blueprint, connection, key, problem, delivery, item, subscription] = await Promise.all([
@@ -362,7 +362,7 @@ describe("two organizations", () => {
     forgetRefusals(opened, /404/);
   });
 
-  it("have overviews whose problems and tiles link to working views", async () => {
+  it("has an overview whose problems and tiles all link to working views", async () => {
     const { opened, settled, refused, page } = await openKey(zebra.key);
     await using _ = opened;
     await page.locator(".problem").getByRole("link", { name: "zebra-hooks" }).click();
@@ -390,7 +390,7 @@ describe("two organizations", () => {
     }
   });
 
-  it("only send requests that a key with few permissions is allowed to send", async () => {
+  it("only sends requests that the permissions of the API key allow", async () => {
     const names = (await zebra.api<readonly { readonly name: string }[]>("GET", "/iam/permissions?limit=200"))
       .map(({ name }) => name)
       .filter((name) => name.endsWith(".read"));
@@ -427,7 +427,7 @@ describe("two organizations", () => {
   });
 });
 
-it("no view runs scripts from names, types, ids, titles, headers or bodies, wide or narrow", async () => {
+it("no view of the console runs scripts from names, types, ids, titles, headers or bodies", async () => {
   const markup = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>';
   const hidden = "\u001b[31mred\u001b[0m\u0007\u202Egnp.exe\u2066\u200B\uFEFF";
   const endless = "x".repeat(200);

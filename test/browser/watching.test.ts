@@ -47,8 +47,8 @@ const items = (page: Page) => page.getByRole("grid", { name: "Items" });
 const HOSTILE =
   '<img src=x onerror="window.hit=1"><script>window.hit=1</script>\u202Egnp.exe\u200B javascript:window.hit=1';
 
-describe("quarantine", () => {
-  it("groups failed items, previews a redrive, and redrives them after the schema was fixed", async () => {
+describe("the quarantine view", () => {
+  it("groups failed items, previews a redrive (publishing them again), and redrives them after their schema was fixed", async () => {
     for (let i = 0; i < 3; i++) await send(order(`text-${i}`, "12"));
     await send(order("other", 1, "order.unknown"));
     await using opened = await console.open(`/apps/${app.id}/quarantine`);
@@ -92,7 +92,7 @@ describe("quarantine", () => {
     await setTotalType("number");
   });
 
-  it("redrives selected items, and shows the API call with the key as a variable", async () => {
+  it("redrives only the selected items, and shows the API call with a variable in place of the API key", async () => {
     await send(order("chosen", true));
     await send(order("not chosen", false));
     await using opened = await console.open(
@@ -109,7 +109,7 @@ describe("quarantine", () => {
     await expect.poll(() => dialog.locator(".tally dd").nth(1).textContent()).toBe("1");
   });
 
-  it("shows untrusted names, ids, headers and bodies as plain text", async () => {
+  it("shows markup in names, ids, headers and bodies as plain text", async () => {
     await send(JSON.stringify({ ...order("x", HOSTILE), type: HOSTILE }), {
       "x-note": "<b onclick=1>note</b>",
     });
@@ -146,17 +146,17 @@ describe("quarantine", () => {
   ];
   it.each(
     VIEWS,
-  )("%s is accessible and fits the window in both themes, wide and narrow", async (name, query, ready) => {
+  )("is accessible and fits the window while it shows %s, in both themes and two window sizes", async (name, query, ready) => {
     await send(order("looked-at", "text"));
     await lookAt(console, { name, path: `/apps/${app.id}/quarantine${query}`, ready });
   });
 });
 
-describe("untrusted data", () => {
+describe("the console", () => {
   /** Invisible characters, and characters that change the direction of the text around them. */
   const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}]/u;
 
-  it("is never run as a script when it is an event id, and each invisible character is shown as an escape", async () => {
+  it("runs no script from an event id, and escapes each invisible character of the id", async () => {
     await send(order(HOSTILE, 1));
     await using opened = await console.open(`/apps/${app.id}/events`);
     const { page } = opened;
@@ -173,7 +173,7 @@ describe("untrusted data", () => {
     expect(await panel.locator("img, script").count()).toBe(0);
   });
 
-  it("renders only the visible lines of a body with megabytes in one line, and saves it as a text file", async () => {
+  it("renders only the visible part of a body with one line of 3 MB, and saves that body as a text file", async () => {
     await send({ type: "large", html: `<script>window.hit=1</script>${"x".repeat(3_000_000)}` });
     await using opened = await console.open(`/apps/${app.id}/quarantine`);
     const { page } = opened;
@@ -191,7 +191,7 @@ describe("untrusted data", () => {
     expect(await page.evaluate("'hit' in window")).toBe(false);
   });
 
-  it("offers no redrive to a key that can only read, and no links to views without permission", async () => {
+  it("offers neither redrives nor links to forbidden views if the API key can only read apps", async () => {
     await send(order("read-only", "text"));
     const { key } = await console.gateway.api<{ key: string }>("POST", "/iam/api-keys", {
       name: "reader",
@@ -209,8 +209,8 @@ describe("untrusted data", () => {
   });
 });
 
-describe("dead letters", () => {
-  it("show each failed attempt of the handler, and can be sent again", async () => {
+describe("the view of dead letters", () => {
+  it("shows each failed attempt of the handler, and sends a dead letter to the handler again", async () => {
     const { id } = await console.gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
       eventUid: "orders:*",
       handler: { url: handlers.urlOf("/orders") },
@@ -265,7 +265,7 @@ describe("dead letters", () => {
   });
 });
 
-describe("events", () => {
+describe("the events view", () => {
   /** Writes entries directly to the topic, spread over two days. */
   async function fill(topic: string, count: number): Promise<void> {
     const startMs = Date.now() - 172_800_000;
@@ -286,7 +286,7 @@ describe("events", () => {
     }
   }
 
-  it("can be scrolled in a list of 100,000, newest first, with at most 200 rendered rows", async () => {
+  it("scrolls through 100,000 events, newest first, with at most 200 rendered rows", async () => {
     const many = await installApp(console.gateway, [
       { uid: "many", kind: "webhook", events: [{ type: "many.made" }] },
     ]);
@@ -318,7 +318,7 @@ describe("events", () => {
     await page.getByRole("complementary", { name: "Event" }).getByText('"n": 99990').waitFor();
   });
 
-  it("are found by channel, type and id, with the filters in the address", async () => {
+  it("finds events by channel, type and id, and keeps these filters in its address", async () => {
     await send(order("find-me", 1));
     await send(order("find-me-not", 2));
     const path = `/apps/${app.id}/events?type=order.created&channel=orders&id=find-me`;
@@ -337,7 +337,7 @@ describe("events", () => {
     await page.locator('[data-index="0"]:focus').waitFor();
   });
 
-  it("appear in the live tail, which can be paused, resumed without a gap, and filtered", async () => {
+  it("has a live tail that can be filtered and paused, and resumes without missing events", async () => {
     await using opened = await console.open(`/apps/${app.id}/tail`);
     const { page } = opened;
     const grid = page.getByRole("grid", { name: "Live events" });
@@ -357,7 +357,7 @@ describe("events", () => {
     await page.keyboard.press("Escape");
   });
 
-  it("are accessible and fit the window with an open detail panel in both themes, wide and narrow", async () => {
+  it("is accessible and fits the window with an open detail panel, in both themes and two window sizes", async () => {
     await send(order("detail", 1));
     await lookAt(console, {
       name: "events",
@@ -369,7 +369,7 @@ describe("events", () => {
     });
   });
 
-  it("in the live tail are accessible and fit the window in both themes, wide and narrow", async () => {
+  it("is accessible and fits the window during a live tail, in both themes and two window sizes", async () => {
     await lookAt(console, {
       name: "tail",
       path: `/apps/${app.id}/tail`,
@@ -382,7 +382,7 @@ describe("events", () => {
   });
 });
 
-describe("deliveries", () => {
+describe("the deliveries view", () => {
   interface Recorded {
     readonly id: string;
     readonly requestId: string;
@@ -417,7 +417,7 @@ describe("deliveries", () => {
     return found;
   }
 
-  it("are found by request id and by event, and show every step from arrival to the readers", async () => {
+  it("finds a delivery by its request id or by an event, and shows each step from its arrival to its readers", async () => {
     const subscription = await console.gateway.api<{ id: string }>(
       "POST",
       `/apps/${app.id}/events/subscribe`,
@@ -445,7 +445,7 @@ describe("deliveries", () => {
     await page.getByText("1 delivery", { exact: true }).waitFor();
   });
 
-  it("show why no event resulted from them, and the suggested action", async () => {
+  it("shows why a delivery published no event, and how to fix the cause", async () => {
     const { id, quarantine } = await recorded((n) => order(`wrong-${n}`, `${n}`));
     await using opened = await console.open(`/apps/${app.id}/quarantine?item=${quarantine[0]?.id}`);
     await opened.page.getByRole("link", { name: "Open the delivery" }).click();
@@ -463,7 +463,7 @@ describe("deliveries", () => {
     });
   });
 
-  it("are accessible and fit the window in both themes, wide and narrow", async () => {
+  it("is accessible and fits the window, in both themes and two window sizes", async () => {
     await lookAt(console, {
       name: "deliveries",
       path: `/apps/${app.id}/deliveries`,

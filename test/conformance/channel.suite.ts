@@ -51,19 +51,19 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(findings[0]?.message).toMatch(/.+/);
     });
 
-    it("parses its stored settings back unchanged", async () => {
+    it("parses settings that it has stored earlier into the same settings", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
       const whole = { ...plain, ...secrets };
       expect(kind.settings.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
     });
 
-    it("has settings that can be sent to the worker thread that reads large deliveries", async () => {
+    it("has settings that can be copied to a worker thread with structuredClone", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
       const parsed = kind.settings.parse({ ...plain, ...secrets });
       expect(structuredClone(parsed)).toEqual(parsed);
     });
 
-    it("describes each setting in the schema that validates it", () => {
+    it("has a JSON Schema of its settings that describes every setting and rejects unknown ones", () => {
       const { properties = {}, additionalProperties } = z.toJSONSchema(kind.settings, { io: "input" });
       expect(additionalProperties).toBe(false);
       expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(commonSettings)));
@@ -75,7 +75,9 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       }
     });
 
-    it("never shows secret settings, and rejects them in a blueprint", async ({ skip }) => {
+    it("keeps secret settings out of its public settings, and rejects secret settings in a blueprint", async ({
+      skip,
+    }) => {
       if (secret === undefined) {
         expect(kind.secretSettings).toEqual([]);
         return skip("the kind has no secret settings; a connection holds its credentials");
@@ -89,7 +91,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       );
     });
 
-    it("compiles definition paths with the roots that its profile defines, and rejects other roots", async () => {
+    it("accepts only paths in event definitions that begin with a root it declares, such as $headers", async () => {
       for (const name of kind.profile.roots.keys()) {
         const fixed = kind.profile.fixedPaths !== undefined;
         const checked = await check(config, [{ type: "a", ...(!fixed && { idPath: `$${name}` }) }] as never);
@@ -99,14 +101,14 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(checked.ok ? [] : checked.error.map(({ path }) => path)).toEqual(["events[0].idPath"]);
     });
 
-    it("has either its own address, or a cursor and an origin that it calls", async () => {
+    it("either has an address that receives requests, or declares the origin that it calls and a cursor", async () => {
       const { config: settings } = await stored(config);
       expect(kind.originOf === undefined).toBe(kind.addressed);
       expect(kind.cursor === undefined).toBe(kind.addressed);
       expect(kind.originOf?.(settings) ?? "https://none.example").toMatch(/^https?:\/\/[^/]+$/);
     });
 
-    it("starts with the runtime that it declares, and stops", async () => {
+    it("can be started and stopped", async () => {
       await using outbound = createOutbound({ allowNetworks: [] });
       const runtime = await kind.start({
         outbound,

@@ -35,8 +35,8 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
     return { upstream, rig, [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose]() };
   }
 
-  describe(`the discriminator ${settings.by}`, () => {
-    it("publishes each new item once and skips none", async () => {
+  describe(`polling that finds new items by ${settings.by}`, () => {
+    it("publishes each new item exactly once", async () => {
       await using server = await open();
       const rig = server.rig();
       const made: string[] = [];
@@ -50,7 +50,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       }
     });
 
-    it("continues from a stored cursor, even in another worker", async () => {
+    it("continues at the stored cursor, even in another worker process", async () => {
       await using server = await open();
       const [first, second] = [server.rig(), server.rig()];
       for (let at = 0; at < 4; at++) server.upstream.insert();
@@ -61,7 +61,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       expect(second.log.map((published) => published.id)).toEqual([id]);
     });
 
-    it("publishes an item in a later poll if its first write was rejected", async () => {
+    it("publishes an item in a later poll if writing the item failed at first", async () => {
       await using server = await open();
       const rig = server.rig();
       const { id } = server.upstream.insert();
@@ -72,7 +72,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       expect(rig.log.map((published) => published.id)).toEqual([id]);
     });
 
-    it("shows a stored position without the items' keys", async () => {
+    it("shows a short position instead of all the item keys that it has stored", async () => {
       await using server = await open();
       const rig = server.rig();
       server.upstream.insert();
@@ -84,7 +84,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
     });
 
     for (const [setting, other, changes] of samples.refused) {
-      it(`rejects an invalid ${setting}, and names it`, () => {
+      it(`rejects an invalid ${setting}, and names that setting`, () => {
         const config = { ...configAt("https://api.example.com"), discriminator: other, ...changes };
         const parsed = pollingSettings.safeParse(config);
         const findings = parsed.success ? [] : findingsOf(parsed.error);

@@ -64,7 +64,7 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
   },
 ];
 
-it("every registered discriminator runs the suite", () => {
+it("every registered discriminator (the rule that tells new items of a poll) is covered by the conformance suite", () => {
   expect(SAMPLES.map(({ settings }) => settings.by).toSorted()).toEqual(
     [...DISCRIMINATORS.keys()].toSorted(),
   );

@@ -10,14 +10,14 @@ beforeAll(() => {
 });
 afterAll(() => rejections[Symbol.dispose]());
 
-describe("random requests to the API in this process", () => {
+describe("random requests to the API, without a socket,", () => {
   let spine: TestSpine;
   beforeAll(async () => {
     spine = await startTestSpine();
   });
   afterAll(() => spine?.[Symbol.asyncDispose]());
 
-  it("get documented responses, never a 5xx", async () => {
+  it("only get responses that the OpenAPI document describes, and never a 5xx", async () => {
     const tally = await fuzz(await targetIn(spine), { drafts: 1 });
     report("in process", tally);
     expect(tally.findings).toEqual([]);
@@ -26,7 +26,7 @@ describe("random requests to the API in this process", () => {
   });
 });
 
-describe("random requests through a socket", () => {
+describe("random requests to a running gateway", () => {
   const running = new AsyncDisposableStack();
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -35,18 +35,18 @@ describe("random requests through a socket", () => {
   });
   afterAll(() => running.disposeAsync());
 
-  it("get documented responses from the API, never a 5xx", async () => {
+  it("only get API responses that the OpenAPI document describes, and never a 5xx", async () => {
     const tally = await fuzz(await targetAt(gateway.origin), { drafts: 1, operations: 20 });
     report("through a socket", tally);
     expect(tally.findings).toEqual([]);
     expect(tally.requests).toBeGreaterThanOrEqual(20);
   });
 
-  it("get no 5xx from hooks and other paths outside the API", async () => {
+  it("get no 5xx from webhook addresses and other paths outside the API", async () => {
     report("outside the API", await fuzzWithTraffic(gateway, 60));
   });
 
-  it("cause no error in the log and no unhandled rejection", () => {
+  it("cause neither an error in the log nor an unhandled rejection", () => {
     expect(gateway.lines.filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
     expect(rejections.seen).toEqual([]);
   });

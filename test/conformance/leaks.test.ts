@@ -36,8 +36,8 @@ afterAll(async () => {
   await matrix[Symbol.asyncDispose]();
 });
 
-describe("the fixtures", () => {
-  it("create one entity of each kind in both organizations, with the same names", async () => {
+describe("the test data of two organizations", () => {
+  it("contains entities of every kind, with the same names in both organizations", async () => {
     // Names are unique within an organization, so the same names in a second organization cause no conflict.
     ourIds = await fillBoth(matrix);
     expect(ourIds.size).toBeGreaterThan(kindsOf(matrix).length / 2);
@@ -47,14 +47,14 @@ describe("the fixtures", () => {
   });
 });
 
-describe("every operation", () => {
-  it("accepts the caller's own ids in every id field of a body or query", async () => {
+describe("every API operation", () => {
+  it("accepts every id of the caller's own organization in a body or query", async () => {
     const tried = await tryOwnIds(matrix, { plain: false });
     expect(tried.findings).toEqual([]);
     accepted = tried.accepted;
   });
 
-  it("gives callers without access the same 401 or 403 for all ids, and changes no data", async () => {
+  it("rejects a caller without permission with the same 401 or 403 for existing and random ids, and changes no data", async () => {
     const { findings, send } = await expectForeignIdsRejected(matrix, "few");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();
@@ -62,7 +62,7 @@ describe("every operation", () => {
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
   });
 
-  it("responds to another organization's ids exactly as to random ones, and changes none of its data", async () => {
+  it("responds to an id of another organization exactly as to a random id, and changes no data of that organization", async () => {
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     expect(await compareForeignIds(matrix, { accepted, ourIds, twists: "some" })).toEqual([]);
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
@@ -70,7 +70,7 @@ describe("every operation", () => {
 });
 
 describe("a conversation's live token", () => {
-  it("gives access only to its own conversation, not to others of the same organization", async () => {
+  it("gives access only to its own conversation, not to other conversations of the organization", async () => {
     const { operations, ours, as, counts } = matrix;
     const live = await liveConversation(matrix);
     const guest = as(live.token);
@@ -98,7 +98,7 @@ describe("a conversation's live token", () => {
 });
 
 describe("every list", () => {
-  it("neither shows nor counts entities of another organization", async () => {
+  it("neither contains nor counts entities of another organization", async () => {
     const { operations, fixtures, theirs, counts } = matrix;
     const findings: string[] = [];
     for (const operation of operations.filter(({ isList }) => isList)) {

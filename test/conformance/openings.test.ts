@@ -74,7 +74,7 @@ async function sendBoth(
 const isSame = (one: Answered, other: Answered): boolean =>
   JSON.stringify(visible(one)) === JSON.stringify(visible(other));
 
-it("a public store opens only its own categories, artifacts and reviews to everyone", async () => {
+it("a public store reveals only the store with its own categories, artifacts and reviews to other organizations", async () => {
   const artifact = await seller.call("GET", `/stores/artifacts/${open.get("artifactId")}`);
   const review = await seller.call("GET", `/stores/reviews/${open.get("reviewId")}`);
   /** The ids that the open entities contain. */
@@ -110,7 +110,7 @@ it("a public store opens only its own categories, artifacts and reviews to every
   expect(sorted(opened)).toEqual(sorted(Object.entries(OPEN_TO_ALL)));
 });
 
-it("an order is visible only to its buyer and its seller, and the buyer can use only the buyer's operations", async () => {
+it("an order is visible only to its buyer and its seller, and the buyer cannot use operations reserved for the seller", async () => {
   const buyer = await newScope();
   const outsider = await newScope();
   const findings: string[] = [];
@@ -136,7 +136,7 @@ it("an order is visible only to its buyer and its seller, and the buyer can use 
   expect(seen).toEqual(OPEN_TO_BUYER);
 });
 
-it("lists show the public entities of others only when a filter asks for them", async () => {
+it("lists omit public entities of other organizations, unless a filter asks for public ones", async () => {
   const outsider = await newScope();
   const ids = new Set(open.values());
   for (const path of [

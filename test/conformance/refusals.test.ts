@@ -124,8 +124,8 @@ const mutations: Readonly<Record<string, Mutation>> = {
   },
 };
 
-describe("every operation with a body", () => {
-  it.each(Object.keys(mutations))("rejects %s, and names exactly the invalid fields", async (name) => {
+describe("every API operation with a request body", () => {
+  it.each(Object.keys(mutations))("rejects %s, and reports exactly the invalid fields", async (name) => {
     const findings: string[] = [];
     let fields = 0;
     for (const operation of operations.filter(({ bodySchema }) => bodySchema !== undefined)) {
@@ -146,8 +146,8 @@ describe("every operation with a body", () => {
   });
 });
 
-describe("an optional field", () => {
-  it("accepts null in every body except a PUT's, with the same effect as leaving it out", async () => {
+describe("an optional field of a request body", () => {
+  it("may be null in every method except PUT, with the same effect as an absent field", async () => {
     const findings: string[] = [];
     let fields = 0;
     const withBody = operations.filter(
@@ -179,7 +179,7 @@ describe("an optional field", () => {
     expect(fields).toBeGreaterThan(150);
   });
 
-  it("accepts null in a PUT only when the entity's field may be null", () => {
+  it("may be null in a PUT only if the response may contain null for that field", () => {
     const findings: string[] = [];
     for (const operation of operations.filter(({ method, bodySchema }) => method === "PUT" && bodySchema)) {
       const { content } = document.paths[operation.path].put.responses["200"];
@@ -198,8 +198,8 @@ describe("an optional field", () => {
 /** The provider that redirects a person here may add any parameters. */
 const TAKES_ANY_QUERY = "finishConnectionAuthorization";
 
-describe("every operation", () => {
-  it("rejects undocumented or repeated parameters, and names each", async () => {
+describe("every API operation", () => {
+  it("rejects an undocumented query parameter, and a parameter that occurs twice, and names the parameter", async () => {
     const findings: string[] = [];
     for (const operation of operations.filter(({ id }) => id !== TAKES_ANY_QUERY)) {
       const known = operation.parameters.filter(({ in: place }) => place === "query");
@@ -216,8 +216,8 @@ describe("every operation", () => {
   });
 });
 
-describe("every operation with a query", () => {
-  it("rejects values of undocumented types, and names the parameter", async () => {
+describe("every API operation with query parameters", () => {
+  it("rejects a parameter with a value of the wrong type, and names the parameter", async () => {
     const findings: string[] = [];
     let parameters = 0;
     for (const operation of operations) {
@@ -242,7 +242,7 @@ describe("every operation with a query", () => {
 const ODD = ["", "?", "x".repeat(100_000), -1e15, 1e15, 1.5, true, [], [null], ["", ""], {}, { "": null }];
 
 describe("an error response", () => {
-  it("uses Inlet's own wording, never that of the validation library", async () => {
+  it("is worded by Inlet and never passes on a message of the validation library", async () => {
     for (const operation of operations.filter(({ bodySchema }) => bodySchema !== undefined)) {
       for (const { steps, schema } of partsOf(operation)) {
         for (const value of ODD) {

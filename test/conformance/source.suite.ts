@@ -51,7 +51,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
   }
 
   describe(`a source of the kind ${kind.kind}`, () => {
-    it("passes every event to ingest once and in order, and each write has a cursor", async () => {
+    it("passes every upstream event to ingest once and in order, and stores a cursor", async () => {
       await using source = await open();
       source.upstream.add(5);
       await using run = source.start();
@@ -60,7 +60,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       await until(() => run.stored !== undefined);
     });
 
-    it("moves no cursor before ingest has resolved", async () => {
+    it("does not move its cursor before ingest has resolved", async () => {
       await using source = await open();
       source.upstream.add(3);
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -71,7 +71,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       await until(() => run.stored !== undefined && run.numbers.length === 3);
     });
 
-    it("ends when ingest throws, keeps its cursor, and delivers the same events again", async () => {
+    it("stops without moving its cursor when ingest throws, and delivers the same events again after a restart", async () => {
       await using source = await open();
       source.upstream.add(3);
       await using failing = source.start(undefined, () => Promise.reject(new UnavailableError("away")));
@@ -82,7 +82,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       expect(again.numbers).toEqual([1, 2, 3]);
     });
 
-    it("continues from the stored cursor", async () => {
+    it("continues at the stored cursor after a restart", async () => {
       await using source = await open();
       source.upstream.add(3);
       const first = source.start();
@@ -94,7 +94,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       expect(second.numbers).toEqual([4, 5]);
     });
 
-    it("ends when its signal aborts, even while it waits for ingest", async () => {
+    it("stops when its signal aborts, even while a call of ingest is pending", async () => {
       await using source = await open();
       source.upstream.add(1);
       await using run = source.start(undefined, () => new Promise<never>(() => {}));
@@ -104,7 +104,7 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       expect(run.stored).toBeUndefined();
     });
 
-    it("shows its cursor as JSON, and accepts the same JSON", async () => {
+    it("shows its cursor as JSON, and accepts that JSON as a cursor", async () => {
       await using source = await open();
       source.upstream.add(2);
       const run = source.start();

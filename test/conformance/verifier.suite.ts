@@ -21,12 +21,12 @@ export function describeVerifier(samples: VerifierSamples): void {
   const { config, name, otherKey, parts } = samples;
   const sender = senderOf(config);
 
-  describe(name, () => {
-    it("accepts its own test vector", async () => {
+  describe(`request verification (sample: ${name})`, () => {
+    it("accepts the sample request", async () => {
       expect(await isVerified(sender, parts)).toBe(true);
     });
 
-    it("rejects the request when any byte of the body is changed, added or missing", async ({ skip }) => {
+    it("rejects a request when any byte of its body is changed, added or removed", async ({ skip }) => {
       if (samples.bodyIsNotSigned !== undefined) return skip(samples.bodyIsNotSigned);
       const whole = Buffer.from(parts.body ?? "");
       for (let at = 0; at < whole.length; at++) {
@@ -39,12 +39,12 @@ export function describeVerifier(samples: VerifierSamples): void {
       }
     });
 
-    it("rejects the request under another key", async ({ skip }) => {
+    it("rejects a request that was signed with another key", async ({ skip }) => {
       if ("none" in otherKey) return skip(otherKey.none);
       expect(await isVerified(senderOf(otherKey.config), parts)).toBe(false);
     });
 
-    it("rejects an empty request, or one without its headers and query, with a reason", async ({ skip }) => {
+    it("rejects a request without headers and query, and reports a reason", async ({ skip }) => {
       if (samples.needsNothing !== undefined) return skip(samples.needsNothing);
       for (const bare of [{ body: parts.body ?? "" }, {}]) {
         const verified = await sender.verify(requestOf({ ...bare, arrivedAtMs: parts.arrivedAtMs ?? 0 }));
@@ -52,7 +52,7 @@ export function describeVerifier(samples: VerifierSamples): void {
       }
     });
 
-    it("removes the credentials that it has checked", async ({ skip }) => {
+    it("removes the credentials that it has checked from the request", async ({ skip }) => {
       if (samples.needsNothing !== undefined) return skip(samples.needsNothing);
       const verified = await sender.verify(requestOf(parts));
       const named = (values: object, query: object): number => Object.keys({ ...values, ...query }).length;

@@ -4,8 +4,8 @@ import { createParser } from "../../src/console/api/stream-parser.ts";
 import { parseFieldFilter } from "../../src/console/views/events/field-filter.ts";
 import { createTimeline, type Event, type Load } from "../../src/console/views/events/timeline.ts";
 
-describe("event stream parser", () => {
-  it("finds the same events and position for all chunk boundaries and line endings", () => {
+describe("the console's parser of event streams", () => {
+  it("returns the same events and last event id, however the stream is split into chunks and whichever line endings it has", () => {
     const line = fc.constantFrom("data: a", "data:b", "data", "id: 1", "id:2", ": beat", "retry: 5", "", "");
     const end = fc.constantFrom("\n", "\r\n", "\r");
     fc.assert(
@@ -43,7 +43,7 @@ describe("event stream parser", () => {
   }
 });
 
-describe("timeline", () => {
+describe("the console's list of events", () => {
   /** Simulates the API: events in order of time. With a time range, it counts and pages only the first 10,000. */
   function listOf(timesMs: readonly number[]): { readonly load: Load; readonly asked: () => number } {
     const events = timesMs.map((ms, n): Event => {
@@ -79,14 +79,14 @@ describe("timeline", () => {
   const spread = (count: number, spanMs: number): readonly number[] =>
     Array.from({ length: count }, (_, n) => nowMs - spanMs + Math.floor((spanMs * n * n) / (count * count)));
 
-  it("returns a short list from newest to oldest", async () => {
+  it("returns events from newest to oldest", async () => {
     const { load } = listOf(spread(250, 60_000));
     expect((await idsAt(load, 0)).slice(0, 2)).toEqual(["e249", "e248"]);
     expect((await idsAt(load, 200)).at(-1)).toBe("e0");
     expect(await idsAt(load, 300)).toEqual([]);
   });
 
-  it("reaches every offset of a list longer than the API's limit, also with unevenly distributed events", async () => {
+  it("reaches every offset, even beyond the API's offset limit and when events are unevenly distributed over time", async () => {
     const burst = [...spread(20_000, 86_400_000), ...Array.from({ length: 9_000 }, () => nowMs + 5_000)];
     const { load } = listOf(burst);
     for (const offset of [0, 8_950, 9_000, 17_300, 28_900]) {
@@ -95,7 +95,7 @@ describe("timeline", () => {
     }
   });
 
-  it("returns the total with the first page and sends few requests", async () => {
+  it("returns the total count of 30,000 events with the first page, in fewer than 10 requests", async () => {
     const { load, asked } = listOf(spread(30_000, 86_400_000));
     const read = createTimeline(load, {});
     const { total } = await read({ limit: 100, offset: 0 }, new AbortController().signal);
@@ -103,7 +103,7 @@ describe("timeline", () => {
     expect(asked()).toBeLessThan(10);
   });
 
-  it("only lists events in the selected time range, up to its last page", async () => {
+  it("contains only events of the selected time range, from its first to its last page", async () => {
     const times = spread(25_000, 86_400_000);
     const { load } = listOf(times);
     const range = { to: new Date(nowMs - 1_000).toISOString() };
@@ -116,7 +116,7 @@ describe("timeline", () => {
   });
 });
 
-it("a field filter matches a path in the data, with or without a value", () => {
+it("the field filter of the console matches events by a path into their data, with or without a value", () => {
   const data = { order: { total: 12, note: "a = b", items: [{ sku: "x" }], none: null } };
   const found = ["order.total = 12", "$.order.total=12", "order.items.0.sku = x", 'order.items.0.sku = "x"'];
   const others = ["order.total = 13", "order.total.x", "toString", "order.items.1", "order.note = a"];

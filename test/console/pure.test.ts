@@ -23,7 +23,7 @@ it("visibleText escapes invisible characters and keeps all others", () => {
     expect(visibleText(text)).toBe(text);
 });
 
-it("indentJson only changes whitespace: numbers, escapes and repeated keys stay as received", () => {
+it("indentJson only adds white space: numbers, escapes and repeated keys stay as received", () => {
   const text =
     '{"big":12345678901234567890.10,"e":1E+2,"esc":"\\u00e9\\n{[,:]}","same":1,"same":2,"none":{},"list":[ ]}';
   const indented = indentJson(text);
@@ -38,7 +38,7 @@ it("indentJson only changes whitespace: numbers, escapes and repeated keys stay 
   );
 });
 
-it("mergePatch returns a minimal patch that turns the first value into the second", () => {
+it("mergePatch returns a patch that turns one value into another, and an empty patch for equal values", () => {
   const leaf = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.array(fc.integer(), { maxLength: 3 }));
   const name = fc.constantFrom("a", "b", "c");
   const inner = fc.dictionary(name, leaf, { maxKeys: 3 });
@@ -52,7 +52,7 @@ it("mergePatch returns a minimal patch that turns the first value into the secon
   expect(mergePatch({ a: null, b: { c: 1, d: 2 } }, { b: { c: 1 } })).toEqual({ b: { d: null } });
 });
 
-it("formatCurl quotes every body for the shell and names the key as a variable", () => {
+it("formatCurl quotes any body for the shell, and writes a variable in place of the API key", () => {
   const hostile = `it's "$(touch x)" \`id\` \\ $HOME !1 \n\u00e9`;
   const call = { method: "put", path: "/apps/a%20b", body: { hostile }, headers: { "If-Match": `"v'1"` } };
   const shown = formatCurl(call, "https://inlet.example");
@@ -69,14 +69,14 @@ it("formatCurl quotes every body for the shell and names the key as a variable",
   ]);
 });
 
-it("fillPath encodes each parameter as one path segment, and formatQuery as one value", () => {
+it("fillPath encodes each parameter as one path segment, and formatQuery encodes each as one value", () => {
   const segment = fillPath("/apps/{appId}/events/{topic}", { appId: "a/../b", topic: "é?#%2f" });
   expect(segment).toBe("/apps/a%2F..%2Fb/events/%C3%A9%3F%23%252f");
   expect(formatQuery({ type: "a&b=c", limit: 0, from: undefined, to: "" })).toBe("?type=a%26b%3Dc&limit=0");
   expect(formatQuery({ from: undefined })).toBe("");
 });
 
-it("numbers are formatted in the largest unit with a value of at least one", () => {
+it("durations and byte counts are formatted in the largest unit in which the number is at least one", () => {
   const durations = [0, 999, 1_000, 59_999, 60_000, 3_600_000, 86_400_000, 129_600_000];
   expect(durations.map(formatDuration)).toEqual([
     "0 ms",

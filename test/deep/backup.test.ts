@@ -88,7 +88,7 @@ async function idsOn(dataDir: string, topic: string): Promise<readonly string[]>
   }
 }
 
-it("a backup taken under load and restored elsewhere has each earlier acknowledged event once, and its sources and handlers continue", async () => {
+it("a backup that is taken under load and restored elsewhere contains each acknowledged event once, and its sources and handlers continue", async () => {
   const [from, to, file] = [at("data"), at("restored"), at("drill.tar")];
   await using upstream = await PollUpstream.start();
   upstream.clear({ by: "at", paging: "cursorToken", pageSize: 20 });
@@ -198,7 +198,7 @@ it("a backup taken under load and restored elsewhere has each earlier acknowledg
   }
 });
 
-it("a backup that is killed leaves no file that looks complete, and the gateway and the next backup still work", async () => {
+it("a killed backup leaves no file that looks complete, and the gateway and the next backup continue to work", async () => {
   const dataDir = at("data");
   await using gateway = await start(dataDir);
   const app = await installApp(gateway, [
@@ -233,7 +233,7 @@ it("a backup that is killed leaves no file that looks complete, and the gateway 
   expect(globSync("*.part", { cwd: dir })).toEqual([]);
 });
 
-it("after a killed restore, no command starts on the data folder until the restore is repeated", async () => {
+it("after a restore was killed, every command rejects the data folder until the restore has been repeated", async () => {
   const dataDir = at("again");
   const file = at("after-kills.tar");
   const has = (...names: readonly string[]): boolean => existsSync(join(dataDir, ...names));
@@ -262,7 +262,7 @@ it("after a killed restore, no command starts on the data folder until the resto
   await using _ = await start(dataDir, { INLET_MASTER_KEY: key });
 });
 
-it("a backup of an older release is restored unchanged, and migrated by the next start", async () => {
+it("a backup of an earlier version is restored unchanged, and the next start migrates its database", async () => {
   const [from, to, file] = [at("older"), at("from-older"), at("older.tar")];
   const migrations = readdirSync(new URL("../../src/data/migrations", import.meta.url)).length;
   const options = { log: createLog({ level: "silent" }), signal };

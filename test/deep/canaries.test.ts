@@ -414,7 +414,7 @@ beforeAll(async () => {
     places.set(`log line ${at}, ${line.event}`, JSON.stringify(line));
 });
 
-it("no secret is in a log line at level trace, a metric, a table, a Redis key or a response", () => {
+it("no secret occurs in a log line at level trace, a metric, a database table, a Redis key or an API response", () => {
   const found = findCanaries(canaries, places);
   const isData = (one: string): boolean =>
     one.startsWith("token in a body in ") && DATA.test(one.slice("token in a body in ".length));
@@ -422,13 +422,13 @@ it("no secret is in a log line at level trace, a metric, a table, a Redis key or
   expect(canaries.size).toBeGreaterThan(40);
 });
 
-it("no channel address is in a log line at level trace, a metric, a table or a Redis key", () => {
+it("no secret address of a channel occurs in a log line at level trace, a metric, a database table or a Redis key", () => {
   const outside = new Map([...places].filter(([place]) => !place.startsWith("answer of ")));
   expect(findCanaries(addresses, outside)).toEqual([]);
   expect(addresses.size).toBeGreaterThan(10);
 });
 
-it("the search for secrets covers every read operation that has an entity to show", () => {
+it("the search for leaked secrets calls every read operation of the API, except those without an entity to return", () => {
   // The health checks are read in `beforeAll`. The last path needs a connection that a person authorizes.
   expect(read.refused).toEqual(["/healthz", "/readyz", "/connections/{connectionId}/authorize"]);
   expect(read.unknown.filter((template) => !WITHOUT_ENTITY.some((one) => template.startsWith(one)))).toEqual(
@@ -436,7 +436,7 @@ it("the search for secrets covers every read operation that has an entity to sho
   );
 });
 
-it("the search for secrets reaches events, quarantine and dead letters, and finds the secrets in the gateway's own calls", () => {
+it("the search for leaked secrets covers events, quarantine and dead letters, and finds the secrets in the gateway's outgoing requests", () => {
   const holders = [...places].filter(([, text]) => text.includes(marker)).map(([place]) => place);
   for (const part of ["key events.", "quarantine", "table dead_letters"])
     expect(holders.filter((place) => place.includes(part))).not.toEqual([]);

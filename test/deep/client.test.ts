@@ -28,7 +28,7 @@ const TSCONFIG = {
   files: ["walk.ts"],
 };
 
-it("a client generated from the OpenAPI document compiles, and works from creating an organization to reading events", async () => {
+it("a client generated from the OpenAPI document compiles, creates an organization with an app, and reads its events", async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "inlet-client-"));
   const dir = folder.path;
   await using stores = await createTestStores();

@@ -74,7 +74,7 @@ const sum = async () => {
 sum().then(console.log);
 `;
 
-it("the consumer package installs at most 12 packages and 5 MB, in the versions that the gateway uses", async () => {
+it("the npm package for consumers installs at most 12 packages and 5 MB, in the same versions as the gateway", async () => {
   expect([...installed]).toContain("ioredis");
   expect(installed.size).toBeLessThanOrEqual(12);
   expect(installed).not.toContain(PEER);
@@ -94,7 +94,7 @@ it("the consumer package installs at most 12 packages and 5 MB, in the versions 
 it.each([
   ["ESM", "sum.mjs", `import { createConsumer } from "inlet-consumer";`],
   ["CommonJS", "sum.cjs", `const { createConsumer } = require("inlet-consumer");`],
-])("the consumer package lets a program in %s read a subscription with only the package and a Redis address", async (_, file, load) => {
+])("the npm package for consumers lets a program in %s read a subscription directly from Redis", async (_, file, load) => {
   await using server = await startTestRedis();
   const subscription = await makeSubscription(server);
   await subscription.send(subscription.topics[0] ?? "", 0, 10);
@@ -103,7 +103,7 @@ it.each([
   expect(stdout.trim()).toBe("45");
 });
 
-it("the consumer package has types for ESM, CommonJS and bundlers, and converts to the `CloudEvent` class of `cloudevents`", async () => {
+it("the npm package for consumers has types for ESM, CommonJS and bundlers, and converts events to the `CloudEvent` class of `cloudevents`", async () => {
   await link([...TYPES, PEER]);
   const program = `
 import { type ConsumedEvent, createConsumer } from "inlet-consumer";
@@ -131,7 +131,7 @@ export const changed = () => { plain.id = "2"; };
   }
 });
 
-it("the consumer package lets the documented program read a subscription, and stop at SIGTERM", async () => {
+it("the example program of the npm package for consumers reads a subscription, and stops at SIGTERM", async () => {
   await using server = await startTestRedis();
   const { id, topics, send } = await makeSubscription(server);
   await send(topics[0] ?? "", 0, 3);

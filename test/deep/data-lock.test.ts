@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { raceForLock } from "../lib/servers/lock-starters.ts";
 
-it("one of 20 concurrent processes gets the lock", async () => {
+it("only one of 20 concurrent processes gets the lock on a data directory", async () => {
   const dir = mkdtempSync(join(tmpdir(), "inlet-lock-"));
   try {
     const { winners, refusals, holderPid } = await raceForLock(join(dir, "data"), 20);

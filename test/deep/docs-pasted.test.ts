@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => pages?.[Symbol.asyncDispose]());
 
-it("the GitHub page, pasted into a shell, publishes its signed deliveries once and reads them", async () => {
+it("the commands of the GitHub page create a channel that publishes signed deliveries once, and read the events", async () => {
   const output = await pages.paste("github.md");
   expect(output).toMatch(/^active$/m);
   expect(output).toContain('"published":1');
@@ -47,20 +47,20 @@ it("the GitHub page, pasted into a shell, publishes its signed deliveries once a
   expect(await send("issues", { issue: {} })).toMatchObject({ quarantined: 1 });
 });
 
-it("the webhooks page, pasted into a shell, creates a channel that accepts signed deliveries and rejects unsigned ones", async () => {
+it("the commands of the webhooks page create a channel that accepts signed deliveries and rejects unsigned ones", async () => {
   expectInOrder(await pages.paste("sending.md"), ["active", '"published":1', "unauthenticated"]);
 });
 
-it("the API page, pasted into a shell, lists the apps", async () => {
+it("the commands of the API page list the apps", async () => {
   expect(await pages.paste("api.md")).toMatch(/^\[/);
 });
 
-it("the pages on monitoring and starting, pasted into a shell, show that the gateway is ready", async () => {
+it("the commands of the pages on monitoring and starting print that the gateway is ready", async () => {
   for (const page of ["watching.md", "starting.md"])
     expect(JSON.parse(await pages.paste(page))).toMatchObject({ status: "ready" });
 });
 
-it("the command line page, pasted into a shell, creates a launcher that runs from any folder", async () => {
+it("the commands of the command line page create a launcher that runs from any folder", async () => {
   const clone = join(import.meta.dirname, "../..");
   const output = await pages.run(
     `HOME="$PWD/home"\n${pages.scriptOf("command-line.md").replaceAll("$PWD", clone)}\ncd / && PATH=/usr/bin:/bin "$HOME/.local/bin/inlet" --version`,
@@ -68,7 +68,7 @@ it("the command line page, pasted into a shell, creates a launcher that runs fro
   expect(output).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-it("the CloudEvents page, pasted into a shell, publishes its event", async () => {
+it("the commands of the CloudEvents page publish an event", async () => {
   const output = await pages.paste("cloudevents.md");
   expect(JSON.parse(output)).toMatchObject({
     published: 1,
@@ -76,7 +76,7 @@ it("the CloudEvents page, pasted into a shell, publishes its event", async () =>
   });
 });
 
-it("a page that is pasted twice reports that its blueprint exists, installs another app, and works again", async () => {
+it("the commands of a page can be run twice: the second run reports that the blueprint exists, and publishes its event", async () => {
   for (const page of ["quickstart.md", "sending.md", "cloudevents.md"]) {
     const script = pages.scriptOf(page).replaceAll(/"(shop|billing|plant)"/gi, '"$1-twice"');
     for (const pasted of [script, `exec 2>&1\n${script}`]) {
@@ -92,12 +92,12 @@ it("the commands of the Stripe page publish the data of a signed event", async (
   expectInOrder(await pages.paste("stripe.md"), ["active", '"published":1', "in_1", ...refused]);
 });
 
-it("the Slack page, pasted into a shell, answers the challenge and publishes a signed event", async () => {
+it("the commands of the Slack page respond to Slack's URL verification challenge, and publish a signed event", async () => {
   const challenge = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P";
   expectInOrder(await pages.paste("slack.md"), ["active", challenge, '"published":1', '"app_mention"']);
 });
 
-it("the Shopify page, pasted into a shell, publishes a signed event and keeps its large number exact", async () => {
+it("the commands of the Shopify page publish a signed event, and keep its large number exact", async () => {
   expectInOrder(await pages.paste("shopify.md"), ["active", '"published":1', "820982911946154500"]);
 });
 
@@ -129,7 +129,7 @@ async function startPublicServers() {
   };
 }
 
-it("the event streams page, pasted into a shell, keeps the stream open, publishes its edits and pauses it", async () => {
+it("the commands of the event streams page create a channel that publishes the stream's events, then pause and resume the channel", async () => {
   await using servers = await startPublicServers();
   const output = await pages.run(
     pages.scriptOf("sse.md").replace("https://stream.wikimedia.org", servers.origin),
@@ -137,7 +137,7 @@ it("the event streams page, pasted into a shell, keeps the stream open, publishe
   expectInOrder(output, ['"title":"One"', '"state":"open"', "paused", "active"]);
 });
 
-it("a pasted page whose stream never opens stops waiting, and names the API call that shows the reason", async () => {
+it("the commands of the event streams page give up on an unreachable stream, and print the API call that shows the reason", async () => {
   const origin = `http://127.0.0.1:${await freePort()}`;
   const script = pages
     .scriptOf("sse.md")
@@ -148,7 +148,7 @@ it("a pasted page whose stream never opens stops waiting, and names the API call
   });
 });
 
-it("the pages on polling and sources, pasted into a shell, fetch each item once, also over OAuth, and reset a source's cursor", async () => {
+it("the commands of the pages on polling and sources fetch each item once, also over OAuth, and reset a source's cursor", async () => {
   await using servers = await startPublicServers();
   await save("polling.md", "js", "orders.mjs");
   const port = String(await freePort());
@@ -175,7 +175,7 @@ async function save(page: string, language: string, file: string): Promise<void>
   await writeFile(join(pages.dir, file), program);
 }
 
-it("the handlers page, pasted into a shell, rejects unsigned requests, and retries a failed event", async () => {
+it("the commands of the handlers page start a handler that rejects unsigned requests and receives a failed event again", async () => {
   await symlink(join(import.meta.dirname, "../../node_modules"), join(pages.dir, "node_modules"));
   await save("handlers.md", "js", "handler.mjs");
   const port = String(await freePort());
@@ -188,7 +188,7 @@ it("the handlers page, pasted into a shell, rejects unsigned requests, and retri
   expectInOrder(output, ["401", ' {"total":7}', "responded 503", ' {"total":8}', '"matched":']);
 });
 
-it("the Python page, pasted into a shell, reads new entries and entries of a dead reader, and acknowledges them", async ({
+it("the commands of the Python page read and acknowledge new entries, and entries that a stopped reader left unacknowledged", async ({
   skip,
 }) => {
   const hasRedis = (python: string): boolean => spawnSync(python, ["-c", "import redis"]).status === 0;

@@ -73,8 +73,8 @@ const numbersOf = (events: readonly { readonly data: string | undefined }[]): nu
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
-describe("event streams of two gateways", () => {
-  it("show the events of both gateways, and continue on the other gateway when one stops", async () => {
+describe("event streams (SSE) of two gateways on the same Redis", () => {
+  it("contain the events that either gateway received, and can be continued on one gateway when the other stops", async () => {
     const stopped = await startTestGateway(stores.env);
     const from = made;
     const readers = await Promise.all([follow(one), follow(other), follow(stopped)]);
@@ -97,7 +97,7 @@ describe("event streams of two gateways", () => {
     await Promise.all([...readers, resumed].map((reader) => reader.close().catch(() => {})));
   });
 
-  it("neither lose nor repeat events when a reader disconnects and returns at any moment", async () => {
+  it("neither lose nor repeat events when a reader disconnects and reconnects at arbitrary moments", async () => {
     const from = made;
     const first = await follow(one);
     let after = await first.lastId();
@@ -118,7 +118,7 @@ describe("event streams of two gateways", () => {
     }
   });
 
-  it("are closed for a reader that stops reading, and for no other reader", async () => {
+  it("are closed for a reader that stops reading, and stay open for all other readers", async () => {
     // The clock stands still, so no reader counts as stalled before the test advances the time.
     const passTime = holdTime();
     const quick = await follow(one);

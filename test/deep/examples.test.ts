@@ -5,7 +5,7 @@ import { openExamples } from "./examples.ts";
 
 const rig = opened(openExamples);
 
-it("every request example works in an organization that holds only the entities it names", async () => {
+it("every request example of the OpenAPI document succeeds once the entities that the example names exist", async () => {
   const findings: string[] = [];
   for (const operation of rig.operations) {
     const scope = await rig.newScope();
@@ -17,7 +17,7 @@ it("every request example works in an organization that holds only the entities 
   expect(rig.operations.length).toBeGreaterThan(200);
 });
 
-it("the example delivery of the docs is accepted by a channel that an example created", async () => {
+it("the example delivery of the OpenAPI document is accepted by a channel created from an example", async () => {
   const scope = await rig.newScope();
   const media = rig.document.paths["/hooks/{channelId}"].post.requestBody.content["application/json"];
   const response = await rig.deliver(await scope.idOf("channelId"), media.example);
@@ -25,7 +25,7 @@ it("the example delivery of the docs is accepted by a channel that an example cr
   expect([response.status, await response.json()]).toMatchObject([200, { received: 1, published: 1 }]);
 });
 
-it("operations outside the versioned API respond as documented", async () => {
+it("/healthz, /readyz, /metrics and /docs respond as the OpenAPI document describes", async () => {
   for (const path of ["/healthz", "/readyz", "/metrics", "/docs"]) {
     const { responses } = rig.document.paths[path].get;
     const authorized = { authorization: `Bearer ${METRICS_TOKEN}` };

@@ -29,7 +29,7 @@ function plainAjv(): (key: string) => ValidateFunction {
   };
 }
 
-test("all GitHub examples are valid or invalid against their events' schemas exactly as in plain Ajv", async () => {
+test("all of GitHub's example payloads are validated against their event schemas with the same verdict as plain Ajv gives", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   const plain = plainAjv();
   const counts = { valid: 0, invalid: 0, here: 0, inWorker: 0 };
@@ -46,7 +46,7 @@ test("all GitHub examples are valid or invalid against their events' schemas exa
   expect(counts.valid + counts.invalid).toBeGreaterThan(300);
 });
 
-test("the union of all event schemas is checked in the worker thread, with the same verdicts as plain Ajv", async () => {
+test("payloads are validated against a union of all GitHub schemas in a worker thread, with the same verdict as plain Ajv gives", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   const plain = plainAjv()("all");
   const union = await compileOrThrow(compiler, unionSchema());
@@ -58,7 +58,7 @@ test("the union of all event schemas is checked in the worker thread, with the s
 });
 
 // `npm run bench:schemas` measures how long a compilation blocks the event loop.
-test("concurrent compilations each take their own turn of the event loop", async () => {
+test("concurrent schema compilations run in separate iterations of the event loop", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   let turn = 0;
   let isDone = false;

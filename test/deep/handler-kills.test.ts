@@ -4,9 +4,10 @@ import { killWhileHandling, killWhileRedriving, openKillSite } from "./handler-k
 
 const site = opened(openKillSite);
 
-describe("repeatedly killed gateways", () => {
-  it("lose no event and acknowledge none too early while handlers hang, disconnect and respond 500", () =>
+describe("gateways that are repeatedly killed", () => {
+  it("lose no event and acknowledge no event before its handler has accepted it, while handlers hang, disconnect or respond 500", () =>
     killWhileHandling(site, 5));
 
-  it("leave each redriven item either in quarantine or once on its topic", () => killWhileRedriving(site, 2));
+  it("leave each redriven item either in quarantine or published exactly once", () =>
+    killWhileRedriving(site, 2));
 });

@@ -3,6 +3,6 @@ import { expectAllRejected, hostileSettings } from "../verify/hostile-requests.t
 
 it.each(
   hostileSettings,
-)("2,000 random requests are rejected by the scheme %s without an exception", async (_, verification) => {
+)("the verification scheme %s rejects 2,000 random requests without throwing", async (_, verification) => {
   await expect(expectAllRejected(verification, 2_000)).resolves.toBeUndefined();
 });

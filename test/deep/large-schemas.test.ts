@@ -56,14 +56,14 @@ async function postAll(origin: string): Promise<readonly string[]> {
   return accepted;
 }
 
-it("large schemas are not compiled again when a gateway starts", async () => {
+it("a restarted gateway loads large compiled schemas from the database instead of compiling them again", async () => {
   const before = await storedCodeVersions();
   await using gateway = await startTestGateway(stores.env, SHORT_TIMEOUT);
   await postAll(gateway.origin);
   expect(await storedCodeVersions()).toEqual(before);
 });
 
-it("large schemas do not delay small ones after a start, even when all are compiled again", async () => {
+it("a restarted gateway accepts deliveries for a small schema while it still compiles many large ones", async () => {
   await stores.db.deleteFrom("schemaCode").execute();
   await using gateway = await startTestGateway(stores.env, SHORT_TIMEOUT);
   const accepted = await postAll(gateway.origin);

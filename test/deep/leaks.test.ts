@@ -16,8 +16,8 @@ beforeAll(async () => {
   ourIds = await fillBoth(matrix);
 });
 
-describe("every operation, tried with every id position and kind of request,", () => {
-  it("responds with the same 401 or 403 to all callers without access, for all ids", async () => {
+describe("every API operation with an id of another organization in any position", () => {
+  it("rejects a caller without permission with the same 401 or 403 for existing and random ids", async () => {
     const { findings, send } = await expectForeignIdsRejected(matrix, "all");
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
     await send();
@@ -25,7 +25,7 @@ describe("every operation, tried with every id position and kind of request,", (
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
   });
 
-  it("responds to another organization's ids exactly as to random ones, and changes none of its data", async () => {
+  it("responds to an id of another organization exactly as to a random id, and changes no data of that organization", async () => {
     const { accepted, findings } = await tryOwnIds(matrix, { plain: true });
     expect(findings).toEqual([]);
     const before = await keptOf(matrix.spine, matrix.ours.organizationId);
@@ -33,7 +33,7 @@ describe("every operation, tried with every id position and kind of request,", (
     expect(await keptOf(matrix.spine, matrix.ours.organizationId)).toEqual(before);
   });
 
-  it("treats an Idempotency-Key of one organization as unknown in another", async () => {
+  it("treats an Idempotency-Key that another organization has used as a new one", async () => {
     expect(await shareIdempotencyKeys(matrix)).toEqual([]);
   });
 });

@@ -39,7 +39,7 @@ async function startLocalServer() {
   };
 }
 
-it("a listener that sleeps, loses its connection and sees the gateway restart delivers every event in order, repeating only events in flight", async () => {
+it("`inlet listen` delivers every event in order despite sleep, a lost connection and a gateway restart, repeating only events in flight", async () => {
   await using stores = await createTestStores();
   const port = await freePort();
   const startGateway = () => startGatewayProcess({ ...stores.env, INLET_PORT: String(port) });

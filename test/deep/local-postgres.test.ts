@@ -11,6 +11,6 @@ const users = [
 describe.runIf(process.getuid?.() === 0)("the embedded PostgreSQL", () => {
   it.each(
     users,
-  )("running %s, is adopted after a kill of the gateway, recovers after a kill of all processes, and stops on request", (_, options) =>
+  )("running %s, continues under a new gateway process after a kill of the gateway, recovers after a kill of all processes, and can be stopped", (_, options) =>
     survivesKills(options));
 });

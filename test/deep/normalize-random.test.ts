@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { normalizeRandomDeliveries } from "../normalize/random-deliveries.ts";
 
-it("20,000 random deliveries lose no item, cause no exception, and produce well-formed text", () => {
+it("20,000 random deliveries are split into items without losing one, without an exception and with well-formed text", () => {
   expect(normalizeRandomDeliveries(1_000)).toBe(20_000);
 });

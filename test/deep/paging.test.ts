@@ -4,10 +4,10 @@ import { idsOf, NOW, openedPolls } from "../channels/polling/poll-support.ts";
 
 const { rigOf, server } = openedPolls();
 
-describe("paging over more data than fits into memory", () => {
+describe("polling pages that do not fit into memory together", () => {
   const pagination = { by: "nextUrlPath", path: "$.next" } as const;
 
-  it("publishes newest-first pages over several polls, starting with the oldest item", async () => {
+  it("publishes pages that are sorted newest first over several polls, oldest item first", async () => {
     const big = (id: number) => ({ id, text: "x".repeat(3 * 1024 * 1024) });
     const page: Answer = (request, response) => {
       const id = Number(new URL(request.url ?? "", server.origin).searchParams.get("p") ?? 6);
@@ -25,7 +25,7 @@ describe("paging over more data than fits into memory", () => {
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "5", "6"]);
   });
 
-  it("keeps no page of known items, so that new items are published however far a poll looks back", async () => {
+  it("discards pages of known items, so that a new item is published even with a large look-back window", async () => {
     const old = Array.from({ length: 5 }, (_, n) => ({ id: 5 - n, text: "x".repeat(3 * 1024 * 1024) }));
     const pageOf =
       (all: readonly { readonly id: number }[]): Answer =>

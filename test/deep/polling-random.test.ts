@@ -10,7 +10,9 @@ const SEED = process.env.POLL_SEED;
 
 const upstream = opened(() => PollUpstream.start());
 
-test.each(schemes)("$name neither loses nor duplicates an item in random histories", async (scheme) => {
+test.each(
+  schemes,
+)("polling with $name publishes each item exactly once in random sequences of inserts, faults and restarts", async (scheme) => {
   await fc.assert(
     fc.asyncProperty(story, (steps) => live(upstream, scheme, steps)),
     { numRuns: STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },
@@ -22,7 +24,7 @@ const LARGE_STORIES = Math.ceil(STORIES / 20);
 
 test.each(
   largeSchemes,
-)("$name neither loses nor duplicates an item of large pages in random histories", async (scheme) => {
+)("polling large pages with $name publishes each item exactly once in random sequences of inserts, faults and restarts", async (scheme) => {
   await fc.assert(
     fc.asyncProperty(story, (steps) => live(upstream, scheme, steps)),
     { numRuns: LARGE_STORIES, ...(SEED !== undefined && { seed: Number(SEED) }) },

@@ -72,7 +72,7 @@ async function expireSlots(): Promise<void> {
 
 const source = (path = ""): string => `/apps/${app.id}/channels/${channelOf(app).id}/source${path}`;
 
-it("a source is polled once a subscription covers it, and new rows are published once and in order", async () => {
+it("polling starts once an event subscription exists, and publishes new rows once and in order", async () => {
   insert(20);
   expect(upstream.requests).toEqual([]);
   await killed.api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "rows:*" });
@@ -85,7 +85,7 @@ it("a source is polled once a subscription covers it, and new rows are published
   });
 });
 
-it("a poll continues after the last published page when its gateway is killed between two pages", async () => {
+it("a poll continues after the last published page if its gateway was killed between two pages", async () => {
   insert(40);
   const before = (await onTopic()).length;
   const cut = Promise.withResolvers<void>();

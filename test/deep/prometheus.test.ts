@@ -29,7 +29,7 @@ const promtool = find("promtool");
 const prometheus = find("prometheus");
 
 describe("the alert rules", () => {
-  it("are accepted by promtool, and each fires on its test series and then clears", async (context) => {
+  it("pass the checks of promtool, and each alert fires on its test series and then clears", async (context) => {
     if (promtool === undefined) return context.skip("promtool is not on the PATH");
     const rules = await run(promtool, ["check", "rules", ALERTS]);
     expect(rules.stdout).toMatch(/SUCCESS: \d+ rules found/);
@@ -54,7 +54,7 @@ const questions = [
 ].map(([, expr = ""]) => expr.replaceAll("\\|", "|"));
 
 const skipReason = prometheus === undefined ? " (skipped: prometheus is not on the PATH)" : "";
-describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prometheus${skipReason}`, () => {
+describe.skipIf(prometheus === undefined)(`Prometheus that scrapes a gateway under load${skipReason}`, () => {
   const open = new AsyncDisposableStack();
   let gateway: TestGateway;
   let origin: string;
@@ -78,7 +78,7 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
     return answer.data.result;
   }
 
-  it("has a result for each query of the dashboard", async () => {
+  it("returns a result for every query of the Grafana dashboard", async () => {
     expect(queries.length).toBeGreaterThan(40);
     let unanswered: typeof queries = queries;
     // The metrics that are summed once a minute appear last.
@@ -97,7 +97,7 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
     console.info(`${queries.length} dashboard queries have a result`);
   });
 
-  it("has the time series that each of the five documented questions needs", async () => {
+  it("returns time series for the queries of all five questions in the documentation", async () => {
     expect(questions).toHaveLength(5);
     for (const question of questions) {
       // A healthy gateway may give no result, so the query is also run without its threshold, which must give one.
@@ -107,7 +107,7 @@ describe.skipIf(prometheus === undefined)(`a gateway under load, scraped by Prom
     }
   });
 
-  it("has every metric that the alert rules and the dashboard name, and Prometheus runs the rules", async () => {
+  it("runs the alert rules, and the gateway exports every metric that the rules and the dashboard name", async () => {
     const live = await readMetrics(gateway.origin);
     const names = [
       ...`${read("prometheus/alerts.yaml")}${read("grafana/dashboard.json")}`.matchAll(

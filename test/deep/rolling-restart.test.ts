@@ -110,7 +110,10 @@ function startSenders(origin: string): { readonly statuses: readonly number[] } 
 }
 
 describe("a rolling restart behind a balancer that checks /readyz every half second", () => {
-  it.each([{ keepAlive: true }, { keepAlive: false }])("fails no request ($keepAlive)", async (options) => {
+  it.each([
+    { keepAlive: true },
+    { keepAlive: false },
+  ])("fails no request, with keep-alive connections: $keepAlive", async (options) => {
     await using balancer = await startBalancer(options);
     // Ends the drain delay as soon as its purpose is met: the balancer has seen that the gateway is not ready.
     const start = async () => {

@@ -11,7 +11,7 @@ interface Locked {
   readonly version?: string;
 }
 
-it("`npm run sbom` prints a CycloneDX document with every runtime package, its version and its license", async () => {
+it("`npm run sbom` prints a CycloneDX document that lists every runtime package with its version and license", async () => {
   const { stdout } = await promisify(execFile)("npm", ["run", "--silent", "sbom"], {
     cwd: ROOT,
     maxBuffer: 64 * 1024 * 1024,

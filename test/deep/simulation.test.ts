@@ -9,7 +9,7 @@ const redis = opened(createTestRedis);
 const histories = Number(process.env.HISTORIES ?? 2_000);
 const first = Number(process.env.SEED ?? 201);
 
-it(`sources neither lose, duplicate nor hold up events in ${histories} simulated histories, starting with seed ${first}`, async () => {
+it(`sources neither lose, duplicate nor delay events in ${histories} simulated runs with random faults, starting with seed ${first}`, async () => {
   using _ = installVirtualTime();
   let events = 0;
   let faults = 0;

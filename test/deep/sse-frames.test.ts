@@ -7,10 +7,12 @@ import {
 
 const RUNS = Number(process.env.FRAME_RUNS ?? 50_000);
 
-describe("an event stream", () => {
-  it("is parsed as the standard specifies, at whichever byte it is split", () => parsesCutStreams(RUNS));
+describe("the parser of event streams", () => {
+  it("follows the WHATWG standard when the stream arrives in two chunks, wherever it is split", () =>
+    parsesCutStreams(RUNS));
 
-  it("is parsed as the standard specifies, even byte by byte", () => parsesStreamsByteByByte(RUNS / 5));
+  it("follows the WHATWG standard when the stream arrives byte by byte", () =>
+    parsesStreamsByteByByte(RUNS / 5));
 
-  it("is parsed in the same way as by the eventsource package", () => parsesAsTheClientDoes(RUNS / 25));
+  it("returns the same events as the eventsource package", () => parsesAsTheClientDoes(RUNS / 25));
 });

@@ -8,7 +8,7 @@ const at = (path: string): string => JSON.stringify(new URL(path, import.meta.ur
 // Objects that survive a collection are moved immediately, so small pieces use as much memory as one large piece.
 test.each([
   100, 8_000_000,
-])("a job that keeps allocating arrays of %i numbers ends its worker thread, but not the process", async (numbers) => {
+])("a job that allocates arrays of %i numbers until memory is exhausted ends its worker thread, but not the process", async (numbers) => {
   // Runs in a separate process, so that a crash would not end the test's process.
   const program = `
     import { createWorkerQueue } from ${at("../../src/lib/worker-queue.ts")};

@@ -43,7 +43,7 @@ describeSource({
   numbersIn: ({ body }) => [JSON.parse(body.toString()).n],
 });
 
-it("a new channel kind that no file of the gateway mentions is offered, documented, installed and run", async () => {
+it("a channel kind that is only registered at startup can be listed, documented, installed and run without changes to the gateway's code", async () => {
   await using stores = await createTestStores();
   await using upstream = await openUpstream();
   const env = { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" };

@@ -9,11 +9,13 @@ const server = opened(startRedis);
 const redis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
 const publish = opened(() => testPublish(redis));
 
-test.each([1300, 2000])("a dedupe window of %d ms ends after exactly that time", async (dedupeWindowMs) => {
+test.each([
+  1300, 2000,
+])("a repeated event id is a duplicate until exactly %d ms have passed, the dedupe window", async (dedupeWindowMs) => {
   await expectExactEnd({ publish, client: server.client, dedupeWindowMs });
 });
 
-test("no id is lost while buckets grow to 200,000 ids", async () => {
+test("every repeated id is detected as a duplicate while the dedupe memory in Redis grows to 200,000 ids", async () => {
   await expectNoIdLost({ publish, client: server.client, ids: 200_000 });
 });
 
@@ -22,6 +24,6 @@ test.each([
   [100, 85],
   [1, 60_000],
   [1, 87_000],
-])("a remembered id takes at most 60 bytes on %d topics with %d ids each", async (topics, ids) => {
+])("an id that is remembered for deduplication uses at most 60 bytes of Redis memory, with %d topics of %d ids each", async (topics, ids) => {
   await expectBytesPerId({ publish, client: server.client, topics, ids, most: 60 });
 });
