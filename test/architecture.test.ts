@@ -118,7 +118,7 @@ function findLayer(file: string): number {
 }
 
 describe("the layers of src", () => {
-  it("contain every file of src", () => {
+  it("contain every source file, so that no file is without a layer", () => {
     expect(files.filter((file) => findLayer(file) < 0)).toEqual([]);
   });
 
@@ -135,14 +135,14 @@ describe("the layers of src", () => {
     expect(loaded.filter(({ to }) => !CONSUMER_MODULES.includes(findModule(to)))).toEqual([]);
   });
 
-  it("import only files of src and package.json", () => {
+  it("import no repository file outside src except package.json", () => {
     const violations = imports
       .map(({ to }) => to)
       .filter((to) => !files.includes(to) && to !== "../package.json" && !ASSETS.test(to));
     expect(violations).toEqual([]);
   });
 
-  it("isolate the console, which shares only types with the server", () => {
+  it("let the console import only types from server code", () => {
     const own = files.filter((file) => findModule(file) === "console");
     expect(own.length).toBeGreaterThan(0);
     const shared = own.flatMap((file) =>
@@ -165,7 +165,7 @@ describe("the layers of src", () => {
 });
 
 describe("the modules of src", () => {
-  it("import each replaceable library only in the modules assigned to it", () => {
+  it("import a replaceable library only if they are on the list of modules for that library", () => {
     const used = new Set<string>();
     const violations = files.flatMap((file) =>
       packagesOf(file).flatMap((name) => {
@@ -215,7 +215,7 @@ describe("code shared by tests", () => {
   /** Vitest runs this file before each test file. */
   const SETUP_FILE = "support/leftovers.ts";
 
-  it("registers no test hooks at module level, where only the first test file of a worker would get them", () => {
+  it("registers no beforeEach or afterAll hooks at module level, where they would run only for a worker's first test file", () => {
     const shared = globSync("**/*.{ts,tsx}", {
       cwd: import.meta.dirname,
       exclude: ["**/*.test.{ts,tsx}", SETUP_FILE],

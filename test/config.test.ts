@@ -36,7 +36,7 @@ function fileOf(text: string): string {
 }
 
 describe("parseConfig", () => {
-  it("parses --apply FILE, and --plan only together with --apply", () => {
+  it("accepts --plan only together with --apply FILE", () => {
     const command = (...argv: string[]) => {
       const result = parseConfig({}, argv);
       return result.ok ? result.value : result.error;
@@ -193,7 +193,7 @@ describe("parseConfig", () => {
     expect(findings({ INLET_SIP_PROVIDERS: names })).toMatchObject([{ path: "INLET_SIP_PROVIDERS" }]);
   });
 
-  it("rejects an unknown INLET_ name and suggests the nearest known one", () => {
+  it("rejects an unknown INLET_ variable and suggests the most similar known name", () => {
     expect(findings({ INLET_PROT: "1", INLET_WHATEVER: "1", PORT: "1" })).toEqual([
       { path: "INLET_PROT", message: "is not a setting; did you mean INLET_PORT?" },
       { path: "INLET_WHATEVER", message: "is not a setting" },
@@ -225,13 +225,13 @@ describe("parseConfig", () => {
     ]);
   });
 
-  it("prefers the environment over the settings file, and treats an empty variable as unset", () => {
+  it("prefers environment variables over the settings file, and treats an empty variable as unset", () => {
     const file = fileOf("# settings\nINLET_PORT=9000\nINLET_HOST='::1'\nINLET_LOG_LEVEL=debug\n");
     const config = read({ INLET_PORT: "9001", INLET_LOG_LEVEL: "" }, ["--config", file]);
     expect(config).toMatchObject({ port: 9001, host: "::1", logLevel: "debug" });
   });
 
-  it("reports an error in the settings file, or that the file is missing", () => {
+  it("reports a missing or invalid settings file", () => {
     const file = fileOf("INLET_PORT=x\nREDIS_ULR=redis://a.example\n");
     expect(findings({}, ["--config", file])).toEqual([
       { path: "REDIS_ULR", message: "is not a setting; did you mean REDIS_URL?" },
@@ -254,13 +254,13 @@ describe("publicUrls", () => {
     [{ INLET_BASE_URL: "https://a.example" }, "https://a.example/v1", "https://a.example"],
     [{ INLET_BASE_URL: "https://a.example/in/v1" }, "https://a.example/in/v1", "https://a.example/in"],
     [{ INLET_HOOKS_URL: "https://h.example/" }, "http://127.0.0.1:81/v1", "https://h.example"],
-  ])("returns usable URLs for %o", (env, baseUrl, hooksUrl) => {
+  ])("returns URLs that a client can open for %o", (env, baseUrl, hooksUrl) => {
     expect(publicUrls(read(env), 81)).toEqual({ baseUrl, hooksUrl });
   });
 });
 
-describe("generated settings lists", () => {
-  it("contain every setting and its default, both in --help and in the table", () => {
+describe("the generated lists of settings", () => {
+  it("contain every setting with its default, both in --help and in the documentation", () => {
     for (const { name, description, defaultText, unsetMeans } of SETTING_LIST) {
       const row = renderSettingsTable()
         .split("\n")
@@ -273,12 +273,12 @@ describe("generated settings lists", () => {
     }
   });
 
-  it("match the example settings file, which changes nothing if unedited", async () => {
+  it("match the example settings file, which keeps all defaults until someone edits the file", async () => {
     await expect(renderExampleFile()).toMatchFileSnapshot("../config/inlet.example.env");
     expect(parseEnv(renderExampleFile())).toEqual({});
   });
 
-  it("match an example settings file whose uncommented defaults are valid", () => {
+  it("contain only valid defaults, so that every line of the example settings file can be uncommented", () => {
     const uncommented = renderExampleFile().replace(/^#(\w+=.+)$/gm, "$1");
     expect(read({}, ["--config", fileOf(uncommented)])).toEqual(read({}));
   });

@@ -25,7 +25,7 @@ describe("the alert rules", () => {
   const { groups }: { groups: { rules: Rule[] }[] } = parse(read("config/prometheus/alerts.yaml"));
   const rules = groups.flatMap((group) => group.rules);
 
-  it("describe the problem and the fix, and fire only after a delay", () => {
+  it("each have a summary, a suggested action and a delay before they fire", () => {
     expect(rules.length).toBeGreaterThan(20);
     for (const { alert, annotations, labels, for: wait } of rules) {
       expect(alert).toMatch(/^Inlet[A-Z]/);
@@ -36,7 +36,7 @@ describe("the alert rules", () => {
     }
   });
 
-  it("use only documented metrics, as does the dashboard", () => {
+  it("use only documented metrics, and the Grafana dashboard also does", () => {
     const page = read("src/docs/metrics.md");
     const text = rules.map(({ expr }) => expr).join("\n") + read("config/grafana/dashboard.json");
     const names = [...text.matchAll(/\b(inlet_[a-z_]+?)(?:_bucket|_sum|_count)?\b/g)].map(
@@ -46,7 +46,7 @@ describe("the alert rules", () => {
     expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it("are each tested to fire and to clear", () => {
+  it("each have a Prometheus test in which the alert fires and one in which it does not", () => {
     const { tests }: { tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[] } = parse(
       read("config/prometheus/alerts.test.yaml"),
     );
@@ -64,7 +64,7 @@ describe("the systemd unit", () => {
   const valuesOf = (name: string): readonly string[] =>
     [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
-  it("uses existing settings, lets the gateway drain, and does not restart it after configuration errors", () => {
+  it("uses existing settings, waits until the gateway has drained, and does not restart a gateway with invalid settings", () => {
     const known = SETTING_LIST.map(({ name }) => name);
     const settings = [...unit.matchAll(/\b([A-Z][A-Z_]+)=\S/g)].map(([, name = ""]) => name);
     expect(settings.filter((name) => name !== "NODE_ENV" && !known.includes(name))).toEqual([]);

@@ -29,7 +29,7 @@ describe("the compose file", () => {
 describe("the Dockerfile", async () => {
   const stages = await readDockerfile(join(ROOT, "Dockerfile"));
 
-  it("uses the locked version of Node, and runs without privileges", async () => {
+  it("uses the Node version of package-lock.json, and runs as an unprivileged user", async () => {
     const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as {
       packages: Record<string, { version: string }>;
     };

@@ -63,7 +63,7 @@ describe("the README and the pages of src/docs", () => {
     expect(presets.filter(({ found }) => !exists(`src/verify/presets/${found}.json`))).toEqual([]);
   });
 
-  it("have a test for each code block, or the reason for none directly above it", () => {
+  it("have a test for each code block, or a comment above the block that says why it is untested", () => {
     const tests = ["e2e/quickstart", "deep/docs-pasted", "e2e/docs-problems", "e2e/docs-reading"];
     const run = tests.map((name) => read(`test/${name}.test.ts`)).join("\n");
     const left = pages
@@ -85,13 +85,13 @@ describe("the README and the pages of src/docs", () => {
     );
   });
 
-  it("contain no waiting loop without a time limit", () => {
+  it("contain no shell loop that waits without a time limit", () => {
     const waits = find(/\b(wait_for '|while kill -0 )/g);
     expect(waits.length).toBeGreaterThan(10);
     expect(find(/^(until .*; do .*)/gm)).toEqual([]);
   });
 
-  it("are all reachable from the README", () => {
+  it("are all reachable through links from the README", () => {
     const reached = new Set<string>();
     const follow = (page: string): void => {
       if (reached.has(page)) return;
@@ -149,7 +149,7 @@ describe("the documentation", () => {
     expect([newest, ...released]).toEqual(ranked);
   });
 
-  it("has a short README", () => {
+  it("has a README of at most 150 lines", () => {
     expect(read("README.md").split("\n").length).toBeLessThanOrEqual(151);
   });
 });

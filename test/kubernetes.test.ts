@@ -79,7 +79,7 @@ describe("the Kubernetes manifests", () => {
       ]);
   });
 
-  it("fail the schema check with a wrong type, a missing field or a misspelled field", async () => {
+  it("are checked by a validator that detects wrong types, missing fields and misspelled fields", async () => {
     const good = named("Deployment", "inlet-hooks");
     if (good === undefined) throw new Error("there is no inlet-hooks");
     const changed = (change: (spec: Manifest["spec"]) => void): Manifest => {
@@ -103,7 +103,7 @@ describe("the Kubernetes manifests", () => {
     ]);
   });
 
-  it("use only existing settings, with values that a gateway of each role accepts", () => {
+  it("use only existing settings, and the gateway of each role accepts their values", () => {
     const config = named("ConfigMap", "inlet")?.data ?? {};
     const secret = named("Secret", "inlet")?.stringData ?? {};
     const known = SETTING_LIST.map(({ name }) => name);
@@ -125,7 +125,7 @@ describe("the Kubernetes manifests", () => {
     expect(roles.toSorted()).toEqual(ROLES.toSorted());
   });
 
-  it("check whether the gateway is alive and ready, and let it drain", () => {
+  it("probe /healthz and /readyz, and give the gateway enough time to drain before termination", () => {
     const delay = Number(named("ConfigMap", "inlet")?.data?.INLET_DRAIN_DELAY_SECONDS);
     for (const { pod, container, spec } of deployments) {
       const { livenessProbe, startupProbe, readinessProbe } = container;
@@ -156,7 +156,7 @@ describe("the Kubernetes manifests", () => {
     }
   });
 
-  it("contain only services, disruption budgets and autoscalers that select existing pods", () => {
+  it("contain only services, disruption budgets and autoscalers that select pods of an existing deployment", () => {
     const labels = deployments.map(({ spec }) => spec.template.metadata.labels);
     const selectors = [
       ...ofKind("Service").map(({ spec }) => spec.selector),

@@ -63,7 +63,7 @@ const world = opened(async () => {
 });
 
 describe("inlet backup", () => {
-  it("writes one file that only its owner can read, with the encrypted master key, while the gateway runs", async () => {
+  it("backs up a running gateway to one owner-readable file that contains the master key only in encrypted form", async () => {
     const { code, stdout, stderr } = world.made;
     expect([code, stderr]).toEqual([0, ""]);
     expect(reportOf(stdout)).toMatchObject({ file: at("whole.tar"), masterKey: "sealed", tables: 52 });
@@ -72,7 +72,7 @@ describe("inlet backup", () => {
     expect(readFileSync(at("whole.tar")).includes(key)).toBe(false);
   });
 
-  it("backs up a stopped gateway, and omits the master key on request", async () => {
+  it("backs up a stopped gateway, without the master key if --without-master-key is given", async () => {
     const { code, stdout, stderr } = await run(["backup", at("apart.tar"), "--without-master-key"]);
     expect([code, reportOf(stdout).masterKey]).toEqual([0, "apart"]);
     expect(stderr).toContain("The gateway is not running");
@@ -120,7 +120,7 @@ describe("inlet backup", () => {
       1,
       "REDIS_URL is set",
     ],
-  ])("creates no backup and reports the reason: %s", async (_, argv, env, code, reason) => {
+  ])("writes no backup file and prints the reason: %s", async (_, argv, env, code, reason) => {
     mkdirSync(at("postgres-alone", "postgres"), { recursive: true });
     const refused = await run(["backup", ...argv], { env });
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([
@@ -133,7 +133,7 @@ describe("inlet backup", () => {
 });
 
 describe("inlet restore", () => {
-  it("restores each event acknowledged before the backup once, and detects duplicates of those events", async () => {
+  it("restores every event that was acknowledged before the backup, and the gateway still detects their duplicates", async () => {
     const restored = await run(["restore", at("whole.tar"), "--data-dir", at("restored")], {
       env: PASSPHRASE,
     });
@@ -213,7 +213,7 @@ describe("inlet restore", () => {
     expect([others.code, others.stderr]).toEqual([2, expect.stringContaining("would not use")]);
   });
 
-  it("stops a Redis server left by an interrupted restore, even while the server is loading", async () => {
+  it("stops the Redis server that an interrupted restore left running, even while that server loads its data", async () => {
     const folder = realpathSync(mkdtempSync(join(dir, "left-")));
     const left = await startLoading(folder);
     try {
@@ -229,7 +229,7 @@ describe("inlet restore", () => {
   it.each([
     ["was empty", []],
     ["contained an unfinished restore that another process completed", ["restore.unfinished"]],
-  ])("does not replace files that appeared while the passphrase was typed, if the folder %s", async (_, names) => {
+  ])("fails without replacing files that appear while the user types the passphrase, if the folder %s", async (_, names) => {
     const folder = mkdtempSync(join(dir, "filled-"));
     for (const name of names) writeFileSync(join(folder, name), "");
     const { code, said } = await restoreSlowly(folder, () => {

@@ -20,7 +20,7 @@ describe("the program", () => {
     "--version",
     "--help",
     "start --help",
-  ])("loads neither the gateway nor its libraries for %s", async (option) => {
+  ])("does not load the gateway or the gateway's libraries for %s", async (option) => {
     const preload = `data:text/javascript,${encodeURIComponent(LOADED)}`;
     const args = ["--import", preload, join(ROOT, "src/main.ts"), ...option.split(" ")];
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env: PROGRAM_ENV });
@@ -41,7 +41,7 @@ describe("the program", () => {
   });
 });
 
-it("completes commands and options in bash", async () => {
+it("inlet completion bash makes bash complete commands and options", async () => {
   const bin = mkdtempSync(join(tmpdir(), "inlet-bin-"));
   try {
     symlinkSync(join(ROOT, "src/main.ts"), join(bin, "inlet"));
@@ -69,11 +69,11 @@ it.each([
   ["backup", "--config", "x", ""],
   ["apply", "-f", "set"],
   ["restore", "a.tar", "--data-dir", ""],
-])("lets the shell complete file names: %s %s %s %s", async (...words) => {
+])("inlet complete leaves the completion of file names to the shell: %s %s %s %s", async (...words) => {
   expect(await runInlet(["complete", "--", ...words])).toEqual({ code: 0, stdout: ":0\n", stderr: "" });
 });
 
-describe("a log at a terminal", () => {
+describe("the log at a terminal", () => {
   it("shows each log entry as a readable line with all fields", async () => {
     const terminal = Object.assign(new PassThrough(), { hasColors: () => false });
     const stream = createTerminalStream(terminal as unknown as NodeJS.WriteStream);

@@ -125,7 +125,7 @@ it("inlet listen waits for an unreachable server, sends events in order, and res
   expect(server.taken.map(({ body }) => body)).toEqual(["4", "5"]);
 });
 
-it("inlet listen rejects a second listener for the same events until the first listener has ended", async () => {
+it("inlet listen fails while another listener receives the same events, and succeeds after that listener ends", async () => {
   await using server = await startLocalServer(0);
   const ending = new AbortController();
   const args = ["listen", "one", "--to", server.url];
@@ -167,7 +167,7 @@ it("inlet listen --raw forwards new deliveries with the sender's headers and byt
   expect(stderr).toContain("Signatures are removed");
 });
 
-it("readEntry keeps the exact text of JSON data, and leaves binary data and other text unchanged", () => {
+it("readEntry returns JSON data, plain text and base64 data of an event exactly as the gateway sent them", () => {
   const at = '"topic":"a.b","entryId":"1-0"';
   const fieldsOf = (members: string) => readEntry(`{"id":"1",${members}${at}}`).fields;
   expect(fieldsOf('"data":{"n": 1.0},')).toEqual(["id", "1", "data", '{"n": 1.0}']);

@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { complain } from "../../src/cli/process.ts";
 
-it("complain prints the error and each of its causes on one line", () => {
+it("complain() prints an error and all causes of the error on one line", () => {
   const written: string[] = [];
   vi.spyOn(process.stderr, "write").mockImplementation((text) => written.push(String(text)) > 0);
   const tried = ["::1", "127.0.0.1"].map((address) => new Error(`connect ECONNREFUSED ${address}`));

@@ -22,7 +22,7 @@ describe("each command", () => {
     for (const line of shown) expect(line).toMatch(new RegExp(`inlet ${name}\\b.*  # \\S`));
   });
 
-  it("is documented with the same summary as in its help", () => {
+  it("has the same summary in the documentation as in --help", () => {
     const page = readFileSync(new URL("../../src/docs/command-line.md", import.meta.url), "utf8");
     const [, table = ""] = page.split(/<!-- \/?commands -->/);
     expect(table.trim().split("\n").slice(2)).toEqual(
@@ -30,7 +30,7 @@ describe("each command", () => {
     );
   });
 
-  it("appears in the list of commands, and is suggested for a misspelled name", async () => {
+  it("is listed by --help, and is suggested if the user misspells the name", async () => {
     const { stdout } = await runInlet(["--help"]);
     for (const { name } of COMMANDS) expect(stdout).toContain(`  ${name} `);
     expect(await runInlet(["chanels"])).toEqual({
@@ -41,7 +41,7 @@ describe("each command", () => {
     expect((await runInlet(["tail", "--colour"])).code).toBe(2);
   });
 
-  it("prints JSON lines for programs and a table at a terminal", async () => {
+  it("prints a table to a terminal, and JSON lines to a pipe or file", async () => {
     const [app] = rows((await run(`apps get ${world.app.id}`)).stdout);
     expect(app).toMatchObject({ id: world.app.id });
     const listed = await run("channels");
@@ -73,14 +73,14 @@ describe("each command", () => {
     expect(rows(stdout)[0]).toMatchObject(expected);
   });
 
-  it("lists open problems, and reports an error by its exit code", async () => {
+  it("inlet problems lists open problems, and exits with code 1 if a problem has the severity error", async () => {
     const { code, stdout } = await run("problems");
     const severities = stdout === "" ? [] : rows(stdout).map(({ severity }) => severity);
     expect(code).toBe(severities.includes("error") ? 1 : 0);
     expect((await run("problems get prob_none")).stderr).toContain("no such problem");
   });
 
-  it("requires --yes to delete if there is no terminal", async () => {
+  it("deletes nothing without --yes if no terminal is available for confirmation", async () => {
     const made = rows((await run("subscriptions create inbox:received")).stdout)[0];
     const refused = await run(`subscriptions delete ${made.id}`);
     expect([refused.code, refused.stderr]).toEqual([
@@ -92,7 +92,7 @@ describe("each command", () => {
 });
 
 describe("the event commands", () => {
-  it("list, get and tail events with numbers exactly as sent", async () => {
+  it("print numbers in events exactly as the sender wrote them", async () => {
     await post("inbox", '{"big":12345678901234567890,"n":1.0}');
     const [event] = rows((await run("events --channel inbox --limit 1")).stdout);
     const got = await runInlet(["events", "get", event.topic, event.entryId], { env: world.env });
@@ -106,7 +106,7 @@ describe("the event commands", () => {
     expect(rows(tailed.stdout)[0]).toMatchObject({ id: event.id, type: "received" });
   });
 
-  it("escape control characters", async () => {
+  it("escape control characters in the data of events", async () => {
     const hostile = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202etxt.exe\u2066\u{e0041}\u0000\r\n\u2028";
     await post("inbox", JSON.stringify({ hostile: hostile + String.fromCharCode(0xd800) }));
     const seen = new AbortController();
@@ -123,7 +123,7 @@ describe("the event commands", () => {
     expect(rows(piped.stdout).at(-1)?.data.hostile.startsWith("\u001b]0;owned")).toBe(true);
   });
 
-  it("send a signed sample of the channel's provider with a new id each time", async () => {
+  it("inlet send delivers a signed sample of the channel's provider, with a new event id each time", async () => {
     const push = await run("send hooks --secret s3cret");
     expect([push.code, rows(push.stdout)[0]]).toMatchObject([0, { status: 200, body: { published: 1 } }]);
     const issues = await run("send hooks --event issues", { env: { INLET_SECRET: "s3cret" } });
@@ -144,7 +144,7 @@ describe("the event commands", () => {
     expect(rows((await run('send inbox --data {"a":1}')).stdout)[0].status).toBe(200);
   });
 
-  it("explain a delivery and a provider's sample", async () => {
+  it("inlet explain shows how a delivery or a provider's sample would be processed", async () => {
     const explained = await run('explain inbox --data {"a":1}');
     expect([explained.code, rows(explained.stdout)[0].items[0].events[0]]).toMatchObject([
       0,
@@ -157,7 +157,7 @@ describe("the event commands", () => {
     ]);
   });
 
-  it("list quarantined items and redrive them", async () => {
+  it("list, show, redrive and delete quarantined items", async () => {
     await post("strict", '{"type":"b"}');
     const [item] = rows((await run("quarantine --reason no_match --channel strict")).stdout);
     expect(item).toMatchObject({ channelUid: "strict", reason: "no_match" });
@@ -168,7 +168,7 @@ describe("the event commands", () => {
     expect(rows((await run(`quarantine delete ${item.id}`)).stdout)).toEqual([{ id: item.id }]);
   });
 
-  it("dry-run a source and replay events to a handler", async () => {
+  it("test a source with dry-run, and count the events that replay would send", async () => {
     const dry = await run("dry-run orders");
     expect([dry.code, rows(dry.stdout)[0]]).toMatchObject([1, { end: { kind: "failed" }, response: null }]);
     const counted = await run(`replay ${world.subscription.id} --since 1h --dry-run`);
@@ -220,7 +220,7 @@ describe("inlet doctor", () => {
 });
 
 describe("a failing command", () => {
-  it("exits with distinct codes for an unreachable gateway, a missing key, a missing permission and an unknown object", async () => {
+  it("exits with code 4 if the gateway is unreachable, 5 if the API key lacks access, and 1 for an unknown object", async () => {
     const away = await run("apps", { env: { INLET_URL: NOBODY } });
     expect([away.code, away.stderr]).toEqual([4, expect.stringContaining("cannot be reached")]);
     const wrong = await run("apps", { env: { INLET_API_KEY: "ik_wrong" } });
@@ -234,7 +234,7 @@ describe("a failing command", () => {
     expect([noApp.code, noApp.stderr]).toEqual([2, expect.stringContaining(world.app.id)]);
   });
 
-  it("inlet login stores an accepted key in a private file, and never sends it to another address", async () => {
+  it("inlet login stores a valid API key in a private file, and never sends the key to another address", async () => {
     const env = { INLET_API_KEY: "", INLET_URL: "" };
     const wrong = await run(`login --url ${world.gateway.origin}`, { env, stdin: "ik_wrong\n" });
     expect(wrong.code).toBe(5);
@@ -254,7 +254,7 @@ describe("a failing command", () => {
 });
 
 describe("untrusted text", () => {
-  it("has control characters, direction marks and line ends escaped, but not letters and emoji", () => {
+  it("is printed with escaped control characters, direction marks and line breaks, and with unchanged letters and emoji", () => {
     expect(escapeText("a\u001b[2J\u202eb\r\n\u{e0041}")).toBe("a\\x1b[2J\\u{202e}b\\r\\n\\u{e0041}");
     expect(escapeText("Zoë 日本 👩‍👩‍👧 العربية")).toBe("Zoë 日本 👩‍👩‍👧 العربية");
     const json = escapeJson('{"a":"\u009b\u202e\u{e0041}",\n "b":1.0}');
@@ -262,7 +262,7 @@ describe("untrusted text", () => {
     expect(JSON.parse(json)).toEqual({ a: "\u009b\u202e\u{e0041}", b: 1 });
   });
 
-  it("is measured and truncated in terminal cells", () => {
+  it("is truncated by its width in terminal cells, so that wide characters count as two", () => {
     expect([widthOf("abc"), widthOf("日本"), widthOf("👩‍👩‍👧")]).toEqual([3, 4, 2]);
     expect([fitTo(3, "abcd"), fitTo(3, "日本語"), fitTo(4, "abcd")]).toEqual(["ab…", "日…", "abcd"]);
   });

@@ -18,6 +18,6 @@ it("the prompt does not echo a typed secret", async () => {
   expect(await type("s3cret\r")).toEqual({ secret: "s3cret", shown: "Secret: \n" });
 });
 
-it("Ctrl-C at the prompt for a secret interrupts the command", async () => {
+it("the prompt for a secret interrupts the command on Ctrl-C", async () => {
   expect((await type("s3c\u0003")).secret).toMatchObject({ exitCode: EXIT.interrupted });
 });

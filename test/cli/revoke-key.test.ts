@@ -31,7 +31,7 @@ async function run(env: Readonly<Record<string, string>>, named: string) {
   return { code, printed };
 }
 
-it("--revoke-key revokes a key by id, prefix or the key itself, even the last key with all permissions", async () => {
+it("--revoke-key accepts an id, a prefix or a whole key, and can revoke the last key with all permissions", async () => {
   const { host, user, database } = api.database.connection;
   const env = {
     DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
@@ -57,7 +57,7 @@ it("--revoke-key revokes a key by id, prefix or the key itself, even the last ke
   for (const unknown of ["key_none", "ik_", ""]) expect((await run(env, unknown)).code).toBe(1);
 });
 
-it("keys create --local creates an audited key for the operator's organization and shows it once", async () => {
+it("keys create --local creates an API key for the operator's organization, records this in the audit log, and shows the key once", async () => {
   const { host, user, database } = api.database.connection;
   const env = {
     DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
@@ -81,7 +81,7 @@ it("keys create --local creates an audited key for the operator's organization a
   expect(entry).toMatchObject({ action: "create", accountId: null, keyId: null });
 });
 
-it("cannot be combined with another command", () => {
+it("--revoke-key cannot be combined with another command", () => {
   for (const other of [["--rotate-master-key"], ["--apply", "file.json"]]) {
     const parsed = parseConfig({}, ["--revoke-key", "key_a", ...other]);
     expect(parsed.ok ? [] : parsed.error).toContainEqual({

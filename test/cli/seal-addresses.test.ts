@@ -7,7 +7,7 @@ import { opened } from "../support/opened.ts";
 
 const api = opened(createTestApi);
 
-it("--seal-addresses removes the plain-text addresses from the database of an earlier version and reports this", async () => {
+it("--seal-addresses encrypts the channel addresses that an earlier version stored in plain text, and prints the result", async () => {
   const { db } = api.database;
   const { host, user, database } = api.database.connection;
   await db.updateTable("cluster").set({ plainAddresses: true }).execute();
@@ -34,7 +34,7 @@ it("--seal-addresses removes the plain-text addresses from the database of an ea
   expect(await plain()).toEqual([]);
 });
 
-it("cannot be combined with another command", () => {
+it("--seal-addresses cannot be combined with another command", () => {
   for (const other of [["--rotate-master-key"], ["--apply", "file.json"], ["--revoke-key", "key_a"]]) {
     const parsed = parseConfig({}, ["--seal-addresses", ...other]);
     expect(parsed.ok ? [] : parsed.error).toContainEqual({

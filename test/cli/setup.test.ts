@@ -96,7 +96,7 @@ async function rows() {
 }
 
 describe("a config file", () => {
-  it("creates the same objects as the API, and applying it again makes no changes", async () => {
+  it("creates the declared objects when it is first applied, and changes nothing when it is applied again", async () => {
     expect(actions(await apply(EXAMPLE)).filter((action) => action === "create")).toHaveLength(5);
     const apps = await api.call.get("/apps");
     expect(apps.map(({ uid }: { uid: string }) => uid).sort()).toEqual(["github", "sensors"]);
@@ -114,7 +114,7 @@ describe("a config file", () => {
     expect(await rows()).toEqual(before);
   });
 
-  it("is planned without writing to the database, and then applied as planned", async () => {
+  it("is applied exactly as its plan said, and the plan itself writes nothing to the database", async () => {
     const before = await rows();
     const file = exampleFor("planned");
     const planned = await plan(file);
@@ -123,7 +123,7 @@ describe("a config file", () => {
     expect((await apply(file)).steps).toEqual(planned.steps);
   });
 
-  it("yields a plan with the names of changed fields, but without secret values", async () => {
+  it("has a plan that names the changed fields but shows no secret values", async () => {
     await apply(exampleFor("differs"));
     const differs = exampleFor("differs", (organization) => {
       organization.blueprints[0].description = "other";
@@ -206,7 +206,7 @@ describe("a config file", () => {
     ]);
   });
 
-  it("is recorded in the change feed, and in the audit log without an account", async () => {
+  it("has its changes recorded in the change feed, and in the audit log without an account", async () => {
     const changes = () =>
       api.database.db.selectFrom("changes").select("kind").where("kind", "=", "channel").execute();
     const before = await changes();
@@ -218,7 +218,7 @@ describe("a config file", () => {
     ).toEqual(expect.arrayContaining([[null, "create", expect.stringMatching(/^app_[a-z0-9]+\/hooks$/)]]));
   });
 
-  it("yields a plan that lists the conflicts with the database", async () => {
+  it("has a plan that lists settings in conflict with the database, such as a different channel kind", async () => {
     const owner = await applyNew(exampleFor("conflicts"));
     const apps = await owner.get("/apps");
     const sensors = apps.find(({ uid }: { uid: string }) => uid === "sensors");
@@ -240,7 +240,7 @@ describe("an invalid config file", () => {
     return checked.ok ? [] : checked.error.map(({ path, message }) => `${path}: ${message}`);
   };
 
-  it("is rejected with all missing variables and all invalid settings", async () => {
+  it("is rejected with one error that lists all missing variables and all invalid settings", async () => {
     const file = example((organization) => {
       organization.blueprints[0].channels[0].events[0].typePath = "nonsense";
       organization.apps[1].channels[0].config.dedupe.by = "colour";
@@ -259,7 +259,7 @@ describe("an invalid config file", () => {
     expect(findings.join()).toContain("GITHUB_WEBHOOK_SECRET");
   });
 
-  it("is rejected unless all secrets, and only secrets, come from environment variables", async () => {
+  it("is rejected if it contains a literal secret, or takes another setting from an environment variable", async () => {
     const literal = example((organization) => {
       organization.apps[0].channels[0].config.secrets[0].value = "in-the-clear";
       organization.apps[1].channels[0].config.itemsPath = { $env: "GITHUB_WEBHOOK_SECRET" };

@@ -9,7 +9,7 @@ const atTerminal = async (line: string, { color = false } = {}) => {
   return { code, text: stdout + stderr };
 };
 
-describe("at a terminal", () => {
+describe("a command at a terminal", () => {
   it.each<[string, RegExp]>([
     ["status", / is ready\.\n\n.*NOT ACTIVE .* LAG +DEAD LETTERS +QUARANTINE\napp_\S+ /],
     ["apps", /^ID +UID +TITLE +BLUEPRINT +CREATED\napp_\S+ /],
@@ -38,7 +38,7 @@ describe("at a terminal", () => {
     expect(colored.code).toBe(plain.code);
   });
 
-  it("shows events, quarantined items and redrive results", async () => {
+  it("prints events, quarantined items and redrive results as tables", async () => {
     await post("inbox", '{"a":1}');
     expect((await atTerminal("events --channel inbox --since 1h")).text).toMatch(
       /^TIME +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +inbox +received +evt_\S+ +\d+-\d+ /,

@@ -54,7 +54,7 @@ describe("the first start", () => {
     expect(await find(apiKey)).toBeDefined();
   });
 
-  it("sets up the database only once when several gateways start together", async () => {
+  it("initializes the database once if several gateways start at the same time", async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => start({ welcome })));
     expect(all.filter(({ apiKey }) => apiKey !== undefined)).toHaveLength(1);
     expect(all.filter((made) => made.welcome !== undefined)).toHaveLength(1);
@@ -70,7 +70,7 @@ describe("the first start", () => {
     expect(JSON.stringify(rows)).not.toContain("chosen-by");
   });
 
-  it("creates the app `welcome` with an active channel, and returns its topic", async () => {
+  it("creates the app `welcome` with an active channel, and returns the channel's topic", async () => {
     const made = (await start({ welcome })).welcome;
     expect(made?.topics).toEqual([
       `events.${made?.organizationId}.apps.app.event_received.${made?.appId}.main.received`,
@@ -93,7 +93,7 @@ describe("reporting the first start", () => {
     return told ?? {};
   };
 
-  it("repeats the report of the key and the app `welcome` until it succeeds once", async () => {
+  it("reports the API key and the app `welcome` again at later starts until one report succeeds", async () => {
     const made = await start({ welcome });
     const broken = tellFirstStart({ db: database.db, keyring }, () => Promise.reject(new Error("closed")));
     await expect(broken).rejects.toThrow("closed");
@@ -105,7 +105,7 @@ describe("reporting the first start", () => {
     expect(await tell()).toEqual({});
   });
 
-  it("passes the result to only one of several concurrent calls", async () => {
+  it("delivers the result to one caller if several calls run at the same time", async () => {
     await start();
     const release = Promise.withResolvers<void>();
     const told: Bootstrapped[] = [];
@@ -122,7 +122,7 @@ describe("reporting the first start", () => {
     expect(told).toEqual([{ apiKey: expect.stringMatching(/^ik_/) }]);
   });
 
-  it("encrypts the API key that it stores for the report", async () => {
+  it("stores the API key for the report only in encrypted form", async () => {
     const { apiKey = "" } = await start();
     const rows = await database.db.selectFrom("untoldFirstStart").selectAll().execute();
     expect(rows).toHaveLength(1);

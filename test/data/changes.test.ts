@@ -33,7 +33,7 @@ const change = (key: string) =>
 const INSERT = "INSERT INTO changes (kind, key) VALUES ('channel', $1)";
 
 describe("the change feed", () => {
-  it("reports committed changes once, on schedule", async () => {
+  it("reports each committed change once, at the next scheduled poll", async () => {
     await change("before");
     await using reader = await startFeed({ pollEveryMs: 10 });
     await change("1");
@@ -44,7 +44,7 @@ describe("the change feed", () => {
     expect(reader.resets()).toBe(0);
   });
 
-  it("does not report changes of a transaction that was rolled back", async () => {
+  it("does not report the changes of a transaction that was rolled back", async () => {
     await using reader = await startFeed();
     const rolledBack = database.db.transaction().execute(async (trx) => {
       await recordChange(trx, { kind: "channel", key: "undone" });
@@ -55,7 +55,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual([]);
   });
 
-  it("reports a transaction that commits late without delaying others", async () => {
+  it("reports changes of a long transaction after its commit, without delaying changes of other transactions", async () => {
     await using reader = await startFeed();
     const late = await database.connect();
     await late.query("BEGIN");
@@ -72,7 +72,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["1", "2", "3", "late"]);
   });
 
-  it("reports all changes without delay while another database has open transactions", async () => {
+  it("reports changes without delay even while transactions are open in another database of the same server", async () => {
     await using elsewhere = await createTestDatabase();
     const open = await elsewhere.connect();
     await open.query("BEGIN");
@@ -93,7 +93,7 @@ describe("the change feed", () => {
     await Promise.all([open.end(), late.end()]);
   });
 
-  it("reports each change exactly once when many writers commit out of order", async () => {
+  it("reports each change exactly once if many writers commit out of order", async () => {
     await using reader = await startFeed({ pollEveryMs: 1 });
     const writers = await Promise.all(Array.from({ length: 8 }, () => database.connect()));
     await Promise.all(
@@ -112,7 +112,7 @@ describe("the change feed", () => {
     expect(new Set(reader.seen).size).toBe(200);
   });
 
-  it("reports all earlier commits when readNow resolves, even if called during another read", async () => {
+  it("has reported all earlier commits when readNow() resolves, even if another read was in progress", async () => {
     await using reader = await startFeed();
     const first = reader.feed.readNow();
     await change("1");
@@ -121,7 +121,7 @@ describe("the change feed", () => {
     await first;
   });
 
-  it("reports a change again after a listener failed", async () => {
+  it("reports a change again if a listener threw an error", async () => {
     let refuse = true;
     const applied: string[] = [];
     await using reader = await startFeed();
@@ -139,7 +139,7 @@ describe("the change feed", () => {
     expect(applied).toEqual(["1"]);
   });
 
-  it("resets listeners when a poll finds more changes than the maximum", async () => {
+  it("tells listeners to reload everything if one poll finds more changes than the maximum", async () => {
     await using reader = await startFeed({ maxChanges: 2 });
     for (const key of ["1", "2", "3"]) await change(key);
     await reader.feed.readNow();
@@ -149,7 +149,7 @@ describe("the change feed", () => {
     expect(reader.seen).toEqual(["4"]);
   });
 
-  it("reports its staleness, even while reads fail", async () => {
+  it("reports for how long it has not been read successfully, even while reads fail", async () => {
     let nowMs = 1_000;
     await using reader = await startFeed({ clock: () => nowMs, pollEveryMs: 5 });
     nowMs = 2_000;
@@ -163,7 +163,7 @@ describe("the change feed", () => {
     await until(() => reader.feed.stalenessMs() === 0);
   });
 
-  it("deletes only changes that have been visible for the retention time", async () => {
+  it("deletes a change only after readers could see the change for the whole retention time", async () => {
     const late = await database.connect();
     await late.query("BEGIN");
     await late.query(INSERT, ["late"]);
@@ -184,7 +184,7 @@ describe("the change feed", () => {
     await until(async () => (await keys()).length === 0);
   });
 
-  it("resets listeners after an outage longer than the retention", async () => {
+  it("tells listeners to reload everything after an outage longer than the retention time", async () => {
     await using reader = await startFeed({ retentionSeconds: 0.05 });
     await change("1");
     await sql`SELECT pg_sleep(0.1)`.execute(database.db);

@@ -20,14 +20,14 @@ const answers = async (from?: Pick<TestDatabase, "db">): Promise<boolean> =>
   );
 
 describe("the database", () => {
-  it("reads bigint as a number and parses json", async () => {
+  it("returns a bigint as a number, and JSON as a parsed value", async () => {
     const { rows } = await sql`SELECT 7::bigint AS a, '{"b_c": [1]}'::json AS json_value`.execute(
       database.db,
     );
     expect(rows).toEqual([{ a: 7, jsonValue: { b_c: [1] } }]);
   });
 
-  it("throws UnavailableError when no server listens", async () => {
+  it("throws UnavailableError if no server listens at the address", async () => {
     const connections = [
       { host: "/nonexistent/folder", user: "inlet", database: "inlet" },
       { url: "postgres://inlet@127.0.0.1:1/inlet" },
@@ -67,7 +67,7 @@ describe("the database", () => {
     await until(() => answers(small));
   });
 
-  it("throws UnavailableError when connections are cut, even in a transaction, and recovers", async () => {
+  it("throws UnavailableError if the server cuts connections, even in a transaction, and then reconnects", async () => {
     const other = await database.connect();
     const cut = () =>
       other.query(
@@ -87,7 +87,7 @@ describe("the database", () => {
     await other.end();
   });
 
-  it("passes on the driver's errors, and recognizes the violated unique constraint", async () => {
+  it("throws the driver's errors for invalid queries, and identifies which unique constraint was violated", async () => {
     await expect(sql`SELECT nonsense`.execute(database.db)).rejects.toMatchObject({ code: "42703" });
     await sql`CREATE TABLE things (n integer CONSTRAINT things_n UNIQUE)`.execute(database.db);
     await sql`INSERT INTO things VALUES (1)`.execute(database.db);

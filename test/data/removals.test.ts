@@ -46,8 +46,8 @@ const ages = async () =>
 
 const topics = async () => (await pageTopics(database.db, "", 10)).map(({ type }) => type);
 
-describe("removals", () => {
-  it("are carried out once each, oldest first, and give purged topics the shortest retention", async () => {
+describe("pending removals of deleted channels", () => {
+  it("are carried out once each, oldest first, and reduce the retention of purged topics to the minimum", async () => {
     await write(channelOf(1), "a", "b");
     await remove(channelOf(1), false);
     await remove(channelOf(1), true);
@@ -62,14 +62,14 @@ describe("removals", () => {
     expect(await settle()).toEqual([]);
   });
 
-  it("stay recorded when they fail", async () => {
+  it("stay recorded if they fail", async () => {
     await remove(channelOf(1), true);
     const failing = settleRemovals(database.db, () => Promise.reject(new Error("Redis is away")), { signal });
     await expect(failing).rejects.toThrow("Redis is away");
     expect(await settle()).toHaveLength(1);
   });
 
-  it("continue after a failed removal, which stays recorded", async () => {
+  it("continue with the next removal if one fails, and the failed removal stays recorded", async () => {
     for (const number of [1, 2, 3]) await remove(channelOf(number), true);
     const done: number[] = [];
     const tried: number[] = [];
@@ -88,7 +88,7 @@ describe("removals", () => {
     expect(await settle()).toMatchObject([{ channel: { number: 1 } }]);
   });
 
-  it("stay pending while Redis is unavailable, and start with a different removal next time", async () => {
+  it("stay recorded while Redis is unavailable, and the next attempt starts with a different removal", async () => {
     for (const number of [1, 2]) await remove(channelOf(number), true);
     const tried: Removal[] = [];
     const away = (removal: Removal) => {
@@ -102,13 +102,13 @@ describe("removals", () => {
     expect(await settle()).toHaveLength(2);
   });
 
-  it("are shared by several gateways and carried out only once", async () => {
+  it("are each carried out only once if several gateways work on them", async () => {
     for (let number = 1; number <= 20; number++) await remove(channelOf(number), true);
     const done = (await Promise.all([settle(), settle(), settle()])).flat();
     expect(done).toHaveLength(20);
   });
 
-  it("keep a topic that a new channel with the same uid has taken over", async () => {
+  it("do not clear a topic that a new channel with the same uid already uses", async () => {
     await write(channelOf(1), "kept", "gone");
     await remove(channelOf(1), true);
     await write(channelOf(2), "kept");
@@ -119,7 +119,7 @@ describe("removals", () => {
     ]);
   });
 
-  it("make a new channel wait for a topic that is being cleared", async () => {
+  it("block a new channel's first write to a topic until the topic is cleared", async () => {
     await write(channelOf(1), "a");
     await remove(channelOf(1), true);
     let written = false;

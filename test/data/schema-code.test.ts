@@ -45,14 +45,14 @@ async function live(masterKey = "one") {
 
 const RIGHT = [undefined, { path: "", message: "must have required property 'a'" }];
 
-test("compiles a schema once, no matter how often the gateway starts", async () => {
+test("a restarted gateway loads the stored code of a compiled schema instead of compiling the schema again", async () => {
   const first = await live();
   expect(first).toMatchObject({ isGenerated: true, verdicts: RIGHT });
   await until(async () => (await rows()).length === 1);
   expect(await live()).toMatchObject({ isGenerated: false, verdicts: RIGHT });
 });
 
-test("does not evaluate stored code that someone has replaced", async () => {
+test("the gateway does not run stored validator code that was modified in the database", async () => {
   await live();
   await until(async () => (await rows()).length === 1);
   const code = gzipSync("globalThis.intruder = true; module.exports = () => true;");
@@ -61,7 +61,7 @@ test("does not evaluate stored code that someone has replaced", async () => {
   expect(globalThis).not.toHaveProperty("intruder");
 });
 
-test("does not evaluate code that was stored for another schema", async () => {
+test("the gateway does not run validator code if its stored properties were modified in the database", async () => {
   await live();
   await until(async () => (await rows()).length === 1);
   const [kept] = await rows();
@@ -72,7 +72,7 @@ test("does not evaluate code that was stored for another schema", async () => {
   expect((await live()).isGenerated).toBe(true);
 });
 
-test("compiles and stores code again if it was stored under another master key", async () => {
+test("the gateway compiles a schema again if the code was stored under another master key", async () => {
   const before = await live("one");
   await until(async () => (await rows()).length === 1);
   const [old] = await before.macs();

@@ -88,7 +88,7 @@ const GOLDEN: readonly [string, readonly string[], Record<string, string>, strin
   ],
 ];
 
-describe("the request that delivers an event to a handler", () => {
+describe("the HTTP request that delivers an event to a handler", () => {
   it.each(GOLDEN)("has the expected headers and body: %s", (_, fields, expected, bytes) => {
     const { method, url, headers = {}, body = "" } = requestOf(fields);
     expect([method, url]).toEqual(["POST", "https://handler.example/"]);
@@ -99,7 +99,7 @@ describe("the request that delivers an event to a handler", () => {
     expect(Buffer.from(body as string)).toEqual(Buffer.from(bytes));
   });
 
-  it("can be parsed by the `cloudevents` library, and has the signature that the Standard Webhooks library would make", () => {
+  it("is readable by the `cloudevents` library, and has the same signature as one made by the Standard Webhooks library", () => {
     const fields = [...base, "datacontenttype", "application/json", "data", '{"n":1}', "seq", "007"];
     const { headers = {}, body = "" } = requestOf(fields);
     const event = HTTP.toEvent<{ n: number }>({ headers, body });

@@ -7,7 +7,7 @@ const nameOf = (type: string): string =>
   );
 
 describe("a topic name", () => {
-  it("contains the event type unchanged, so that users can write the name by hand", () => {
+  it("contains letters and common punctuation of the event type unchanged, so that users can type the name", () => {
     for (const type of [
       "push",
       "order+created@v2",
@@ -19,13 +19,13 @@ describe("a topic name", () => {
       expect(nameOf(type)).toBe(type);
   });
 
-  it("encodes control characters, whitespace, braces, wildcards and the percent sign", () => {
+  it("percent-encodes control characters, whitespace, braces, wildcards and the percent sign of the event type", () => {
     expect(nameOf("a b\u00a0c\u2028d")).toBe("a%20b%C2%A0c%E2%80%A8d");
     expect(nameOf("{a}*?[b]\\^%")).toBe("%7Ba%7D%2A%3F%5Bb%5D%5C%5E%25");
     expect(nameOf("a\u0085b\u007f")).toBe("a%C2%85b%7F");
   });
 
-  it("differs for each event type", () => {
+  it("differs for two event types even if one looks like the encoded form of the other", () => {
     const types = ["a b", "a%20b", "a+b", "a%2Bb", "%", "%25"];
     expect(new Set(types.map(nameOf)).size).toBe(types.length);
   });

@@ -7,8 +7,8 @@ const attributes = { specversion: "1.0", id: "1", source: "/s", type: "t" };
 const printed = (fields: readonly string[], maxDataChars = 1_000): string =>
   JSON.stringify(structuredEvent([...base, ...fields], maxDataChars));
 
-describe("an event in structured mode", () => {
-  it("keeps the numbers in its data as the sender wrote them", () => {
+describe("an event as CloudEvents JSON (structured mode)", () => {
+  it("contains the numbers in its data exactly as the sender wrote them", () => {
     const data = '{"big":12345678901234567890,"f":[1.0e2,-0,0.10],"n":7}';
     const text = printed(["datacontenttype", "application/json", "data", data]);
     expect(text).toContain(`"data":${data}`);
@@ -39,7 +39,7 @@ describe("an event in structured mode", () => {
     expect(JSON.parse(printed(fields))).toEqual({ ...attributes, ...type, ...expected });
   });
 
-  it("omits data that is too long", () => {
+  it("omits the data if it exceeds the maximum length", () => {
     expect(JSON.parse(printed(["data", '"long"'], 5))).toEqual(attributes);
     expect(JSON.parse(printed(["data_base64", "AP8AAP8="], 5))).toEqual(attributes);
   });

@@ -19,7 +19,7 @@ async function listen(onRequest: RequestListener): Promise<string> {
 
 const apiAt = (baseUrl: string) => createApi({ baseUrl, apiKey: "a-key" }, new AbortController().signal);
 
-it("an API key is only sent to the configured address, and never to the target of a redirect", async () => {
+it("the API client sends its API key only to the configured address, and does not follow redirects", async () => {
   let seen = 0;
   const elsewhere = await listen((_, response) => {
     seen++;
@@ -33,7 +33,7 @@ it("an API key is only sent to the configured address, and never to the target o
   expect(seen).toBe(0);
 });
 
-it("a list is read page by page without duplicates, until its end or the requested number of items", async () => {
+it("the API client reads a list page by page until the list ends or the requested number of items is reached", async () => {
   const all = Array.from({ length: 450 }, (_, n) => n);
   const origin = await listen(({ url = "" }, response) => {
     const { searchParams } = new URL(url, "http://list");

@@ -6,7 +6,7 @@ import { CEILING_MS } from "../../support/until.ts";
 
 const server = opened(startHandlerServer);
 
-it("forward sends an event only to the given address, and treats a redirect as the response", async () => {
+it("inlet listen forwards an event only to the given address, and reports a redirect as the response without following it", async () => {
   server.answers.set("/in", () => ({ status: 307, headers: { location: server.urlOf("/elsewhere") } }));
   const fields = ["specversion", "1.0", "id", "1", "source", "/s", "type", "t", "data", "{}"];
   const topic = "events.o.apps.app.event_received.a.in.t";

@@ -22,7 +22,7 @@ function start(maxEntries = 10) {
   return { cache, state };
 }
 
-it("looks a key up only once within the maximum age, even if the key does not exist", async () => {
+it("the single-flight cache looks up a key once within the maximum age, even if no value exists", async () => {
   const { cache, state } = start();
   const [a, b] = await Promise.all([cache.get("a"), cache.get("a")]);
   vi.advanceTimersByTime(MAX_AGE_MS);
@@ -32,7 +32,7 @@ it("looks a key up only once within the maximum age, even if the key does not ex
   expect(state.loads).toBe(2);
 });
 
-it("looks an expired value up again, and rejects if that lookup fails", async () => {
+it("the single-flight cache looks up an expired value again, and rejects if that lookup fails", async () => {
   const { cache, state } = start();
   await cache.get("a");
   state.failing = true;
@@ -41,7 +41,7 @@ it("looks an expired value up again, and rejects if that lookup fails", async ()
   await expect(cache.get("a")).rejects.toThrow("away");
 });
 
-it("does not cache a failed lookup", async () => {
+it("the single-flight cache does not cache a failed lookup", async () => {
   const { cache, state } = start();
   state.failing = true;
   await expect(cache.get("a")).rejects.toThrow("away");
@@ -49,7 +49,7 @@ it("does not cache a failed lookup", async () => {
   expect(await cache.get("a")).toEqual({ key: "a", load: 2 });
 });
 
-it("starts a new lookup after clear, even while an older lookup is in flight", async () => {
+it("the single-flight cache starts a new lookup after clear(), even while an older lookup is in flight", async () => {
   const { cache, state } = start();
   const before = cache.get("a");
   cache.clear();
@@ -59,7 +59,7 @@ it("starts a new lookup after clear, even while an older lookup is in flight", a
   expect(state.loads).toBe(2);
 });
 
-it("evicts the least recently used value when the cache is full", async () => {
+it("the single-flight cache evicts the least recently used value when the cache is full", async () => {
   const { cache, state } = start(2);
   for (const key of ["a", "b", "c", "a"]) await cache.get(key);
   expect(state.loads).toBe(4);

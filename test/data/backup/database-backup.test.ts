@@ -18,7 +18,7 @@ const rowsOf = async (database: typeof from, table: string): Promise<readonly st
   return rows.map(({ row }) => row).sort();
 };
 
-it("loads a consistent snapshot of every table unchanged into another database", async () => {
+it("a database backup copies a consistent snapshot of every table into another database", async () => {
   const names = { organization: "with a\ttab, a \\ and\na line", space: "s", account: "a" };
   await from.db.transaction().execute((trx) => createOrganization(trx, names, Date.now()));
   await from.db.transaction().execute((trx) => recordChange(trx, { kind: "app", key: "1" }));
@@ -56,7 +56,7 @@ it("loads a consistent snapshot of every table unchanged into another database",
   expect(Number(next.rows[0]?.n)).toBe(4712);
 });
 
-it("rolls back a load that was not finished", async () => {
+it("loading a database backup is rolled back if it is not finished", async () => {
   await using database = await createTestDatabase();
   {
     await using snapshot = await openDatabaseSnapshot(from.connection);

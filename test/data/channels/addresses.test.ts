@@ -30,8 +30,8 @@ async function dump(): Promise<string> {
   return [...places.values()].join("\n");
 }
 
-describe("the address of a channel", () => {
-  it("does not appear in any table, change, audit entry or stored response, whether current or former", async () => {
+describe("the secret address of a channel", () => {
+  it("appears in no table, change, audit entry or stored response, even after rotation", async () => {
     const named = { "idempotency-key": "once" };
     const made = await api.call("POST", `/apps/${appId}/channels`, { uid: "in", kind: "webhook" }, named);
     const again = await api.call("POST", `/apps/${appId}/channels`, { uid: "in", kind: "webhook" }, named);
@@ -51,7 +51,7 @@ describe("the address of a channel", () => {
     expect(await dump()).not.toContain(second.slice(3));
   });
 
-  it("a former address still leads to its channel, but the API accepts only the current address and the uid", async () => {
+  it("still receives deliveries after rotation, but no longer identifies the channel in the API", async () => {
     const { id } = await create();
     const { id: next } = await api.call.post(`/apps/${appId}/channels/in/rotate`, { graceSeconds: 60 });
     expect(await number(next)).toBe(await number(id));
@@ -61,14 +61,14 @@ describe("the address of a channel", () => {
     expect((await api.call("GET", `/apps/${appId}/channels/${id}`)).status).toBe(404);
   });
 
-  it("leads to its own channel, even if another channel has the same text as its uid", async () => {
+  it("identifies its channel in the API, even if another channel uses the address text as its uid", async () => {
     const { id } = await create("one");
     await create(id);
     expect((await api.call.get(`/apps/${appId}/channels/${id}`)).uid).toBe("one");
   });
 });
 
-describe("together with gateways of an earlier version", () => {
+describe("channel addresses shared with gateways of an earlier version", () => {
   /** Rotates the address of a channel the way an earlier version does. */
   const giveAnother = async (before: string) => {
     const id = createChannelId(api.keyring.channelIdKey);
@@ -80,7 +80,7 @@ describe("together with gateways of an earlier version", () => {
     return id;
   };
 
-  it("both versions find each other's channels, and neither accepts an expired address", async () => {
+  it("are found by both versions until the addresses expire", async () => {
     await setPlain(true);
     const { db } = api.database;
     const ours = await create();
@@ -100,7 +100,7 @@ describe("together with gateways of an earlier version", () => {
     ]);
   });
 
-  it("seals plain-text addresses, deletes them once they are turned off, and then keeps earlier versions from starting", async () => {
+  it("are encrypted by sealAddresses(), which deletes the plain text and prevents earlier versions from starting", async () => {
     await setPlain(true);
     const { db } = api.database;
     const { id } = await create();
@@ -123,7 +123,7 @@ describe("together with gateways of an earlier version", () => {
     expect([await number(id), await number(theirs)]).toEqual([await number(late), await number(late)]);
   });
 
-  it("seals more addresses than fit into one batch", async () => {
+  it("are all encrypted by sealAddresses(), even if there are more addresses than fit into one batch", async () => {
     await setPlain(true);
     const { db } = api.database;
     await create();
@@ -138,7 +138,7 @@ describe("together with gateways of an earlier version", () => {
     expect(await sealAddresses(db, api.keyring)).toBe(0);
   });
 
-  it("leaves no address in plain text, even if a writer had read the setting before it changed", async () => {
+  it("are not left in plain text, even if a concurrent writer had read the setting before sealAddresses() changed it", async () => {
     await setPlain(false);
     const { id } = await create();
     await sql`UPDATE channels SET id = ${id} WHERE uid = 'in' AND app_id = ${appId}`.execute(api.database.db);
@@ -152,8 +152,8 @@ describe("together with gateways of an earlier version", () => {
   });
 });
 
-describe("a caller without channels.read", () => {
-  it("gets channels without id and url, and refers to them by uid", async () => {
+describe("an API caller without the permission channels.read", () => {
+  it("receives channels without id and url, and addresses each channel by its uid", async () => {
     const blueprint = await api.call.post("/blueprints", {
       title: "x",
       channels: [{ uid: "in", kind: "webhook" }],

@@ -21,8 +21,8 @@ async function install(config: object) {
   return { path: `/apps/${app.id}/channels/${app.channels[0].id}`, number };
 }
 
-describe("a source", () => {
-  it("is found with its current and former topics if it should run", async () => {
+describe("looking up a source that polls or streams", () => {
+  it("returns a running source with its current and former topics", async () => {
     const { path, number } = await install({ run: "always" });
     const before = await spine.path.findSource(number);
     await spine.api.call("PUT", path, { events: [{ type: "second" }] });
@@ -32,14 +32,14 @@ describe("a source", () => {
     expect(after?.topics).toEqual(expect.arrayContaining([...(before?.topics ?? [])]));
   });
 
-  it("is marked as started after its start was recorded", async () => {
+  it("returns whether the source has ever run", async () => {
     const { number } = await install({ run: "always" });
     expect(await spine.path.findSource(number)).toMatchObject({ hasRunBefore: false });
     await recordFirstRun(spine.api.database.db, number);
     expect(await spine.path.findSource(number)).toMatchObject({ hasRunBefore: true });
   });
 
-  it("is not found without a subscription, while paused or after deletion, even in a batch with other sources", async () => {
+  it("returns nothing for a source that is unused, paused or deleted, even in a batch with a running source", async () => {
     const [wanted, idle, paused] = [
       await install({ run: "always" }),
       await install({}),

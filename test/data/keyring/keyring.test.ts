@@ -18,14 +18,14 @@ describe("the keyring", () => {
   it.each([
     "channelIdKey",
     "accessTokenKey",
-  ] as const)("gives all gateways that start at once the same %s", async (name) => {
+  ] as const)("gives the same %s to all gateways that start at the same time", async (name) => {
     const keyrings = await Promise.all(Array.from({ length: 8 }, () => open()));
     expect(new Set(keyrings.map((keyring) => keyring[name].toString("hex"))).size).toBe(1);
     expect((await open())[name]).toEqual(keyrings[0]?.[name]);
     expect(keyrings[0]?.[name]).toHaveLength(32);
   });
 
-  it("adds a key that is missing in a database of an earlier version", async () => {
+  it("creates a key that is missing in the database of an earlier version", async () => {
     const before = await open();
     await sql`UPDATE cluster SET sealed_access_token_key = NULL`.execute(database.db);
     const after = await open();
@@ -34,13 +34,13 @@ describe("the keyring", () => {
     expect((await open()).accessTokenKey).toEqual(after.accessTokenKey);
   });
 
-  it("rejects another master key, and says how to fix it", async () => {
+  it("rejects a master key other than the first one, with an error that names INLET_MASTER_KEY", async () => {
     await open();
     await expect(open(otherKey)).rejects.toThrow(WrongMasterKeyError);
     await expect(open(otherKey)).rejects.toThrow("INLET_MASTER_KEY");
   });
 
-  it("accepts only one of two different master keys used at the same time", async () => {
+  it("accepts only one of two different master keys that gateways use at the same first start", async () => {
     const outcomes = await Promise.allSettled([open(masterKey), open(otherKey)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   });
@@ -55,7 +55,7 @@ describe("the keyring", () => {
     }
   });
 
-  it("opens a sealed text only for the row it was sealed for", async () => {
+  it("decrypts a text only for the database row for which the text was encrypted", async () => {
     const { seal, open: unseal } = await open();
     expect(unseal(seal("s3cret", "channels/1/settings"), "channels/1/settings")).toBe("s3cret");
     expect(() => unseal(seal("s3cret", "channels/1/settings"), "channels/2/settings")).toThrow("another row");

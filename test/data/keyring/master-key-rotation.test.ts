@@ -126,7 +126,7 @@ async function openAll({ open: unseal }: Keyring): Promise<readonly string[]> {
 }
 
 describe("rotating the master key", () => {
-  it("lets only the new key open the secrets", async () => {
+  it("reencrypts all secrets, so that only the new master key can decrypt the secrets", async () => {
     await fill();
     const before = await open(from);
     const texts = await openAll(before);
@@ -143,7 +143,7 @@ describe("rotating the master key", () => {
     );
   });
 
-  it("covers every sealed column of the schema", async () => {
+  it("covers every encrypted column of the database schema", async () => {
     const { rows } = await sql<{ name: string }>`
       SELECT table_name || '.' || column_name AS name FROM information_schema.columns
       WHERE table_schema = 'public' AND column_name LIKE 'sealed%' AND table_name <> 'cluster'`.execute(
@@ -154,7 +154,7 @@ describe("rotating the master key", () => {
     );
   });
 
-  it("reseals more rows than fit into one batch", async () => {
+  it("reencrypts all rows, even if there are more rows than fit into one batch", async () => {
     const id = await connect();
     await sql`
       INSERT INTO connections (id, organization_id, name, kind, config, sealed_secrets, allowed_origins, state, created_at, updated_at)
@@ -176,7 +176,7 @@ describe("rotating the master key", () => {
     expect(await openAll(await open(to))).toHaveLength(1_102);
   });
 
-  it("changes no data when interrupted, and succeeds at the next try", async () => {
+  it("changes no data if it is interrupted, and succeeds at the next attempt", async () => {
     await fill();
     const texts = await openAll(await open(from));
     for (const { table } of SEALED_COLUMNS) {
@@ -209,7 +209,7 @@ describe("rotating the master key", () => {
 });
 
 describe("a gateway that runs during a master key rotation", () => {
-  it("continues to work with both keys", async () => {
+  it("continues to work if it was started with the old and the new key", async () => {
     await fill();
     const keyring = await open(from, to);
     await rotate();
@@ -220,7 +220,7 @@ describe("a gateway that runs during a master key rotation", () => {
     expect(texts).toHaveLength(SEALED_COLUMNS.length);
   });
 
-  it("writes no secret under the old key, and asks for a restart", async () => {
+  it("rejects new secrets with 503 if it knows only the old key, and asks for a restart", async () => {
     const { appId } = await fill();
     await rotate();
     expect(await api.keyring.reload()).toBe(false);
