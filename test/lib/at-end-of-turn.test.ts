@@ -4,7 +4,7 @@ import { atEndOfTurn } from "../../src/lib/at-end-of-turn.ts";
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("atEndOfTurn", () => {
-  it("processes each item once, in order, at the end of the event loop turn", async () => {
+  it("processes the added items once, in order, at the end of the current event loop iteration", async () => {
     const processed: number[] = [];
     const defer = atEndOfTurn((item: number) => processed.push(item));
     expect(defer.isEmpty()).toBe(true);
@@ -19,7 +19,7 @@ describe("atEndOfTurn", () => {
     expect(processed).toEqual([1, 2, 3]);
   });
 
-  it("defers items that are added during processing to the next turn", async () => {
+  it("processes items that are added during processing in the next event loop iteration", async () => {
     const processed: number[] = [];
     const defer = atEndOfTurn((item: number) => {
       processed.push(item);

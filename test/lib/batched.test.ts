@@ -18,7 +18,7 @@ function createLookups(options: { readonly maxKeys: number; readonly maxCalls: n
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate);
 
-it("looks up all keys of an event loop turn in one call, each key once", async () => {
+it("the lookup batcher looks up all keys of one event loop iteration in a single call, without duplicates", async () => {
   const { calls, find } = createLookups({ maxKeys: 100, maxCalls: 1 });
   const found = [find(2), find(3), find(2)];
   await nextTurn();
@@ -27,7 +27,7 @@ it("looks up all keys of an event loop turn in one call, each key once", async (
   expect(await Promise.all(found)).toEqual(["of 2", undefined, "of 2"]);
 });
 
-it("collects keys while the maximum number of calls is in flight, up to the maximum per call", async () => {
+it("the lookup batcher queues keys while the maximum number of calls is in flight, and splits large batches", async () => {
   const { calls, find } = createLookups({ maxKeys: 2, maxCalls: 1 });
   void find(0);
   await nextTurn();
@@ -45,7 +45,7 @@ it("collects keys while the maximum number of calls is in flight, up to the maxi
   expect(calls.map(({ keys }) => keys)).toEqual([[0], [2, 4], [6]]);
 });
 
-it("looks up a key again if it is requested during its lookup, because the value may have changed", async () => {
+it("the lookup batcher looks up a key again if the key is requested while an older lookup of it is in flight", async () => {
   const { calls, find } = createLookups({ maxKeys: 10, maxCalls: 2 });
   void find(2);
   await nextTurn();
@@ -54,7 +54,7 @@ it("looks up a key again if it is requested during its lookup, because the value
   expect(calls.map(({ keys }) => keys)).toEqual([[2], [2]]);
 });
 
-it("rejects only the lookups of the failed call", async () => {
+it("the lookup batcher rejects only the lookups whose call failed", async () => {
   const { calls, find } = createLookups({ maxKeys: 10, maxCalls: 1 });
   const failed = find(2);
   await nextTurn();

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createFairBudget } from "../../src/lib/fair-budget.ts";
 
-it("gives one holder at most half of the total, even if it is the only one", () => {
+it("a fair budget gives a single holder at most half of the total", () => {
   const budget = createFairBudget<string>(100);
   expect(budget.take("a", 30)).toBe(true);
   expect(budget.take("a", 20)).toBe(true);
@@ -10,7 +10,7 @@ it("gives one holder at most half of the total, even if it is the only one", () 
   expect(budget.take("a", 30)).toBe(true);
 });
 
-it("gives each holder its fair share, whatever earlier holders have taken", () => {
+it("a fair budget gives a new holder an equal share, even if earlier holders have taken everything", () => {
   const budget = createFairBudget<string>(100);
   for (const holder of ["a", "b"])
     expect([budget.take(holder, 1), budget.take(holder, 49)]).toEqual([true, true]);
@@ -22,7 +22,7 @@ it("gives each holder its fair share, whatever earlier holders have taken", () =
   expect(budget.take("c", 10)).toBe(true);
 });
 
-it("accepts one request of any size from each new holder", () => {
+it("a fair budget accepts a first request of any size from each holder", () => {
   const budget = createFairBudget<string>(100);
   expect(budget.take("a", 1_000)).toBe(true);
   expect(budget.take("a", 1)).toBe(false);
@@ -32,7 +32,7 @@ it("accepts one request of any size from each new holder", () => {
   expect([budget.take("a", 25), budget.take("a", 25)]).toEqual([true, true]);
 });
 
-it("uses a holder's own limit instead of half of the total, and leaves the other holders their share", () => {
+it("a fair budget applies a holder's configured limit instead of half of the total, and still serves other holders", () => {
   const limits = new Map([
     ["small", 10],
     ["large", 90],

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { FairQueue } from "../../src/lib/fair-queue.ts";
 
-it("serves lines round-robin, and the entries of each line in order", () => {
+it("a fair queue serves its lanes round-robin, and the entries within a lane in order", () => {
   const queue = new FairQueue<string, string>();
   for (const item of ["a1", "a2", "a3", "b1", "c1", "b2"]) queue.push(item.slice(0, 1), item);
   expect(queue.size).toBe(6);
@@ -15,7 +15,7 @@ it("serves lines round-robin, and the entries of each line in order", () => {
   expect([queue.size, queue.peek(), queue.shift()]).toEqual([0, undefined, undefined]);
 });
 
-it("skips a line that is set aside, and serves it first afterwards", () => {
+it("a fair queue skips lanes that are set aside, and serves them first when they are brought back", () => {
   const queue = new FairQueue<string, string>();
   for (const item of ["a1", "a2", "b1", "c1", "c2", "d1"]) queue.push(item.slice(0, 1), item);
   queue.setAside();
@@ -28,7 +28,7 @@ it("skips a line that is set aside, and serves it first afterwards", () => {
   expect([...queue.drain()]).toEqual(["a1", "c1", "b2", "a2", "c2", "a3"]);
 });
 
-it("loses no entry of a line that never becomes empty", () => {
+it("a fair queue returns every entry of a lane that never becomes empty", () => {
   const queue = new FairQueue<string, number>();
   const taken: (number | undefined)[] = [];
   for (let n = 0; n < 10_000; n++) {
@@ -40,7 +40,7 @@ it("loses no entry of a line that never becomes empty", () => {
   expect(taken).toEqual(Array.from({ length: 20_000 }, (_, n) => n / 2));
 });
 
-it("releases returned entries for garbage collection, even if their line has more entries", async () => {
+it("a fair queue keeps no reference to a returned entry, even if the same lane has more entries", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const queue = new FairQueue<string, object>();

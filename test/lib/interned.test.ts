@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createInterned, createSharedParts } from "../../src/lib/interned.ts";
 
-describe("shared values", () => {
-  it("are shared by all callers with the same key", () => {
+describe("createInterned", () => {
+  it("returns the same object to all callers with the same key", () => {
     const interned = createInterned<{ readonly n: number }>();
     let created = 0;
     const create = () => ({ n: ++created });
@@ -12,7 +12,7 @@ describe("shared values", () => {
     expect(created).toBe(2);
   });
 
-  it("are not cached if their creation fails", () => {
+  it("caches nothing if the creation of a value fails", () => {
     const interned = createInterned<{ readonly n: number }>();
     const fail = (): never => {
       throw new Error("not now");
@@ -22,7 +22,7 @@ describe("shared values", () => {
   });
 });
 
-it("objects share common parts and report the length of their own parts", () => {
+it("createSharedParts reuses equal parts of different objects, and returns the length of each object's unshared parts", () => {
   const share = createSharedParts();
   const first = share({ url: "a", list: [1], deep: { b: null } });
   const second = share({ url: "bc", list: [1], deep: { b: 1 } });
@@ -33,7 +33,7 @@ it("objects share common parts and report the length of their own parts", () => 
   expect(second.ownLength).toBe("bc".length + '{"b":1}'.length);
 });
 
-it("objects do not share long parts, which the cache would retain", () => {
+it("createSharedParts does not reuse long parts, because its cache would retain them", () => {
   const share = createSharedParts();
   const shareAgain = () => share({ short: ["a".repeat(500)], long: ["a".repeat(5_000)] });
   const [first, second] = [shareAgain(), shareAgain()];

@@ -4,7 +4,7 @@ import { createLimiter } from "../../src/lib/limiter.ts";
 const { signal } = new AbortController();
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-it("grants weights in request order", async () => {
+it("the limiter grants requests in order, and does not let a small request overtake a large one", async () => {
   const limiter = createLimiter(100);
   const granted: string[] = [];
   const take = async (name: string, bytes: number) => {
@@ -25,7 +25,7 @@ it("grants weights in request order", async () => {
   expect(granted).toEqual(["a", "b", "large", "small"]);
 });
 
-it("serves owners round-robin, and the requests of each owner in order", async () => {
+it("the limiter serves owners round-robin, and the requests of each owner in order", async () => {
   const limiter = createLimiter(1);
   const granted: string[] = [];
   const use = async (name: string) => {
@@ -36,7 +36,7 @@ it("serves owners round-robin, and the requests of each owner in order", async (
   expect(granted).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
 });
 
-it("grants a request above the total when all other weight is released", async () => {
+it("the limiter grants a request that exceeds the total when everything else is released", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(1, { signal });
   const huge = limiter.acquire(1_000, { signal });
@@ -46,7 +46,7 @@ it("grants a request above the total when all other weight is released", async (
   (await next)[Symbol.dispose]();
 });
 
-it("grants weight that was released early to the next request", async () => {
+it("the limiter grants capacity to the next request when a holder shrinks its share", async () => {
   const limiter = createLimiter(10);
   const large = await limiter.acquire(9, { signal });
   let second: Disposable | undefined;
@@ -64,7 +64,7 @@ it("grants weight that was released early to the next request", async () => {
   await limiter.acquire(10, { signal });
 });
 
-it("grants the next requests after a request is aborted", async () => {
+it("the limiter grants the requests behind a large request when that request is aborted", async () => {
   const limiter = createLimiter(100);
   const some = await limiter.acquire(50, { signal });
   const canceling = new AbortController();
@@ -77,7 +77,7 @@ it("grants the next requests after a request is aborted", async () => {
   await expect(limiter.acquire(1, { signal: canceling.signal })).rejects.toThrow("no longer");
 });
 
-it("grants as many slots as available, and the others in order of arrival", async () => {
+it("the limiter grants free slots immediately, and queues further requests in order of arrival", async () => {
   const places = createLimiter(2);
   const order: number[] = [];
   const enter = async (n: number): Promise<Disposable> => {
@@ -94,7 +94,7 @@ it("grants as many slots as available, and the others in order of arrival", asyn
   expect(order).toEqual([0, 1, 2, 3]);
 });
 
-it("grants a slot to the next request if the one before it was aborted while waiting", async () => {
+it("the limiter skips a queued request that was aborted, and grants the slot to the next request", async () => {
   const places = createLimiter(1);
   const first = await places.acquire(1, { signal });
   const canceling = new AbortController();

@@ -34,7 +34,7 @@ function start(options: Partial<LoopOptions> = {}) {
   return { loop, reports, waits, state, wait, [Symbol.asyncDispose]: () => loop[Symbol.asyncDispose]() };
 }
 
-it("waits for the interval after each successful iteration", async () => {
+it("a loop waits for the interval after each successful iteration", async () => {
   await using run = start();
   for (const n of [1, 2, 3]) {
     const { ms, end } = await run.wait(n);
@@ -43,14 +43,14 @@ it("waits for the interval after each successful iteration", async () => {
   }
 });
 
-it("with waitsFirst, begins after the interval or when it is woken", async () => {
+it("a loop with waitsFirst runs its first iteration after the interval or after wake()", async () => {
   await using run = start({ waitsFirst: true });
   expect([(await run.wait(1)).ms, run.state.iterations]).toEqual([1_000, 0]);
   run.loop.wake();
   await until(() => run.state.iterations === 1);
 });
 
-it("calls the interval function after each iteration", async () => {
+it("a loop reads its interval again after each iteration", async () => {
   let everyMs = 5;
   await using run = start({ everyMs: () => everyMs });
   const first = await run.wait(1);
@@ -59,7 +59,7 @@ it("calls the interval function after each iteration", async () => {
   expect([first.ms, (await run.wait(2)).ms]).toEqual([5, 7]);
 });
 
-it("begins the next iteration immediately when woken, even if woken during an iteration", async () => {
+it("a loop runs the next iteration immediately after wake(), even if wake() was called during an iteration", async () => {
   const gate = Promise.withResolvers<void>();
   let iterations = 0;
   await using run = start({
@@ -78,7 +78,7 @@ it("begins the next iteration immediately when woken, even if woken during an it
   expect(iterations).toBe(3);
 });
 
-it("keeps the minimum time between iterations, however often it is woken", async () => {
+it("a loop keeps the minimum time between iterations, even if wake() is called", async () => {
   await using run = start({ gapMs: 200 });
   const gap = await run.wait(1);
   run.loop.wake();
@@ -87,7 +87,7 @@ it("keeps the minimum time between iterations, however often it is woken", async
   await until(() => run.state.iterations === 2);
 });
 
-it("increases the wait with each failure, ignores wakes after failures, and reports each change of state once", async () => {
+it("a failing loop increases its wait with each failure, ignores wake(), and reports each change of state once", async () => {
   await using run = start({ retry: { initialMs: 10, maxMs: 40, factor: 2, jitter: 0.5 } });
   const first = await run.wait(1);
   run.state.failing = true;
@@ -107,7 +107,7 @@ it("increases the wait with each failure, ignores wakes after failures, and repo
   expect((await run.wait(7)).ms).toBe(10);
 });
 
-it("shortens the waits after failures randomly by jitter", async () => {
+it("a failing loop shortens its waits randomly by the configured jitter", async () => {
   await using run = start({
     random: () => 0.5,
     retry: { initialMs: 10, maxMs: 40, factor: 2, jitter: 0.5 },
@@ -118,13 +118,13 @@ it("shortens the waits after failures randomly by jitter", async () => {
   expect((await run.wait(1)).ms).toBe(7.5);
 });
 
-it("runs no iteration if it is disposed of before the first", async () => {
+it("a loop runs no iteration if it is disposed before the first iteration", async () => {
   const run = start();
   await run[Symbol.asyncDispose]();
   expect(run.state.iterations).toBe(0);
 });
 
-it("aborts and awaits the current step on disposal, and does not count its end as a failure", async () => {
+it("disposing a loop aborts the current iteration, waits for its end, and does not count it as a failure", async () => {
   const [started, aborted, finish] = [0, 1, 2].map(() => Promise.withResolvers<void>());
   const run = start({
     async step(signal) {
@@ -146,7 +146,7 @@ it("aborts and awaits the current step on disposal, and does not count its end a
   expect([run.reports, run.loop.signal.aborted]).toEqual([[], true]);
 });
 
-it("ends a wait on disposal", async () => {
+it("disposing a loop ends the wait between two iterations", async () => {
   for (const failing of [false, true]) {
     const run = start();
     run.state.failing = failing;

@@ -22,7 +22,7 @@ async function traceDecisions(prelude: string): Promise<string> {
   return stdout + stderr;
 }
 
-it("V8 pretenures objects by default, but not after endPretenuring", async () => {
+it("endPretenuring stops V8 from allocating objects directly in the old generation", async () => {
   expect(await traceDecisions("")).toContain("=> tenure");
   const prelude = `import { endPretenuring } from ${JSON.stringify(MODULE)}; endPretenuring();`;
   expect(await traceDecisions(prelude)).not.toContain("=> tenure");

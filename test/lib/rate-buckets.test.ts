@@ -5,10 +5,10 @@ import { createRateBuckets } from "../../src/lib/rate-buckets.ts";
 const countPassed = (attempts: number, take: () => number): number =>
   Array.from({ length: attempts }, take).filter((waitMs) => waitMs === 0).length;
 
-describe("a bucket", () => {
+describe("a token bucket", () => {
   it.each([
     1, 3, 7, 1_000,
-  ])("with a rate of %d per second has a capacity of one second, and refills at that rate", (rate) => {
+  ])("with a rate of %d per second holds the tokens of one second, and refills at that rate", (rate) => {
     const buckets = createRateBuckets<string>();
     const take = (nowMs: number) => () => buckets.take("a", rate, nowMs);
     expect(countPassed(rate + 5, take(10_000))).toBe(rate);
@@ -16,14 +16,14 @@ describe("a bucket", () => {
     expect(countPassed(rate + 5, take(11_500))).toBe(Math.floor(rate / 2));
   });
 
-  it("returns the time until the next token for a rejected take, and takes no token", () => {
+  it("rejects a request with the time until the next token, and rejected requests consume no tokens", () => {
     const buckets = createRateBuckets<string>();
     for (let i = 0; i < 4; i++) expect(buckets.take("a", 4, 0)).toBe(0);
     for (let i = 0; i < 100; i++) expect(buckets.take("a", 4, 100)).toBeCloseTo(150);
     expect(buckets.take("a", 4, 250)).toBe(0);
   });
 
-  it("can be read without taking a token", () => {
+  it("returns the time until the next token without consuming a token if it is only read", () => {
     const buckets = createRateBuckets<string>();
     for (let i = 0; i < 3; i++) expect(buckets.look("a", 2, 0)).toBe(0);
     expect(countPassed(3, () => buckets.take("a", 2, 0))).toBe(2);
@@ -31,7 +31,7 @@ describe("a bucket", () => {
     expect([buckets.look("a", 2, 500), buckets.take("a", 2, 500)]).toEqual([0, 0]);
   });
 
-  it("repays a debt above the maximum within the maximum time", () => {
+  it("limits a debt, so that requests are accepted again after the maximum time", () => {
     const buckets = createRateBuckets<string>();
     buckets.overdraw("a", 1_000_000, 10, 0, 500);
     expect(buckets.look("a", 10, 0)).toBe(600);
@@ -40,7 +40,7 @@ describe("a bucket", () => {
     expect(buckets.look("a", 10, 600)).toBe(0);
   });
 
-  it("rejects requests exactly until its debt is repaid", () => {
+  it("rejects requests after an overdraft until exactly the time when refilling has repaid the debt", () => {
     const buckets = createRateBuckets<string>();
     expect(buckets.take("a", 10, 0)).toBe(0);
     buckets.overdraw("a", 29, 10, 0);
@@ -56,15 +56,15 @@ describe("a bucket", () => {
   });
 });
 
-describe("all buckets together", () => {
-  it("drop a key that was unused while twice the maximum of other keys was used", () => {
+describe("the set of token buckets", () => {
+  it("drops an unused key after twice the maximum number of other keys was used", () => {
     const buckets = createRateBuckets<number>(100);
     expect(countPassed(10, () => buckets.take(-1, 5, 0))).toBe(5);
     for (let key = 0; key < 200; key++) buckets.take(key, 5, 0);
     expect(countPassed(10, () => buckets.take(-1, 5, 0))).toBe(5);
   });
 
-  it("keep a key that is in use, however many other keys are used", () => {
+  it("keeps a key in use, even if thousands of other keys are used", () => {
     const buckets = createRateBuckets<number>(100);
     expect(countPassed(10, () => buckets.take(-1, 5, 0))).toBe(5);
     for (let key = 0; key < 10_000; key++) {

@@ -13,17 +13,17 @@ function render(text: string, values: Values): string {
   return compiled.value(values);
 }
 
-test("replaces placeholders by their values and keeps all other text", () => {
+test("a text template replaces placeholders by values and keeps all other text", () => {
   expect(render('{"a": {"b": "{{x}}"}}-{{ y }}{{x}}', { x: "1", y: "2" })).toBe('{"a": {"b": "1"}}-21');
   expect(render("", {})).toBe("");
   expect(render("}} {x}", {})).toBe("}} {x}");
 });
 
-test("applies filters in order", () => {
+test("a text template applies the filters of a placeholder in order", () => {
   expect(render("{{ x | lower | hex }}", { x: "1" })).toBe("1/lower/hex");
 });
 
-test("does not expand a value that looks like a template", () => {
+test("a text template does not expand placeholders inside inserted values", () => {
   expect(render("{{x}}", { x: "{{y}}", y: "secret" })).toBe("{{y}}");
 });
 
@@ -34,6 +34,6 @@ test.each([
   ["{{}}", "{{}} has an empty name or filter"],
   ["{{x | }}", "{{x | }} has an empty name or filter"],
   ["{{no}}", "{{no}}: unknown name"],
-])("rejects the template %s", (text, reason) => {
+])("an invalid text template is rejected: %s", (text, reason) => {
   expect(compileTemplate(text, bind)).toEqual(err(reason));
 });

@@ -6,7 +6,7 @@ import { unlessAborted, withinGrace, withTimeout } from "../../src/lib/wait.ts";
 const NEVER_MS = 3_600_000;
 const never = new Promise<never>(() => {});
 
-it("sleep ends early when its signal aborts, and does not start with an aborted signal", async () => {
+it("sleep resolves early if the signal aborts, and immediately if the signal is already aborted", async () => {
   const canceling = new AbortController();
   const sleeping = sleep(Number.POSITIVE_INFINITY, canceling.signal);
   canceling.abort();
@@ -14,19 +14,19 @@ it("sleep ends early when its signal aborts, and does not start with an aborted 
   await sleep(NEVER_MS, canceling.signal);
 });
 
-it("withTimeout rejects as unavailable with the given message after the timeout, and otherwise returns the result", async () => {
+it("withTimeout rejects with UnavailableError if the work exceeds the timeout, and otherwise returns the result", async () => {
   await expect(withTimeout(1, never, "too slow")).rejects.toEqual(new UnavailableError("too slow"));
   expect(await withTimeout(NEVER_MS, Promise.resolve(1), "too slow")).toBe(1);
   await expect(withTimeout(NEVER_MS, Promise.reject(new Error("broken")), "")).rejects.toThrow("broken");
 });
 
-it("endsWithin returns whether the work ends in time, and rejects if the work rejects", async () => {
+it("endsWithin resolves with whether the work ended in time, and rejects if the work rejects", async () => {
   expect(await endsWithin(1, never)).toBe(false);
   expect(await endsWithin(NEVER_MS, Promise.resolve())).toBe(true);
   await expect(endsWithin(NEVER_MS, Promise.reject(new Error("broken")))).rejects.toThrow("broken");
 });
 
-it("unlessAborted rejects with the signal's reason, also with a signal that is already aborted", async () => {
+it("unlessAborted rejects with the signal's reason if the signal aborts or is already aborted", async () => {
   const canceling = new AbortController();
   const waiting = unlessAborted(canceling.signal, never);
   canceling.abort(new Error("left"));
@@ -35,7 +35,7 @@ it("unlessAborted rejects with the signal's reason, also with a signal that is a
   expect(await unlessAborted(new AbortController().signal, Promise.resolve(1))).toBe(1);
 });
 
-it("withinGrace waits for aborted work during the grace period, and then returns undefined", async () => {
+it("withinGrace resolves with undefined if the work does not end within the grace period after an abort", async () => {
   const canceling = new AbortController();
   expect(await withinGrace(1, Promise.resolve(1), canceling.signal)).toBe(1);
   const abandoned = withinGrace(1, never, canceling.signal);

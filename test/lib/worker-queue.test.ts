@@ -22,7 +22,7 @@ const A = { lane: "a" };
 const ECHO = { kind: "echo" } as const;
 
 // `test/deep/worker-memory.test.ts` tests small allocations, and allocations at which V8 would end the process.
-test("terminates the worker of a job that needs too much memory, and starts a new one for the next job", async () => {
+test("the worker queue terminates a worker that exceeds its memory limit, and starts a new worker for the next job", async () => {
   await using queue = createQueue();
   const first = queue.run({ kind: "eat", numbers: 1_000_000 }, A);
   const [exceeded, next] = await Promise.all([first, queue.run(ECHO, A)]);
@@ -30,14 +30,14 @@ test("terminates the worker of a job that needs too much memory, and starts a ne
   expect(next).toEqual({ kind: "echoed" });
 });
 
-test("rejects a job whose worker fails as unavailable, and runs the next jobs", async () => {
+test("the worker queue rejects a job with UnavailableError if its worker crashes, and runs the next jobs", async () => {
   await using queue = createQueue();
   const [failed, done] = await Promise.allSettled([queue.run({ kind: "fail" }, A), queue.run(ECHO, A)]);
   expect(failed).toMatchObject({ status: "rejected", reason: expect.any(UnavailableError) });
   expect(done).toMatchObject({ status: "fulfilled", value: { kind: "echoed" } });
 });
 
-test("rejects only the job whose value cannot be sent", async () => {
+test("the worker queue rejects only the job whose value cannot be sent to the worker", async () => {
   await using queue = createQueue();
   const [failed, done] = await Promise.allSettled([
     queue.run({ kind: "echo", value: () => 1 }, A),
@@ -47,7 +47,7 @@ test("rejects only the job whose value cannot be sent", async () => {
   expect(done.status).toBe("fulfilled");
 });
 
-test("transfers memory to the worker when the job starts", async () => {
+test("the worker queue transfers a job's buffers to the worker instead of copying them", async () => {
   const [first, second] = [new Uint8Array(1_000), new Uint8Array(1_000)];
   await using queue = createQueue({
     toSend: (request) => [
@@ -62,14 +62,14 @@ test("transfers memory to the worker when the job starts", async () => {
   expect(second.buffer.detached).toBe(true);
 });
 
-test("rejects jobs beyond the queue limit as unavailable", async () => {
+test("the worker queue rejects jobs beyond the queue limit", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 2 });
   const jobs = Array.from({ length: 5 }, () => queue.run(ECHO, A));
   const states = (await Promise.allSettled(jobs)).map(({ status }) => status);
   expect(states).toEqual(["fulfilled", "fulfilled", "rejected", "rejected", "rejected"]);
 });
 
-test("serves lanes round-robin, however many jobs a lane has", async () => {
+test("the worker queue serves its lanes round-robin, regardless of the number of jobs in each lane", async () => {
   await using queue = createQueue();
   const done: string[] = [];
   const run = async (lane: string): Promise<void> => {
@@ -80,7 +80,7 @@ test("serves lanes round-robin, however many jobs a lane has", async () => {
   expect(done.join("")).toBe("abcabaaaa");
 });
 
-test("accepts jobs in one lane while another lane is full", async () => {
+test("the worker queue accepts jobs in one lane while another lane is full", async () => {
   await using queue = createQueue({ maxQueuedPerLane: 1 });
   const run = (lane: string) => queue.run(ECHO, { lane });
   const states = await Promise.allSettled([run("a"), run("a"), run("b")]);
@@ -90,7 +90,7 @@ test("accepts jobs in one lane while another lane is full", async () => {
 /** A worker that never finishes loading, so that no job starts. */
 const NEVER_READY = new URL("data:text/javascript,setInterval(() => {}, 1e6)");
 
-test("removes a canceled job from its lane immediately", async () => {
+test("the worker queue removes a canceled job immediately, so that its place in the lane is free", async () => {
   await using queue = createQueue({ program: NEVER_READY, maxQueuedPerLane: 2 });
   const caller = new AbortController();
   const run = (signal?: AbortSignal) => queue.run(ECHO, { lane: "a", ...(signal && { signal }) });
@@ -113,7 +113,7 @@ test("removes a canceled job from its lane immediately", async () => {
   await Promise.all(jobs);
 });
 
-test("releases the request of a canceled job", async () => {
+test("the worker queue keeps no reference to the request of a canceled job", async () => {
   await using queue = createQueue({ program: NEVER_READY });
   const caller = new AbortController();
   setFlagsFromString("--expose-gc");
@@ -131,7 +131,7 @@ test("releases the request of a canceled job", async () => {
   });
 });
 
-test("runs jobs after a canceled one in order", async () => {
+test("the worker queue runs the job behind a canceled job", async () => {
   await using queue = createQueue();
   const caller = new AbortController();
   const jobs = Promise.allSettled([
@@ -145,7 +145,7 @@ test("runs jobs after a canceled one in order", async () => {
 
 // Only Linux has a priority per thread.
 if (process.platform === "linux")
-  test("lowers the priority of a schema worker's thread, and keeps that of the process", async () => {
+  test("a schema worker lowers the priority of its own thread, but not of the process", async () => {
     const name = `queue ${process.pid}`;
     const before = getPriority();
     const program = new URL("../../src/lib/json-schema/worker.ts", import.meta.url);

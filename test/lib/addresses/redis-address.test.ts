@@ -11,7 +11,7 @@ test.each([
     ],
   ],
   ["unix://:s3@/run/a%20b.sock?db=4", [{ path: "/run/a b.sock", db: 4, password: "s3" }]],
-])("parses %s", (list, addresses) => {
+])("parseRedisAddresses parses %s", (list, addresses) => {
   expect(parseRedisAddresses(list)).toEqual(addresses);
 });
 
@@ -23,10 +23,10 @@ test.each([
   "redis://h/x",
   "redis:///1",
   "unix://",
-])("rejects %j", (list) => {
+])("parseRedisAddresses rejects %j", (list) => {
   expect(() => parseRedisAddresses(list)).toThrow();
 });
 
-test("error messages contain no credentials", () => {
+test("parseRedisAddresses throws errors that contain no credentials", () => {
   expect(() => parseRedisAddresses("http://user:hidden@h")).toThrow(/^(?!.*hidden)/);
 });

@@ -37,8 +37,8 @@ async function check(bytes: Uint8Array): Promise<string> {
   );
 }
 
-describe("an archive", () => {
-  it("returns the written parts and manifest, and is readable only by its owner", async () => {
+describe("a backup archive", () => {
+  it("returns the same manifest and parts that were written, and only its owner can read the file", async () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const manifest = await checkArchive(file, { signal });
     expect(manifest.about).toBe("it");
@@ -49,7 +49,7 @@ describe("an archive", () => {
     expect(found).toEqual(PARTS.slice(1));
   });
 
-  it("is rejected with the name of the part that contains a modified byte", async () => {
+  it("is rejected if a byte was modified, with the name of the modified part", async () => {
     const whole = readFileSync(file);
     const flipBit = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
     // Bytes after the header of the first part, and in the middle of the second.
@@ -72,7 +72,7 @@ describe("an archive", () => {
     expect(await check(whole)).toBe("whole");
   });
 
-  it("does not replace an existing file, and removes its temporary files", async () => {
+  it("fails instead of replacing an existing file, and removes its temporary files", async () => {
     const other = join(dir, "taken.tar");
     {
       await using archive = await createArchive(other, { signal });
@@ -100,7 +100,7 @@ describe("an archive", () => {
     );
   });
 
-  it("removes its temporary files if it is not finished", async () => {
+  it("removes its temporary files if writing is not finished", async () => {
     const before = readdirSync(dir);
     {
       await using archive = await createArchive(join(dir, "given-up.tar"), { signal });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { QuotaError } from "../../../src/lib/errors.ts";
 import { createCompileQuota } from "../../../src/lib/json-schema/compile-quota.ts";
 
-it("rejects only a lane that has used up its quota, and says when to retry", () => {
+it("the CPU quota for compiling schemas rejects only an organization without remaining quota, and returns when to retry", () => {
   let nowMs = 0;
   const quota = createCompileQuota({
     msPerMinuteOf: (lane) => (lane === "free" ? undefined : 6_000),

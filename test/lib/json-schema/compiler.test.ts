@@ -166,12 +166,12 @@ test.each<[string, JsonSchema, string, string]>([
   expect(found[0]?.message).toContain(message);
 });
 
-test("reports each place that violates the meta-schema once", async () => {
+test("the schema compiler reports each location that violates the meta-schema once", async () => {
   const found = await findings({ required: "a", properties: { b: { minLength: -1 } } });
   expect(found.map(({ path }) => path).sort()).toEqual(["/properties/b/minLength", "/required"]);
 });
 
-test("a pattern with catastrophic backtracking in other engines runs on the calling thread", async () => {
+test("a validator matches a pattern such as ^(a+)+$ in linear time, on the calling thread", async () => {
   const schema = await compiled({ pattern: "^(a+)+$" });
   // A backtracking engine tries 2^60 paths.
   const result = schema.validate(`${"a".repeat(60)}!`, CALLER);
@@ -179,7 +179,7 @@ test("a pattern with catastrophic backtracking in other engines runs on the call
   expect(result).not.toBeInstanceOf(Promise);
 });
 
-test("validates schemas with a high cost in the worker, and others on the calling thread", async () => {
+test("a validator runs in the worker if its schema is expensive, and otherwise on the calling thread", async () => {
   const doubled = (levels: number): JsonSchema => {
     const $defs: Record<string, JsonSchema> = { d0: { type: "integer" } };
     for (let i = 1; i <= levels; i++) {
@@ -200,7 +200,7 @@ test("validates schemas with a high cost in the worker, and others on the callin
   }
 });
 
-test("validates a text in the worker if matching its patterns could take long", async () => {
+test("a validator runs in the worker if matching a pattern against the text could take long", async () => {
   const schema = await compiled({ pattern: "(a|b)*a(a|b){30}[cd]" });
   expect(schema.validate("ab", CALLER)).not.toBeInstanceOf(Promise);
   const result = schema.validate("ab".repeat(50_000), CALLER);
@@ -208,7 +208,7 @@ test("validates a text in the worker if matching its patterns could take long", 
   expect(await result).toMatchObject({ path: "" });
 });
 
-test("the format url takes linear time", async () => {
+test("a validator checks the format url in linear time", async () => {
   const schema = await compiled({ format: "url" });
   for (const text of ["http://a.example/x?y", "ftp://u:p@a.example:21/@", "http://8.8.8.8"]) {
     expect(schema.validate(text, CALLER)).toBeUndefined();
@@ -237,7 +237,7 @@ const exponential = (): JsonSchema => {
   return { $defs, $ref: "#/$defs/d40" };
 };
 
-test("reports a value that takes too much CPU time as a violation, and continues with the next jobs", async () => {
+test("a validator rejects a value whose validation takes too much CPU time, and then validates the next values", async () => {
   await using own = startSchemaCompiler({ maxCheckCpuMs: 250 });
   const endless = await compiled(exponential(), own);
   const recursive = await compiled({ type: ["object", "null"], properties: { a: { $ref: "#" } } }, own);
@@ -258,7 +258,7 @@ const wide = (name: string, members: number): JsonSchema => ({
   ),
 });
 
-test("rejects a schema that takes too much CPU time to compile, and compiles the next ones", async () => {
+test("the schema compiler rejects a schema that takes too much CPU time, and then compiles the next schemas", async () => {
   await using own = startSchemaCompiler({ maxCompileCpuMs: 250 });
   const [slow, good] = await Promise.all([
     own.compile(wide("p", 12_000), { signal, lane: "a" }),
@@ -271,7 +271,7 @@ test("rejects a schema that takes too much CPU time to compile, and compiles the
   expect(good?.ok).toBe(true);
 });
 
-test("compiles a schema although another organization has queued many large ones", async () => {
+test("the schema compiler compiles a schema soon, even if another organization has queued many large schemas", async () => {
   await using own = startSchemaCompiler();
   const done: string[] = [];
   const compile = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
@@ -298,7 +298,7 @@ test.each<[string, JsonSchema, string]>([
   expect(finding).toMatchObject({ path: "", message: expect.stringContaining(message) });
 });
 
-test("compiles a schema in the caller's own lane while another organization waits for the same schema, and resolves both", async () => {
+test("the schema compiler does not let a caller wait in another organization's queue for the same schema", async () => {
   await using own = startSchemaCompiler();
   const done: string[] = [];
   const compile = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
@@ -315,7 +315,7 @@ test("compiles a schema in the caller's own lane while another organization wait
   await others;
 });
 
-test("compiles a schema although another organization that requested it has too many jobs", async () => {
+test("the schema compiler compiles a schema even if another organization requested it and exceeded its job limit", async () => {
   const storeLookup = Promise.withResolvers<undefined>();
   await using own = startSchemaCompiler({ codeStore: { find: () => storeLookup.promise, keep: () => {} } });
   const many = Array.from({ length: 1_010 }, (_, i) =>
@@ -334,13 +334,13 @@ test("compiles a schema although another organization that requested it has too 
   await others;
 });
 
-test("rejects a schema that is nested too deeply", async () => {
+test("the schema compiler rejects a schema that is nested too deeply", async () => {
   let deep: JsonSchema = {};
   for (let i = 0; i < 20_000; i++) deep = { not: deep };
   expect((await findings(deep))[0]?.message).toContain("too deeply");
 });
 
-test("finds a compiled schema by its object, and does not compile an equal one again", async () => {
+test("the schema compiler caches validators by schema object, and does not compile equal schemas twice", async () => {
   const schema = { type: "object", properties: { a: { type: "integer" } } };
   expect(compiler.peek(schema)).toBeUndefined();
   const [first, second] = await Promise.all([compiled(schema), compiled(structuredClone(schema))]);
@@ -350,7 +350,7 @@ test("finds a compiled schema by its object, and does not compile an equal one a
   expect(compiler.peek(true)?.validate(1, CALLER)).toBeUndefined();
 });
 
-test("limits the cache by the length of its code", async () => {
+test("the cache of compiled validators evicts entries if their code exceeds the limit", async () => {
   await using own = startSchemaCompiler({ maxCodeLength: 4_000 });
   const schemas = Array.from({ length: 10 }, (_, i) => ({ type: "object", required: [`p${i}`] }));
   for (const schema of schemas) await compiled(schema, own);
@@ -360,14 +360,14 @@ test("limits the cache by the length of its code", async () => {
   expect(own.peek(schemas.at(-1) ?? true)).toBeDefined();
 });
 
-test("stops waiting for a compilation when its signal aborts", async () => {
+test("the schema compiler rejects a pending compilation if the caller's signal aborts", async () => {
   const controller = new AbortController();
   const waiting = compiler.compile({ title: "aborted" }, { signal: controller.signal, lane: "a" });
   controller.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
 });
 
-test("a closed compiler rejects new and pending jobs as unavailable", async () => {
+test("a closed schema compiler rejects new and pending jobs with UnavailableError", async () => {
   const own = startSchemaCompiler();
   const recursive = await compiled({ properties: { a: { $ref: "#" } } }, own);
   const waiting = own.compile({ title: "pending" }, { signal, lane: "a" });
@@ -377,7 +377,7 @@ test("a closed compiler rejects new and pending jobs as unavailable", async () =
   await expect(recursive.validate({}, CALLER)).rejects.toThrow(UnavailableError);
 });
 
-test("an idle compiler does not keep the process alive, and the main thread never loads the code generator", async () => {
+test("an idle schema compiler does not keep the process alive, and loads the code generator only in its worker", async () => {
   const source = `
     import { Module } from "node:module";
     import { startSchemaCompiler } from ${JSON.stringify(new URL("../../../src/lib/json-schema/compiler.ts", import.meta.url).href)};

@@ -19,7 +19,7 @@ describe("changedFields", () => {
     expect(changedFields(before, after)).toEqual(fields);
   });
 
-  it("treats a member named __proto__ like any other", () => {
+  it("treats a member named __proto__ like every other member", () => {
     const before = JSON.parse('{"__proto__": 1}') as Record<string, unknown>;
     expect(changedFields(before, {})).toEqual(["__proto__"]);
   });

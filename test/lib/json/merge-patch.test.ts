@@ -19,11 +19,11 @@ describe("a merge patch", () => {
     ['{"e":null}', '{"a":1}', '{"e":null,"a":1}'],
     ["[1,2]", '{"a":"b","c":null}', '{"a":"b"}'],
     ["{}", '{"a":{"bb":{"ccc":null}}}', '{"a":{"bb":{}}}'],
-  ])("turns %s with %s into %s", (target, patch, result) => {
+  ])("changes %s by the patch %s to %s", (target, patch, result) => {
     expect(JSON.stringify(mergePatch(JSON.parse(target), JSON.parse(patch)))).toBe(result);
   });
 
-  it("treats __proto__ like any other name", () => {
+  it("treats a member named __proto__ like every other member", () => {
     const merged = mergePatch({}, JSON.parse('{"__proto__":{"admin":true},"a":{"__proto__":1}}'));
     expect(JSON.stringify(merged)).toBe('{"__proto__":{"admin":true},"a":{"__proto__":1}}');
     expect(({} as Record<string, unknown>).admin).toBeUndefined();

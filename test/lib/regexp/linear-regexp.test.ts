@@ -3,7 +3,7 @@ import { compileLinearRegExp } from "../../../src/lib/regexp/linear-regexp.ts";
 import { runToEnd } from "../../support/run-to-end.ts";
 import { compareRandomPatterns } from "./random-patterns.ts";
 
-test("matches a pattern with catastrophic backtracking in other engines", () => {
+test("the linear-time RegExp engine matches a pattern that causes catastrophic backtracking in other engines", () => {
   const pattern = compileLinearRegExp("^(a+)+$");
   expect(runToEnd(() => pattern.test(`${"a".repeat(40)}!`))).toBe(false);
   expect(runToEnd(() => pattern.test(`${"a".repeat(100_000)}!`))).toBe(false);
@@ -105,23 +105,23 @@ test.each([
     "^\\{$",
   ],
   ...["^(|a)*$", "^(a*)*$", "^a{0}$", "[\\d.]", "^[!-~]$", "\\p{gc=Nd}", "^\\p{Letter}+$"],
-])("%s matches the same texts as the native engine", (source) => {
+])("the linear-time RegExp engine matches the same texts as the native engine for %s", (source) => {
   const linear = compileLinearRegExp(source);
   const native = new RegExp(source, "u");
   for (const text of TEXTS) expect([text, linear.test(text)]).toEqual([text, native.test(text)]);
 });
 
-test("an escaped punctuation character matches itself", () => {
+test("the linear-time RegExp engine matches an escaped punctuation character literally", () => {
   expect(compileLinearRegExp("^\\d\\-\\d\\:[\\:\\-\\@]\\_$").test("1-2:@_")).toBe(true);
 });
 
-test("supports the flags i and s, and rejects others", () => {
+test("the linear-time RegExp engine supports only the flags i, s and u", () => {
   expect(compileLinearRegExp("^a.B$", "is").test("A\nb")).toBe(true);
   expect(compileLinearRegExp("^a.b$", "u").test("a\nb")).toBe(false);
   expect(() => compileLinearRegExp("a", "g")).toThrow("flags");
 });
 
 // More random patterns run in test/deep/linear-regexp.test.ts.
-test("random patterns match the same texts as the native engine", () => {
+test("the linear-time RegExp engine matches the same texts as the native engine for random patterns", () => {
   compareRandomPatterns(50);
 });

@@ -3,8 +3,8 @@ import { createChannelId, createChannelIdCheck } from "../../../src/lib/secrets/
 
 const key = Buffer.alloc(32, 1);
 
-describe("a channel id", () => {
-  it("is unique, has the documented form, and is recognized with its key", () => {
+describe("a channel id with a keyed check code", () => {
+  it("is unique, has the documented form, and is valid under the key that created it", () => {
     const ids = new Set(Array.from({ length: 100 }, () => createChannelId(key)));
     expect(ids.size).toBe(100);
     for (const id of ids) {
@@ -13,11 +13,11 @@ describe("a channel id", () => {
     }
   });
 
-  it("is rejected with another key", () => {
+  it("is invalid under another key", () => {
     expect(createChannelIdCheck(Buffer.alloc(32, 2))(createChannelId(key))).toBe(false);
   });
 
-  it("is rejected if one character differs", () => {
+  it("is invalid if one character is changed", () => {
     const id = createChannelId(key);
     for (let i = 0; i < id.length; i++) {
       for (const other of ["0", "z", "é", "-"]) {
@@ -33,7 +33,7 @@ describe("a channel id", () => {
     "x".repeat(39),
     `ch_${"0".repeat(36)}`,
     `ch_${"0".repeat(10_000)}`,
-  ])("is not recognized in %j", (text) => {
+  ])("is not accepted in the form %j", (text) => {
     expect(createChannelIdCheck(key)(text)).toBe(false);
   });
 });

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-it("creates the master key once, readable only by its owner", async () => {
+it("loadOrCreateMasterKey creates the key file once, and only the owner can read the file", async () => {
   const { key } = await loadOrCreateMasterKey(dir);
   expect(key).toHaveLength(32);
   expect(await loadOrCreateMasterKey(dir)).toEqual({ key, isNew: false });
@@ -18,18 +18,18 @@ it("creates the master key once, readable only by its owner", async () => {
   expect(await readdir(dir)).toEqual(["master.key"]);
 });
 
-it("creates the master key after an interrupted attempt", async () => {
+it("loadOrCreateMasterKey creates the key file even if an earlier attempt was interrupted", async () => {
   await writeFile(join(dir, "master.key.new"), "half");
   expect((await loadOrCreateMasterKey(dir)).key).toHaveLength(32);
 });
 
-it("rejects a damaged key file and does not replace it", async () => {
+it("loadOrCreateMasterKey rejects a damaged key file and does not replace the file", async () => {
   await writeFile(join(dir, "master.key"), "c2hvcnQ=\n");
   await expect(loadOrCreateMasterKey(dir)).rejects.toThrow("does not contain a master key");
   expect(await readFile(join(dir, "master.key"), "utf8")).toBe("c2hvcnQ=\n");
 });
 
-it("parses a key in hex, base64 and base64url, and only at full length", () => {
+it("parseMasterKey accepts a key of 32 bytes in hex, base64 or base64url", () => {
   const key = Buffer.alloc(32, 0xfb);
   for (const encoding of ["hex", "base64", "base64url"] as const) {
     expect(parseMasterKey(key.toString(encoding))).toEqual(key);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createRedact, redactTexts } from "../../../src/lib/secrets/redact.ts";
 
-it("removes secrets from texts, also in JSON-escaped and URL-encoded form", () => {
+it("redaction replaces secrets in texts, even in JSON-escaped or URL-encoded form", () => {
   const secret = 's3cret "ü"/';
   const redact = createRedact([secret]);
   const spelled = [secret, JSON.stringify({ secret }), `a=${encodeURIComponent(secret)}&b=1`];
@@ -9,17 +9,17 @@ it("removes secrets from texts, also in JSON-escaped and URL-encoded form", () =
   expect(redact(JSON.stringify({ data: JSON.stringify({ secret }) }))).not.toContain("s3cret");
 });
 
-it("removes a secret completely, even if it begins with another secret", () => {
+it("redaction replaces a secret completely, even if the secret begins with another secret", () => {
   expect(createRedact(["abcdefgh", "abcdefgh-and-more"])("x abcdefgh-and-more abcdefgh")).toBe("x *** ***");
 });
 
-it("keeps short secrets and numbers, because they occur by coincidence", () => {
+it("redaction does not replace very short secrets and numbers, because they also occur by coincidence", () => {
   expect(createRedact(["true", "12345678", "1e-10000000"])("true 12345678 1e-10000000")).toBe(
     "true 12345678 1e-10000000",
   );
 });
 
-it("redacts all texts of a value and keeps the spelling of its numbers", () => {
+it("redaction of a JSON value replaces secrets in all strings and keeps numbers exactly as written", () => {
   const exact = (JSON as typeof JSON & { rawJSON(text: string): unknown }).rawJSON("1.00");
   const value = { a: ["x-secret-x", 1], b: { c: "secret-secret", exact }, d: null };
   expect(JSON.stringify(redactTexts(value, createRedact(["secret-secret", "x-secret-x"])))).toBe(

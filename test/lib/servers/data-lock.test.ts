@@ -17,7 +17,7 @@ function newDataDir(): string {
 }
 
 // test/deep/data-lock.test.ts runs this with 20 processes.
-it("gives the lock to one of five concurrent processes, and tells the others which directory is in use", async () => {
+it("the lock of a data directory is acquired by one of five processes, and the rest get an error with the directory", async () => {
   const dataDir = newDataDir();
   const { winners, refusals: losers, holderPid } = await raceForLock(dataDir, 5);
   expect(winners).toHaveLength(1);
@@ -26,7 +26,7 @@ it("gives the lock to one of five concurrent processes, and tells the others whi
   expect(holderPid).toBe(winners[0]);
 });
 
-it("releases the lock when its process ends, even if it is killed", async () => {
+it("the lock of a data directory is released when its process ends, even after a kill", async () => {
   const dataDir = newDataDir();
   const first = await starter(dataDir);
   expect(await first.go()).toBe("won");
@@ -36,7 +36,7 @@ it("releases the lock when its process ends, even if it is killed", async () => 
   if (second.ok) second.value[Symbol.dispose]();
 });
 
-it("can be acquired again after release, and allows a second release", () => {
+it("the lock of a data directory can be acquired again after release, and releasing twice is harmless", () => {
   const dataDir = newDataDir();
   for (let attempt = 0; attempt < 2; attempt++) {
     const lock = acquireDataLock(dataDir);
@@ -47,7 +47,7 @@ it("can be acquired again after release, and allows a second release", () => {
   }
 });
 
-it("locks a directory under all of its names, and denies access to other users", () => {
+it("the lock of a data directory also holds for symbolic links to the directory, and makes it private to its user", () => {
   const dataDir = newDataDir();
   const lock = acquireDataLock(dataDir);
   if (!lock.ok) throw new Error(lock.error.message);
@@ -58,7 +58,7 @@ it("locks a directory under all of its names, and denies access to other users",
   expect(acquireDataLock(`${dataDir}-alias`, 0).ok).toBe(false);
 });
 
-it("throws for a directory that cannot be written, and does not report it as in use", () => {
+it("acquiring the lock of a data directory throws if the directory cannot be created, instead of reporting it as in use", () => {
   const file = newDataDir();
   writeFileSync(file, "");
   expect(() => acquireDataLock(join(file, "data"))).toThrow("ENOTDIR");

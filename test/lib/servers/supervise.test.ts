@@ -57,7 +57,7 @@ function readyPid(supervised: {
 }
 
 describe("superviseServer", () => {
-  it("starts a server as the leader of its own process group, and stops it with the server's signal", async () => {
+  it("starts a server in its own process group, and stops the server with the configured signal", async () => {
     const supervised = await superviseServer(server(`trap "touch ended; exit" TERM; ${SERVE}`), options);
     const pid = readyPid(supervised);
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ");
@@ -69,7 +69,7 @@ describe("superviseServer", () => {
     expect(await isGone(pid)).toBe(true);
   });
 
-  it("kills the whole group if the signal has no effect within the grace period", async () => {
+  it("kills the server's process group if the stop signal has no effect within the grace period", async () => {
     const supervised = await superviseServer(
       server(`trap "" TERM; sleep 100 & echo $! > child; ${SERVE}`, { stopGraceMs: 20 }),
       options,
@@ -79,7 +79,7 @@ describe("superviseServer", () => {
     for (const pid of pids) await until(() => isGone(pid));
   });
 
-  it("restarts the server each time it is killed, and is not ready in the meantime", async () => {
+  it("restarts a server each time it is killed, and does not report it as ready during the restart", async () => {
     await using supervised = await superviseServer(server(SERVE), options);
     for (let round = 1; round <= 3; round++) {
       const pid = readyPid(supervised);
@@ -110,27 +110,27 @@ describe("superviseServer", () => {
     return waits;
   }
 
-  it("retries forever after the server was ready once, and doubles the wait up to the maximum", async () => {
+  it("restarts a server without limit once it was ready, and doubles the wait up to the maximum", async () => {
     expect(await recordWaits(6)).toEqual([20, 40, 80, 80, 80, 80]);
   });
 
-  it("begins with the shortest wait again after the server has run long enough", async () => {
+  it("resets the wait between restarts to the minimum after the server has run long enough", async () => {
     expect(await recordWaits(3, { settledMs: -1 })).toEqual([20, 20, 20]);
   });
 
-  it("fails after three unsuccessful first starts, with the server's output", async () => {
+  it("rejects with the server's output if the first three starts fail", async () => {
     const failing = superviseServer(server("echo x >> starts; echo no such luck; exit 3"), options);
     await expect(failing).rejects.toThrow(/script cannot be started: exit code 3.*no such luck/s);
     expect(readFileSync(join(dir, "starts"), "utf8")).toBe("x\nx\nx\n");
   });
 
-  it("fails if the program does not exist", async () => {
+  it("rejects if the server's program does not exist", async () => {
     const spec = server("");
     const failing = superviseServer({ ...spec, command: { ...spec.command, file: "/nonexistent" } }, options);
     await expect(failing).rejects.toThrow("ENOENT");
   });
 
-  it("waits for a busy server without a time limit", async () => {
+  it("waits without a time limit while a starting server reports that it is busy", async () => {
     let probes = 0;
     const busy = server(SERVE, { maxSilenceMs: 0, probe: async () => (++probes < 40 ? "busy" : "ready") });
     await using supervised = await superviseServer(busy, options);
@@ -152,7 +152,7 @@ describe("superviseServer", () => {
     for (const pid of started) expect(await isGone(pid)).toBe(true);
   });
 
-  it("stops the process if the start is aborted", async () => {
+  it("stops the server's process if the start is aborted", async () => {
     const stopping = new AbortController();
     const starting = superviseServer(server("echo $$ > pid; sleep 100"), {
       ...options,
@@ -164,7 +164,7 @@ describe("superviseServer", () => {
     expect(await isGone(Number(readFileSync(join(dir, "pid"), "utf8")))).toBe(true);
   });
 
-  it("adopts a running process, and starts a new one when that ends", async () => {
+  it("adopts a server process left by an earlier run, and starts a new process when the adopted one ends", async () => {
     const orphan = spawnServer(server(SERVE).command, join(dir, "log"));
     await until(() => readReady() === orphan.pid);
     const findOrphan = async () =>
@@ -176,7 +176,7 @@ describe("superviseServer", () => {
     expect(supervised.status).toMatchObject({ adopted: false });
   });
 
-  it("starts a new output file if the old one is large, and keeps one previous file", async () => {
+  it("rotates the server's output file if the file is large, and keeps one previous file", async () => {
     writeFileSync(join(dir, "log"), Buffer.alloc(5 * 1024 * 1024, "x"));
     await using _supervised = await superviseServer(server(`echo hello; ${SERVE}`), options);
     expect(readFileSync(join(dir, "log"), "utf8")).toBe("hello\n");

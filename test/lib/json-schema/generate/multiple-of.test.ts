@@ -45,7 +45,8 @@ describe("isMultipleOf", () => {
     [5e-324, 5e-324],
     [Number.MAX_SAFE_INTEGER, 9007199254740991],
     [9007199254740994, 2],
-  ])("returns true for %d and %d", (value, divisor) => expect(isMultipleOf(value, divisor)).toBe(true));
+  ])("returns true for the value %d and the divisor %d", (value, divisor) =>
+    expect(isMultipleOf(value, divisor)).toBe(true));
 
   it.each([
     [0.35, 0.1],
@@ -58,7 +59,8 @@ describe("isMultipleOf", () => {
     [1, 0],
     [0.5, 0],
     [Number.POSITIVE_INFINITY, 0.5],
-  ])("returns false for %d and %d", (value, divisor) => expect(isMultipleOf(value, divisor)).toBe(false));
+  ])("returns false for the value %d and the divisor %d", (value, divisor) =>
+    expect(isMultipleOf(value, divisor)).toBe(false));
 });
 
 /** A recursive schema is validated in the worker. */
@@ -68,7 +70,7 @@ describe.each<[string, object]>([
   ["in the worker", recursive],
   ["in draft 7", { $schema: "http://json-schema.org/draft-07/schema#" }],
 ])("the keyword multipleOf %s", (_, rest) => {
-  it("uses decimal arithmetic, and reports the expected divisor", async () => {
+  it("compares values in decimal arithmetic, and its error message names the divisor", async () => {
     const schema = { ...rest, multipleOf: 0.01 };
     expect(await isValid(schema, 19.01)).toBe(true);
     expect(await isValid(schema, 19.015)).toBe(false);

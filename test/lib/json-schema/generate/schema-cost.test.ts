@@ -8,7 +8,7 @@ const costOf = (schema: JsonSchema): number => {
   return schemaCost(copy, new References(copy, "2020-12").targets);
 };
 
-test("the cost of a schema is the number of its subschemas with all references expanded", () => {
+test("the estimated cost of a schema is the number of its subschemas after all references are expanded", () => {
   expect(costOf(true)).toBe(1);
   expect(costOf({ properties: { a: { type: "null" }, b: {} } })).toBe(3);
   const $defs: Record<string, JsonSchema> = { d0: {} };
@@ -32,7 +32,7 @@ test.each<[string, JsonSchema]>([
   expect(costOf(schema)).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("few or scalar unique items cost little, and data in a schema costs nothing", () => {
+test("the estimated cost of a schema stays low for uniqueItems with few or scalar items", () => {
   expect(costOf({ uniqueItems: true, maxItems: 10 })).toBe(1);
   expect(costOf({ uniqueItems: true, items: { type: "string" } })).toBe(2);
   expect(costOf({ const: { $ref: "#" }, enum: [{ $ref: "#" }], examples: [{ uniqueItems: true }] })).toBe(1);
