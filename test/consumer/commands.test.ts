@@ -6,7 +6,7 @@ import { chunkTopics } from "../../src/lib/stream-chunks.ts";
 import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../bus/support.ts";
 import { createTestRedis } from "../support/test-redis.ts";
 
-test("reads at most 64 streams per command, and in a Redis Cluster only streams of one slot", () => {
+test("one XREADGROUP command reads at most 64 streams, and in a Redis Cluster only streams of one slot", () => {
   const topics = Array.from({ length: 500 }, (_, i) => `events.${i}`);
   const chunks = chunkTopics(topics, false);
   expect(chunks.flat()).toEqual(topics);
@@ -17,7 +17,7 @@ test("reads at most 64 streams per command, and in a Redis Cluster only streams 
   expect(slotted.filter(({ length }) => length > 1).flat()).not.toHaveLength(0);
 });
 
-test("reads each entry once across many topics", async () => {
+test("reading 100 topics with several commands returns each entry once", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();
@@ -39,7 +39,7 @@ test("reads each entry once across many topics", async () => {
   expect(await read()).toEqual([]);
 });
 
-test("extends claims, but returns entries that another reader has claimed instead of taking them back", async () => {
+test("extending the claims of a reader leaves entries to another reader that has claimed them, and returns their ids", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();

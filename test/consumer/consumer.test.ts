@@ -20,7 +20,7 @@ const failed = (what: string): never => {
 const soon = { initialMs: 5, maxMs: 5, factor: 1, jitter: 0 };
 
 describe("consumer.run", () => {
-  it("delivers each event of many topics once, and acknowledges handled events", async () => {
+  it("delivers each event of several topics once, and acknowledges handled events", async () => {
     const subscription = await makeSubscription(server, 100);
     for (const topic of subscription.topics) await subscription.send(topic, 0, 20);
     const stop = new AbortController();
@@ -38,7 +38,7 @@ describe("consumer.run", () => {
     expect(await subscription.pending()).toBe(0);
   });
 
-  it("delivers events that the cloudevents package accepts, with the original text of their data", async () => {
+  it("delivers events that are valid for the cloudevents npm package, and provides the original text of their data", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     const fields = [
@@ -145,7 +145,7 @@ describe("consumer.run", () => {
   it.each([
     ["throws", () => failed("of onProblem")],
     ["rejects", async () => failed("of onProblem")],
-  ])("continues and emits a process warning if onProblem %s", async (_, onProblem) => {
+  ])("continues and emits a Node.js process warning if the onProblem callback %s", async (_, onProblem) => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
     process.on("warning", onWarning);
@@ -173,7 +173,7 @@ describe("consumer.run", () => {
     ]);
   });
 
-  it("reads topics that are added later, and waits for their consumer groups", async () => {
+  it("also reads topics that are added to the subscription later, once their consumer groups exist", async () => {
     const subscription = await makeSubscription(server);
     const seen: number[] = [];
     const stop = new AbortController();
@@ -208,7 +208,7 @@ describe("consumer.run", () => {
     expect(problems).toEqual([]);
   });
 
-  it("waits for running handlers when it stops, and releases all other events immediately", async () => {
+  it("waits for running handlers when it stops, and releases events that are not being handled at once", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 50);
@@ -239,7 +239,7 @@ describe("consumer.run", () => {
     expect(second.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 48 }, (_, i) => i + 2));
   });
 
-  it.concurrent("names the address of an unreachable Redis without its credentials", async () => {
+  it.concurrent("reports the address of an unreachable Redis without the password", async () => {
     const consumer = createConsumer({ redis: "redis://me:hidden@127.0.0.1:1", subscription: "sub_x" });
     const failure: unknown = await consumer.run(() => {}).catch((error: unknown) => error);
     expect(String(failure)).toContain("Redis at 127.0.0.1:1 cannot be reached");
@@ -247,7 +247,7 @@ describe("consumer.run", () => {
     expect(String(failure)).not.toContain("hidden");
   });
 
-  it.concurrent("rejects an unknown subscription and names its id", async () => {
+  it.concurrent("rejects an unknown subscription with an error that contains the subscription id", async () => {
     const consumer = createConsumer({ redis: server.url, subscription: "sub_unknown" });
     await Promise.all([
       expect(consumer.run(() => {})).rejects.toThrow("sub_unknown is unknown"),
@@ -255,7 +255,7 @@ describe("consumer.run", () => {
     ]);
   });
 
-  it.concurrent("waits for the first topic of a known subscription without topics", async () => {
+  it.concurrent("waits for the first topic if the subscription has no topics yet", async () => {
     await server.client.set("inlet:sub:sub_bare:known", "");
     const stop = new AbortController();
     const topic = "events.bare";
@@ -272,7 +272,7 @@ describe("consumer.run", () => {
     await running;
   });
 
-  it("names an invalid option, or all unknown options, before it connects", () => {
+  it("rejects invalid and unknown options by name before it connects", () => {
     const valid = { redis: "redis://h", subscription: "s" };
     expect(() => createConsumer({ ...valid, concurrency: 0 })).toThrow("concurrency");
     expect(() => createConsumer({ ...valid, redis: "" })).toThrow("redis");
@@ -284,7 +284,7 @@ describe("consumer.run", () => {
 });
 
 describe("consumer.events", () => {
-  it("acknowledges an event when the next one is requested, unless retry() was called", async () => {
+  it("acknowledges an event when the next event is requested, unless retry() was called", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);

@@ -8,7 +8,7 @@ import { makeSubscription, startTestRedis } from "./support.ts";
 
 const server = opened(startTestRedis);
 
-it("reads many entries per command while it is behind, even if handlers are fast", async () => {
+it("the consumer reads at least 128 entries per command while many entries are waiting", async () => {
   const subscription = await makeSubscription(server);
   const [topic = ""] = subscription.topics;
   const count = 2_000;
@@ -40,7 +40,7 @@ it("reads many entries per command while it is behind, even if handlers are fast
   expect(await subscription.pending()).toBe(0);
 });
 
-it("does not delay other topics if acknowledgements of one topic fail", async () => {
+it("the consumer continues with a topic while the acknowledgements of another topic fail", async () => {
   const subscription = await makeSubscription(server, 2);
   const [away = "", other = ""] = subscription.topics;
   const count = 600;
@@ -73,7 +73,7 @@ it("does not delay other topics if acknowledgements of one topic fail", async ()
   expect(await subscription.pending()).toBe(0);
 });
 
-it("does not deliver a handled entry again while its acknowledgement is retried", async () => {
+it("the consumer does not deliver a handled entry again while the acknowledgement of that entry is retried", async () => {
   const subscription = await makeSubscription(server);
   const [topic = ""] = subscription.topics;
   await subscription.send(topic, 0, 1);

@@ -58,8 +58,8 @@ async function startOrderedReader(
 
 const numberOf = (fields: readonly string[]): number => Number(fields[fields.indexOf("data") + 1]);
 
-describe("an ordered topic", () => {
-  it.concurrent("keeps its order if a reader receives entries after another one took the topic over", async () => {
+describe("a topic in ordered mode", () => {
+  it.concurrent("keeps its order if a reader receives late entries of a topic that another reader has taken over", async () => {
     const subscription = await makeSubscription(server, 2);
     const slow: string[] = [];
     const late = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe("an ordered topic", () => {
     expect(handled).toEqual([0, 1]);
   });
 
-  it.concurrent("keeps its order if Redis' reply with its next entries is lost", async () => {
+  it.concurrent("keeps its order if a reply of Redis with entries of the topic is lost", async () => {
     const subscription = await makeSubscription(server, 1);
     const [topic = ""] = subscription.topics;
     const handled: number[] = [];
@@ -121,7 +121,7 @@ describe("an ordered topic", () => {
     expect(handled).toEqual([0, 1, 2, 3]);
   });
 
-  it("keeps its order if its reader is suspended for longer than its lease", async () => {
+  it("keeps its order if its reader is suspended until the reader's lease has expired", async () => {
     const subscription = await makeSubscription(server, 1);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 3);
@@ -158,7 +158,7 @@ describe("an ordered topic", () => {
   });
 });
 
-it("aborts the handler of an ordered topic when the reader's lease expires", async () => {
+it("the consumer aborts a handler in ordered mode when the lease on its topic expires", async () => {
   const subscription = await makeSubscription(server, 1);
   await subscription.send(subscription.topics[0] ?? "", 0, 1);
   const told = Promise.withResolvers<void>();
@@ -177,7 +177,7 @@ it("aborts the handler of an ordered topic when the reader's lease expires", asy
   expect(tries).toBe(2);
 });
 
-it("reads other topics while ordered topics wait for retries", async () => {
+it("the consumer reads a topic while six other topics in ordered mode wait for retries", async () => {
   const subscription = await makeSubscription(server, 7);
   const failing = subscription.topics.slice(0, 6);
   const [other = ""] = subscription.topics.slice(6);

@@ -28,7 +28,7 @@ async function withDependencies(folder: string, found = new Set<string>()): Prom
   return found;
 }
 
-it("installs at most 12 packages and 5 MB, in the same major versions as the gateway", async () => {
+it("the consumer package installs at most 12 packages and 5 MB, in the same major versions as the gateway", async () => {
   const folders = await withDependencies(CONSUMER);
   expect(folders.size).toBeLessThanOrEqual(12);
   let bytes = 0;
@@ -45,7 +45,7 @@ it("installs at most 12 packages and 5 MB, in the same major versions as the gat
     expect([name, major(range)]).toEqual([name, major(gateway.dependencies?.[name])]);
 });
 
-it("compiles for the oldest supported version of Node", async () => {
+it("the consumer package compiles for the oldest supported version of Node.js", async () => {
   const tsc = [
     join(ROOT, "node_modules/typescript/bin/tsc"),
     "-p",
@@ -60,7 +60,7 @@ it("compiles for the oldest supported version of Node", async () => {
   expect(compiled).toBe("");
 });
 
-it("shows the same program in the package's README and in the guide", async () => {
+it("the example in the consumer package's README is the same as in the documentation guide", async () => {
   const readme = await readFile(join(CONSUMER, "README.md"), "utf8");
   const documented = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
   expect(documented).toContain("createConsumer");

@@ -58,8 +58,8 @@ function firstHandled(ledger: Ledger): ReadonlyMap<string, readonly number[]> {
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-describe("killed readers", () => {
-  it("leave no event unhandled, because other readers take over", async () => {
+describe("several readers of a subscription", () => {
+  it("handle every event even if readers are killed", async () => {
     const subscription = await makeSubscription(server, 5);
     const ledger: Ledger = [];
     const options = { subscription: subscription.id, concurrency: 8 };
@@ -81,8 +81,8 @@ describe("killed readers", () => {
   });
 });
 
-describe.concurrent("readers in ordered mode", () => {
-  it("keep the order of each topic while readers start, are killed, and stop", async () => {
+describe.concurrent("several readers in ordered mode", () => {
+  it("keep the order of each topic while readers start, stop and are killed", async () => {
     const subscription = await makeSubscription(server, 6);
     const ledger: Ledger = [];
     const options = { subscription: subscription.id, ordered: true };
@@ -103,7 +103,7 @@ describe.concurrent("readers in ordered mode", () => {
     for (const [, numbers] of firstHandled(ledger)) expect(numbers).toEqual(upTo(60));
   });
 
-  it("share the topics so that each topic has one reader", async () => {
+  it("divide the topics so that only one of them reads a topic", async () => {
     const subscription = await makeSubscription(server, 10);
     const seen = [new Map<string, number>(), new Map<string, number>()];
     const stop = new AbortController();
@@ -135,7 +135,7 @@ describe.concurrent("readers in ordered mode", () => {
     expect([...one.keys()].filter((topic) => other.has(topic))).toEqual([]);
   });
 
-  it("block a topic while its first event fails, without blocking other topics", async () => {
+  it("retry a failing event before later events of its topic, without blocking other topics", async () => {
     const subscription = await makeSubscription(server, 2);
     const [broken = "", sound = ""] = subscription.topics;
     await subscription.send(broken, 0, 3);

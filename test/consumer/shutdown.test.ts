@@ -10,7 +10,7 @@ const DEAD_AFTER_MS = 6_000;
 
 describe.concurrent("a stopping reader", () => {
   for (const ordered of [false, true]) {
-    it(`keeps its claim on the event of its running handler${ordered ? ", and on its ordered topic" : ""}`, async () => {
+    it(`keeps its claim on the event that a handler is still processing${ordered ? ", and its lease on the topic in ordered mode" : ""}`, async () => {
       const subscription = await makeSubscription(server);
       const { id } = subscription;
       const [topic = ""] = subscription.topics;

@@ -38,8 +38,8 @@ async function openBus(socketPath: string) {
   return Object.assign(redis, { positions: createSourcePositions({ redis }) });
 }
 
-describe("a snapshot of the embedded Redis", () => {
-  it("excludes writes made during the transfer, keeps the source cursor, and fences earlier runs once loaded", async () => {
+describe("copying the embedded Redis to another data directory", () => {
+  it("copies the state at the start of the transfer, and rejects writes of source runs that started before the copy", async () => {
     const [from, to] = [folder(), folder()];
     const source = { number: 7, topics: ["topic.a", "topic.b"] };
     await using transferred = new AsyncDisposableStack();
@@ -96,7 +96,7 @@ describe("a snapshot of the embedded Redis", () => {
     }
   });
 
-  it("fails if the transfer is cut off, instead of producing a shorter file", async () => {
+  it("fails if the connection breaks during the transfer, and leaves no incomplete file", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const client = new Redis({ path: redis.socketPath });
     try {

@@ -21,7 +21,7 @@ test.each<[readonly string[], DurabilityLevel]>([
   [[], "none"],
   [PROCESS, "process"],
   [FSYNC, "fsync"],
-])("Redis with options %j has durability %s, and a start that requires more fails", async (options, held) => {
+])("Redis with options %j has the durability %s, and the gateway cannot connect if it requires more durability", async (options, held) => {
   await using server = await startRedis(options);
   const levels: DurabilityLevel[] = ["none", "process", "fsync", "replica"];
   for (const durability of levels) {
@@ -48,7 +48,7 @@ async function withReplica(server: RedisServer): Promise<RedisServer> {
   return replica;
 }
 
-test("publishing resolves only after a replica has the batch, even if every event is a duplicate", async () => {
+test("publishing with replica durability fails while the replica does not respond, even if the event is a duplicate", async () => {
   await using server = await startRedis([...FSYNC, "--repl-diskless-sync-delay", "0"]);
   await using replica = await withReplica(server);
   await using redis = await openTestRedis(server.url, { durability: "replica" });
@@ -77,7 +77,7 @@ test("publishing resolves only after a replica has the batch, even if every even
   });
 });
 
-test("concurrent batches share their WAIT commands", async () => {
+test("200 concurrent publishes with replica durability send fewer than 20 WAIT commands to Redis", async () => {
   await using server = await startRedis([...FSYNC, "--repl-diskless-sync-delay", "0"]);
   await using _ = await withReplica(server);
   await using redis = await openTestRedis(server.url, { durability: "replica" });
@@ -93,7 +93,7 @@ test("concurrent batches share their WAIT commands", async () => {
   expect(waits).toBeLessThan(20);
 });
 
-test("publishing fails while Redis is less durable than required, and then resumes", async () => {
+test("publishing fails while appendfsync of Redis is weaker than the required durability, and succeeds once it is restored", async () => {
   await using server = await startRedis(FSYNC);
   await using redis = await openTestRedis(server.url, { durability: "fsync", checkEveryMs: 50 });
   const publish = testPublish(redis);
@@ -109,7 +109,7 @@ test("publishing fails while Redis is less durable than required, and then resum
   await publish(batch, now);
 });
 
-test("opening Redis fails if its durability cannot be read, unless the operator asserts it", async () => {
+test("connecting to Redis fails if CONFIG is forbidden, unless the operator asserts the durability of Redis", async () => {
   await using server = await startRedis(FSYNC);
   await server.client.call("acl", "setuser", "app", "on", ">pass", "~*", "+@all", "-config");
   const url = server.url.replace("redis://", "redis://app:pass@");
@@ -121,12 +121,12 @@ test("opening Redis fails if its durability cannot be read, unless the operator 
   expect(process.state()).toMatchObject({ ready: true, durability: "process" });
 });
 
-test("opening Redis fails if its settings allow it to evict keys", async () => {
+test("connecting to Redis fails if its maxmemory-policy allows evicting keys", async () => {
   await using server = await startRedis(["--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"]);
   await expect(openTestRedis(server.url)).rejects.toThrow(/volatile-lru/);
 });
 
-test("opening Redis waits for an unreachable server until the signal aborts", async () => {
+test("connecting to an unreachable Redis keeps waiting until the caller aborts", async () => {
   await using server = await startRedis();
   const { port } = server;
   await server[Symbol.asyncDispose]();
@@ -134,7 +134,7 @@ test("opening Redis waits for an unreachable server until the signal aborts", as
   await expect(opening).rejects.toThrow(/abort/i);
 });
 
-test("connects through a Unix socket with a password and a database number", async () => {
+test("the Redis client connects through a Unix socket with a password and a database number", async () => {
   await using server = await startRedis();
   // The client of the test server stays authenticated.
   await server.client.call("acl", "setuser", "default", "resetpass", ">p@ss");

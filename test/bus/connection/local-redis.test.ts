@@ -39,7 +39,7 @@ async function withClient<T>(socketPath: string, run: (redis: Redis) => Promise<
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
 
 describe("the embedded Redis", () => {
-  it("is durable, never evicts keys, uses at most half of the memory, and opens no port", async () => {
+  it("writes with appendfsync always, never evicts keys, uses at most half of the machine's memory, and opens no port", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const settings = await withClient(redis.socketPath, (client) => client.config("GET", "*"));
     const pairs = settings as string[];
@@ -53,7 +53,7 @@ describe("the embedded Redis", () => {
     expect(Number(setting("maxmemory"))).toBeLessThanOrEqual(totalmem() / 2);
   });
 
-  it("is adopted after the gateway was killed, loses no data if it is killed too, and stops on request", async () => {
+  it("keeps running when the gateway is killed, and is reused by the next gateway without losing data", async () => {
     const dataDir = folder();
     const start = () => startOwnServer({ dataDir, which: "redis" });
     const first = await start();
@@ -80,7 +80,7 @@ describe("the embedded Redis", () => {
     expect(existsSync(socketPath)).toBe(false);
   });
 
-  it("restarts automatically after a kill -9, and counts as not ready in between", async () => {
+  it("restarts automatically after a kill -9, and is reported as not ready until then", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const before = redis.status;
     if (before.state !== "ready") throw new Error(before.state);
@@ -91,7 +91,7 @@ describe("the embedded Redis", () => {
     expect(await withClient(redis.socketPath, (client) => client.get("kept"))).toBe("1");
   });
 
-  it("stops a leftover server without a socket before it starts a new one on the same data", async () => {
+  it("stops an earlier Redis process whose socket file is gone before it starts a new one on the same data", async () => {
     const dataDir = folder();
     const first = await startOwnServer({ dataDir, which: "redis" });
     const { pid, socketPath } = first.report;
@@ -115,7 +115,7 @@ describe("the embedded Redis", () => {
     expect(await withClient(redis.socketPath, (client) => client.ping())).toBe("PONG");
   });
 
-  it("names the install command and REDIS_URL when no redis-server is installed", async () => {
+  it("fails to start if no redis-server is installed, with an error that names the install command and REDIS_URL", async () => {
     vi.stubEnv("PATH", "/nonexistent");
     await expect(startLocalRedis({ dataDir: folder(), log, signal })).rejects.toThrow(
       /not on the PATH.*(install|setup\.sh).*REDIS_URL/,

@@ -22,14 +22,14 @@ const ARGUMENTS: readonly (string | Buffer)[] = [
 
 const bytesOf = (arg: string | Buffer): Buffer => (typeof arg === "string" ? Buffer.from(arg) : arg);
 
-it("sends each argument to Redis unchanged", async () => {
+it("a Redis command is sent with each text and binary argument unchanged", async () => {
   await using redis = await createTestRedis();
   const command = new SentCommand("rpush", ["list", ...ARGUMENTS], new CommandBuffers());
   expect(await redis.client.sendCommand(command)).toBe(ARGUMENTS.length);
   expect(await redis.client.lrangeBuffer("list", 0, -1)).toEqual(ARGUMENTS.map(bytesOf));
 });
 
-it("does not reuse the buffer of a command that has no reply yet", async () => {
+it("the buffer pool does not reuse the buffer of a Redis command that has no reply yet", async () => {
   await using redis = await createTestRedis();
   const buffers = new CommandBuffers();
   const values = Array.from({ length: 40 }, (_, i) => String(i).repeat(i % 2 === 0 ? 100_000 : 10));
@@ -49,7 +49,7 @@ it("does not reuse the buffer of a command that has no reply yet", async () => {
   }
 });
 
-it("reuses a buffer only after it was given back", () => {
+it("the buffer pool reuses a buffer only after the buffer was returned to the pool", () => {
   const buffers = new CommandBuffers();
   const [first, second] = [buffers.take(100), buffers.take(100)];
   expect(first).not.toBe(second);
@@ -57,7 +57,7 @@ it("reuses a buffer only after it was given back", () => {
   expect(buffers.take(100)).toBe(first);
 });
 
-it("frees a buffer that is too large for the pool", () => {
+it("the buffer pool frees a returned buffer that is too large for the pool", () => {
   const buffers = new CommandBuffers();
   const large = buffers.take(5 * 1024 * 1024);
   buffers.giveBack(large);
@@ -65,7 +65,7 @@ it("frees a buffer that is too large for the pool", () => {
   expect(buffers.take(100).length).toBeGreaterThanOrEqual(100);
 });
 
-it("writes large buffers to the socket without copying them", () => {
+it("a Redis command writes large buffers to the socket without copying them", () => {
   const bytes = Buffer.alloc(5 * 1024 * 1024);
   const buffers = new CommandBuffers();
   const kept = buffers.take(100);
@@ -82,7 +82,7 @@ it("writes large buffers to the socket without copying them", () => {
   expect(end.buffer).toBe(kept.buffer);
 });
 
-it("releases its arguments after they are written", async () => {
+it("a Redis command keeps no reference to its arguments after they are written, so that their memory can be freed", async () => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const write = (argument: Buffer) => {

@@ -8,7 +8,7 @@ import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } f
 
 const WRITE_TIMEOUT_MS = 1_000;
 
-it("accepts a reply that arrived while the event loop was blocked beyond the write timeout", async () => {
+it("the Redis write connection accepts a reply that arrived in time while the event loop was blocked for longer than the write timeout", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url, { writeTimeoutMs: WRITE_TIMEOUT_MS });
   const channel = testChannel();
@@ -20,7 +20,7 @@ it("accepts a reply that arrived while the event loop was blocked beyond the wri
   expect(await published).toMatchObject({ receipts: [{ status: "published" }] });
 });
 
-it("detects an unresponsive Redis within the write timeout, even without writes", async () => {
+it("the Redis write connection reports that Redis does not reply, even while the gateway writes no events", async () => {
   await using server = await startRedis();
   await using redis = await openTestRedis(server.url, { writeTimeoutMs: WRITE_TIMEOUT_MS, checkEveryMs: 50 });
   server.signal("SIGSTOP");
@@ -31,7 +31,7 @@ it("detects an unresponsive Redis within the write timeout, even without writes"
   await until(() => redis.state().ready);
 });
 
-describe("a server that serves reads but rejects writes", () => {
+describe("a Redis server that serves reads but rejects writes", () => {
   type Rejection = {
     readonly code: string;
     readonly begin: (server: RedisServer) => Promise<unknown>;
@@ -62,7 +62,9 @@ describe("a server that serves reads but rejects writes", () => {
     },
   ];
 
-  it.each(rejections)("is reported from the first rejected write ($code) until a write succeeds", async ({
+  it.each(
+    rejections,
+  )("is reported as not ready from the first rejected write ($code) until a write succeeds", async ({
     code,
     begin,
     end,
@@ -83,7 +85,9 @@ describe("a server that serves reads but rejects writes", () => {
     expect(redis.state()).toMatchObject({ ready: true, problems: [] });
   });
 
-  it.each(rejections)("is detected without writes, and so is its recovery ($code)", async ({
+  it.each(
+    rejections,
+  )("is detected by the periodic check ($code), which also detects when writes are possible again", async ({
     code,
     begin,
     end,
@@ -97,7 +101,7 @@ describe("a server that serves reads but rejects writes", () => {
     await until(() => redis.state().ready);
   });
 
-  it("is reported if it accepts writes but does not reach the required durability", async () => {
+  it("is reported as not ready if its writes do not reach the required replica", async () => {
     const durable = ["--appendonly", "yes", "--appendfsync", "always"];
     await using server = await startRedis(durable);
     await using replica = await startRedis(durable);
@@ -115,7 +119,7 @@ describe("a server that serves reads but rejects writes", () => {
   });
 });
 
-it("a write connection works with a Redis user that may only run loaded scripts", async () => {
+it("the Redis write connection works with a Redis user that may only run loaded scripts", async () => {
   await using server = await startRedis();
   await server.client.call("acl", "setuser", "default", "-eval");
   await using redis = await openTestRedis(server.url, { checkEveryMs: 20 });

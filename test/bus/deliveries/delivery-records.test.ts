@@ -49,7 +49,7 @@ const idsOf = async ({ organizationId, number }: ChannelIdentity) =>
 const recordKeys = ({ organizationId }: ChannelIdentity) =>
   server.client.keys(`inlet:{d.${organizationId}}:r:*`);
 
-test("keeps the newest records of a channel and deletes the keys of older records", async () => {
+test("the store of delivery records keeps the newest records of a channel and deletes older ones with their keys", async () => {
   const channel = testChannel();
   const made = Array.from({ length: 5 }, () => createRecord(channel));
   expect(await records.write(made)).toBe(5);
@@ -58,7 +58,7 @@ test("keeps the newest records of a channel and deletes the keys of older record
   expect(await records.find(channel.organizationId, made[4]?.record.id ?? "")).toEqual(made[4]);
 });
 
-test("evicts the oldest records over the byte limit of a channel, and does not store a record that is too large", async () => {
+test("the store of delivery records deletes a channel's oldest records when their total size exceeds the channel's byte limit", async () => {
   const channel = testChannel();
   const [first, second] = [createRecord(channel, 8_000), createRecord(channel, 8_000)];
   expect(await records.write([first, second])).toBe(2);
@@ -66,7 +66,7 @@ test("evicts the oldest records over the byte limit of a channel, and does not s
   expect(await records.write([createRecord(channel, 30_000)])).toBe(0);
 });
 
-test("limits the total bytes of an organization's channels, and reuses the bytes that a purge frees", async () => {
+test("the store of delivery records rejects new records at the organization's byte limit, until a purge frees bytes", async () => {
   const one = testChannel();
   const other = { ...testChannel(), organizationId: one.organizationId };
   const unrelated = testChannel();
@@ -80,7 +80,7 @@ test("limits the total bytes of an organization's channels, and reuses the bytes
   expect(await idsOf(unrelated)).toHaveLength(1);
 });
 
-test("sets an expiry on every key of delivery records", async () => {
+test("the store of delivery records sets an expiry on each of its Redis keys", async () => {
   const channel = testChannel();
   await records.write([createRecord(channel)]);
   for (const key of await server.client.keys(`inlet:{d.${channel.organizationId}}:*`)) {
@@ -92,7 +92,7 @@ test("sets an expiry on every key of delivery records", async () => {
   expect(await records.readBytes(channel.organizationId)).toBe(0);
 });
 
-test("drops buffered records of a channel after a deletion, but not those of other channels", async () => {
+test("the store of delivery records drops late records of a channel whose records were just deleted, but accepts those of other channels", async () => {
   const channel = testChannel();
   const other = { ...testChannel(), organizationId: channel.organizationId };
   const [gone, kept] = [createRecord(channel), createRecord(channel)];

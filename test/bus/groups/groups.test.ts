@@ -18,7 +18,7 @@ const read = async (topic: string, group: string): Promise<readonly string[]> =>
   return (stream?.[1] ?? []).map(([id]) => id);
 };
 
-test("a group receives every entry from its start time on, even if it is created later", async () => {
+test("a consumer group receives every entry from its start time on, even entries published before the group was created", async () => {
   const channel = testChannel();
   const topic = testTopic(channel);
   const publish = testPublish(redis);
@@ -35,7 +35,7 @@ test("a group receives every entry from its start time on, even if it is created
   expect(await read(topic, "sub_3")).toHaveLength(0);
 });
 
-test("removing the last group deletes the stream only if it never held an entry", async () => {
+test("removing the last consumer group of a stream deletes the stream only if the stream never held an entry", async () => {
   const [unused, used] = [testTopic(testChannel()), testTopic(testChannel())];
   for (const topic of [unused, used]) {
     await groups.ensure(topic, "sub_1", "0-0");
@@ -51,7 +51,7 @@ test("removing the last group deletes the stream only if it never held an entry"
   expect(await server.client.exists(used)).toBe(1);
 });
 
-test("creates a group before its stream exists, then finds, resets and removes the group", async () => {
+test("a consumer group can be created before its stream exists, and can then be found, reset and removed", async () => {
   const topic = testTopic(testChannel());
   expect(await groups.list(topic)).toEqual([]);
   await groups.ensure(topic, "sub_1", "0-0");
@@ -74,7 +74,7 @@ test("creates a group before its stream exists, then finds, resets and removes t
   expect(await groups.remove("events.none", "sub_1")).toBe(false);
 });
 
-test("replaces all topics of a subscription", async () => {
+test("setting the topics of a subscription replaces its earlier topics", async () => {
   await groups.setTopics("sub_9", ["a", "b"]);
   const many = Array.from({ length: 2500 }, (_, i) => `events.${i}`);
   await groups.setTopics("sub_9", many);
@@ -83,7 +83,7 @@ test("replaces all topics of a subscription", async () => {
   expect(await server.client.exists(subscriptionKey("sub_9"))).toBe(0);
 });
 
-test("marks a subscription as existing, even without topics, until it is removed", async () => {
+test("a subscription without topics is stored as existing until the subscription is removed", async () => {
   await groups.setTopics("sub_10", []);
   expect(await server.client.exists(knownSubscriptionKey("sub_10"))).toBe(1);
   await groups.removeTopics("sub_10");

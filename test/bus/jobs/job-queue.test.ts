@@ -53,7 +53,7 @@ const scheduled = async (queue: JobQueue<Data>) => {
   return all;
 };
 
-describe("a schedule", () => {
+describe("a schedule of the job queue", () => {
   it("creates a job at each of its times until it is unscheduled", async () => {
     await using queue = open();
     await using worked = collect(queue);
@@ -70,14 +70,14 @@ describe("a schedule", () => {
     expect(await scheduled(queue)).toEqual([]);
   });
 
-  it("skips times up to `afterMs`", async () => {
+  it("skips all scheduled times before the requested start time", async () => {
     await using queue = open();
     const tomorrowMs = Math.ceil(Date.now() / 3_600_000 + 24) * 3_600_000 + 1;
     await queue.schedule("later", everyHour, { n: 1 }, tomorrowMs);
     expect(await scheduled(queue)).toEqual([{ id: "later", nextAtMs: tomorrowMs + 3_600_000 }]);
   });
 
-  it("does not change when it is set again, and is listed in pages", async () => {
+  it("keeps its next time when the same schedule is set again", async () => {
     await using queue = open();
     const ids = Array.from({ length: 600 }, (_, i) => `s${i}`);
     await Promise.all(ids.map((id) => queue.schedule(id, everyHour, { n: 1 })));
@@ -90,8 +90,8 @@ describe("a schedule", () => {
   });
 });
 
-describe("a job", () => {
-  it("exists once per id and runs at the earliest requested time", async () => {
+describe("a job in the job queue", () => {
+  it("that is added several times with one id runs once, at the earliest requested time", async () => {
     await using queue = open();
     await queue.add({ id: "one", data: { n: 1 }, delayMs: 3_600_000 });
     await queue.add({ id: "one", data: { n: 2 }, delayMs: 7_200_000 });
@@ -106,7 +106,7 @@ describe("a job", () => {
     ]);
   });
 
-  it("cannot be added again while it runs, and runs first if it is urgent", async () => {
+  it("cannot be added again while it runs, and runs before the waiting jobs if it is urgent", async () => {
     await using queue = open();
     const started: string[] = [];
     const ended = Promise.withResolvers<undefined>();
@@ -128,7 +128,7 @@ describe("a job", () => {
     expect(started).toEqual(["a", "d", "b", "c"]);
   });
 
-  it("runs again after it was postponed, and leaves no keys when done or removed", async () => {
+  it("runs again after its handler postponed it, and leaves no Redis keys when it is done", async () => {
     const name = `test-${queues++}`;
     await using queue = open(server.url, name);
     const starts: number[] = [];
@@ -166,7 +166,7 @@ describe("a job", () => {
   });
 });
 
-describe("a worker", () => {
+describe("a worker of the job queue", () => {
   it("waits for running jobs when it is stopped, and takes no new jobs", async () => {
     await using queue = open();
     const seen: string[] = [];
@@ -211,7 +211,7 @@ describe("a worker", () => {
     expect(ended).toEqual(["a"]);
   });
 
-  it("leaves its jobs to other workers when it is killed, and schedules continue", async () => {
+  it("that is killed leaves its jobs and schedules to other workers", async () => {
     const name = `test-${queues++}`;
     const child = spawn(process.execPath, [join(import.meta.dirname, "job-child.ts"), server.url, name], {
       stdio: ["pipe", "pipe", "inherit"],
@@ -238,7 +238,7 @@ describe("a worker", () => {
     expect(added()?.starts).toBe(2);
   });
 
-  it("keeps working if Redis is unreachable at the start, and if Redis restarts without data", async () => {
+  it("starts its work once Redis becomes reachable, and continues after Redis restarts without data", async () => {
     await using own = await startRedis();
     own.signal("SIGKILL");
     await using queue = open(own.url);
@@ -297,7 +297,7 @@ describe("a worker", () => {
     expect(connections).toHaveLength(before + 1);
   });
 
-  it("polls a full Redis rarely, warns once, and continues when there is memory again", async () => {
+  it("sends few commands to a Redis without free memory, logs one warning, and continues when memory is free again", async () => {
     await using own = await startRedis();
     const waits: string[] = [];
     const destination = {

@@ -6,7 +6,7 @@ import { openedBus } from "../support.ts";
 const { redis } = openedBus();
 const log = createLog({ level: "silent" });
 
-it("reads which organizations are over their storage limit before a gateway accepts deliveries", async () => {
+it("a starting gateway reads from Redis which organizations are over their storage limit", async () => {
   await createWriteOverLimit(redis)(["org_full"], 60_000);
   await using overLimit = await startOverLimit({ redis, log, everyMs: 3_600_000 });
   expect([overLimit.has("org_full"), overLimit.has("org_other"), overLimit.count()]).toEqual([

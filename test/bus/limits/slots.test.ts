@@ -36,7 +36,7 @@ async function take(slots: Slots, name: string, ...semaphores: Semaphore[]): Pro
   return answer.slot;
 }
 
-describe("slots", () => {
+describe("slots of a Redis semaphore", () => {
   it("are limited across all workers and become free when released", async () => {
     const [one, other] = [
       createSlots({ redis, ...longLived }),
@@ -52,7 +52,7 @@ describe("slots", () => {
     await (await take(one, "c", origin)).release();
   });
 
-  it("are taken from all semaphores or from none", async () => {
+  it("are acquired from all requested semaphores or from none of them", async () => {
     const slots = createSlots({ redis, ...longLived });
     const [free, full] = [semaphore("free", 1, false), semaphore("full", 1, false)];
     const holder = await take(slots, "a", full);
@@ -63,7 +63,7 @@ describe("slots", () => {
     expect(await server.client.keys("inlet:{slots}:f*")).toEqual([]);
   });
 
-  it("are reserved for the name that has waited longest when they become free", async () => {
+  it("are reserved for the longest waiting caller when they become free", async () => {
     const slots = createSlots({ redis, ...longLived });
     const only = semaphore("line", 1);
     const holder = await take(slots, "a", only);
@@ -77,7 +77,7 @@ describe("slots", () => {
     expect(names(await (await take(slots, "c", only)).release())).toEqual(["d"]);
   });
 
-  it("pass to the next name in the queue if the reserved name still waits for another semaphore", async () => {
+  it("are offered to the next waiting caller if the first one still waits for another semaphore", async () => {
     const slots = createSlots({ redis, ...longLived });
     const [origin, organization] = [semaphore("origin", 1), semaphore("organization", 1)];
     const holder = await take(slots, "a", origin);
@@ -92,7 +92,7 @@ describe("slots", () => {
     await (await take(slots, "b", origin, organization)).release();
   });
 
-  it("can be taken by another name when the reservation expires", async () => {
+  it("can be acquired by another caller when their reservation expires", async () => {
     const slots = createSlots({ redis, ...longLived });
     const only = semaphore("gone", 1);
     const holder = await take(slots, "a", only);
@@ -103,7 +103,7 @@ describe("slots", () => {
     await (await take(slots, "c", only)).release();
   });
 
-  it("are renewed while their worker lives", async () => {
+  it("are renewed for as long as their worker runs", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const slots = createSlots({ redis, ...longLived });
     const alive = await take(slots, "a", semaphore("lives", 1, false));
@@ -122,7 +122,7 @@ describe("slots", () => {
     await alive.release();
   });
 
-  it("become free when their worker does not renew them in time", async () => {
+  it("become free if their worker does not renew them in time", async () => {
     const slots = createSlots({ redis, ...longLived });
     const only = semaphore("dies", 1, false);
     // Simulates a killed worker, which no longer renews.
@@ -132,7 +132,7 @@ describe("slots", () => {
     await (await take(slots, "b", only)).release();
   });
 
-  it("become free in time if their worker died before the clock of Redis was set back", async () => {
+  it("become free within their lease time if their worker died and the clock of Redis was then set back", async () => {
     const slots = createSlots({ redis, heldMs: 50, reservedMs: 50 });
     const origin = semaphore("set back", 1, false);
     await server.client.zadd("inlet:{slots}:set back", Date.now() + HOUR_MS, "dead");
@@ -144,7 +144,7 @@ describe("slots", () => {
     });
   });
 
-  it("pass from a dead worker to the next name in the queue at the next request", async () => {
+  it("whose worker died are reserved for the next waiting caller at the next request", async () => {
     const slots = createSlots({ redis, ...longLived });
     const two = semaphore("crashed", 2);
     const end = Date.now() + HOUR_MS;
@@ -157,7 +157,7 @@ describe("slots", () => {
     if (asked.kind === "taken") await asked.slot.release();
   });
 
-  it("are reported lost if they were deleted in Redis, without affecting other slots", async () => {
+  it("are reported to their holder as lost if their Redis key was deleted", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const slots = createSlots({ redis, ...longLived });
     const [a, b] = [
@@ -173,7 +173,7 @@ describe("slots", () => {
     await b.release();
   });
 
-  it("are reported lost only after Redis was unreachable for longer than heldMs", async () => {
+  it("are reported to their holder as lost once Redis has been unreachable for longer than their lease time", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });

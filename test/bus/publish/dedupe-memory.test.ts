@@ -13,6 +13,6 @@ test.each([
   [60, 60, 85],
   [60, 1, 11_000],
   [300, 600, 1],
-])("a remembered event id takes at most %d bytes on %d topics with %d ids each", async (most, topics, ids) => {
+])("deduplication uses at most %d bytes of Redis memory per event id, for %d topics with %d ids each", async (most, topics, ids) => {
   await expectBytesPerId({ publish, client: server.client, topics, ids, most });
 });

@@ -22,7 +22,7 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-it("deduplication agrees with a simple model on random deliveries, policies and calls", async () => {
+it("deduplication of random deliveries gives the same results as a simple model in memory", async () => {
   await using another = await openTestRedis(server.url, LONG_WRITE_TIMEOUT);
   const publishers = [publish, testPublish(another)];
   const seen = new Set<string>();

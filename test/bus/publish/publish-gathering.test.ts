@@ -11,8 +11,16 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"
 afterEach(() => void vi.useRealTimers());
 
 it.each([
-  ["batches deliveries that arrive while a call is in flight into the next call", [1, 20, 20], 2],
-  ["sends a second call early once many deliveries wait", [1, 70, 20, 20], 3],
+  [
+    "publishing collects the deliveries that arrive while a Redis call is in flight, and sends them in one next call",
+    [1, 20, 20],
+    2,
+  ],
+  [
+    "publishing sends a second Redis call before the first returns if many deliveries are waiting",
+    [1, 70, 20, 20],
+    3,
+  ],
 ])("%s", async (_, arrivals, expected) => {
   await using redis = await openTestRedis(server.url);
   let calls = 0;

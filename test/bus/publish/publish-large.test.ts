@@ -37,7 +37,7 @@ beforeEach(async () => {
 });
 afterEach(() => proxy.close());
 
-it("publishes a small delivery while a large one is still being sent to Redis", async () => {
+it("a small delivery is published while a large delivery is still being sent to Redis", async () => {
   await using redis = await openTestRedis(`redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
   const publish = testPublish(redis);
   const [large, small] = [testChannel(), testChannel()];

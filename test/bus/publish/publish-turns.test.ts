@@ -3,7 +3,7 @@ import { now, openedBus, testChannel, testEvent, testPolicy } from "../support.t
 
 const bus = openedBus();
 
-it("does not delay an organization behind thousands of deliveries of another", async () => {
+it("publishing a delivery does not wait for thousands of queued deliveries of another organization", async () => {
   const [flood, other] = [testChannel(), testChannel()];
   let written = 0;
   const flooding = Array.from({ length: 5_000 }, async () => {
@@ -17,7 +17,7 @@ it("does not delay an organization behind thousands of deliveries of another", a
   expect(written).toBe(5_000);
 });
 
-it("sends several small deliveries of one organization between large ones of another", async () => {
+it("publishing sends small deliveries of one organization before most of the queued large deliveries of another organization", async () => {
   const [large, small] = [testChannel(), testChannel()];
   const data = "x".repeat(3 * 1024 * 1024);
   let written = 0;

@@ -31,7 +31,7 @@ async function recovers(publish: Publish, redis: RedisBus): Promise<void> {
   expect((await publishOne(publish)).receipts[0]?.status).toBe("published");
 }
 
-describe("a publish without a timely reply from Redis", () => {
+describe("publishing while Redis does not reply", () => {
   /** Default write timeout, plus one deadline check. */
   const TIMEOUT_MS = 3_500 + 100;
 
@@ -59,7 +59,7 @@ describe("a publish without a timely reply from Redis", () => {
     await turn();
   }
 
-  test("is rejected after its timeout with an unknown outcome, and later publishes are rejected at once", async () => {
+  test("fails after the timeout with an unknown outcome, and from then on fails at once until Redis replies again", async () => {
     await publishOne(publish);
     server.signal("SIGSTOP");
     const rejected = rejectionOf(publishOne(publish));
@@ -75,7 +75,7 @@ describe("a publish without a timely reply from Redis", () => {
     await recovers(publish, redis);
   });
 
-  test("is rejected while Redis pauses writes, and succeeds when Redis resumes", async () => {
+  test("fails while Redis pauses writes with CLIENT PAUSE, and succeeds when Redis resumes", async () => {
     await server.client.call("client", "pause", 3_600_000, "write");
     const rejected = rejectionOf(publishOne(publish));
     await sent();
@@ -86,7 +86,7 @@ describe("a publish without a timely reply from Redis", () => {
     expect(redis.state().ready).toBe(true);
   });
 
-  test("has one timeout for all pieces of its delivery", async () => {
+  test("applies one timeout to a whole delivery, even if the delivery needs several Redis calls", async () => {
     const own = testChannel();
     const slow = testPublish(redis, { onCall: () => vi.advanceTimersByTime(1_000) });
     const events = Array.from({ length: 3_000 }, () => testEvent(own));
@@ -98,7 +98,7 @@ describe("a publish without a timely reply from Redis", () => {
     await recovers(publish, redis);
   });
 
-  test("is rejected at once if its organization has used up its memory share, without affecting other organizations", async () => {
+  test("fails at once for an organization whose waiting deliveries have used up its share of memory", async () => {
     const bounded = testPublish(redis, { maxBytesInFlight: 700_000 });
     server.signal("SIGSTOP");
     const data = "x".repeat(100_000);
@@ -133,7 +133,7 @@ describe("publishing", () => {
     await run({ server, redis, publish: testPublish(redis) });
   }
 
-  test("is rejected without delay after Redis was killed, and recovers", async () => {
+  test("fails without delay after Redis is killed, and succeeds after Redis restarts", async () => {
     await withRedis(["--appendonly", "yes"], async ({ server, redis, publish }) => {
       await publishOne(publish);
       server.signal("SIGKILL");
@@ -146,7 +146,7 @@ describe("publishing", () => {
     });
   });
 
-  test("is rejected without partial writes while Redis is full, and recovers", async () => {
+  test("fails without partial writes while Redis has no free memory, and succeeds when memory is free again", async () => {
     await withRedis(
       ["--maxmemory", "8mb", "--maxmemory-policy", "noeviction"],
       async ({ server, redis, publish }) => {
@@ -169,7 +169,7 @@ describe("publishing", () => {
     );
   });
 
-  test("is rejected while Redis is a replica, and recovers", async () => {
+  test("fails while Redis is a read-only replica, and succeeds when Redis is a master again", async () => {
     await using master = await startRedis();
     await withRedis([], async ({ server, redis, publish }) => {
       await server.client.replicaof("127.0.0.1", master.port);
@@ -180,7 +180,7 @@ describe("publishing", () => {
     });
   });
 
-  test("is rejected while Redis loads its data, and recovers", async () => {
+  test("fails while Redis loads its data, and succeeds afterwards", async () => {
     // Loading takes half a minute. Redis mostly sleeps and replies every few keys.
     const slow = ["--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024"];
     slow.push("--rdbcompression", "no");
@@ -203,7 +203,7 @@ describe("publishing", () => {
     });
   });
 
-  test("is rejected while the settings of Redis allow it to evict keys, and recovers", async () => {
+  test("fails while the maxmemory-policy of Redis allows evicting keys, and succeeds when the policy is corrected", async () => {
     await withRedis([], async ({ server, redis, publish }) => {
       await server.client.config("SET", "maxmemory-policy", "allkeys-lru");
       await until(() => !redis.state().ready);

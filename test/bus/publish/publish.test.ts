@@ -26,8 +26,8 @@ type Event = ReturnType<typeof testEvent>;
 const entryIds = (receipts: readonly Receipt[]) =>
   receipts.map((receipt) => ("entryId" in receipt ? receipt.entryId : receipt.status));
 
-describe("an entry", () => {
-  test("is stored on its topic with all fields in order", async () => {
+describe("a published event", () => {
+  test("is stored as an entry of its topic's stream with all fields in order", async () => {
     const channel = testChannel();
     const event = testEvent(channel, "a", { data: '{"text":"ü 😀 \\u0000","n":12345678901234567890}' });
     const { receipts } = await publish({ channel, events: [event], policy: testPolicy }, now);
@@ -36,7 +36,7 @@ describe("an entry", () => {
     ]);
   });
 
-  test("keeps unusual fields and multi-line values, even among usual entries", async () => {
+  test("keeps additional fields and values with line breaks", async () => {
     const channel = testChannel();
     const usual = testEvent(channel, "a");
     const withFields = (id: string, change: (fields: readonly string[]) => readonly string[]): Event => {
@@ -56,7 +56,7 @@ describe("an entry", () => {
   });
 });
 
-describe("a large value", () => {
+describe("a published event with a large value", () => {
   const data = `"${"ü".repeat(300_000)}"`;
   const largeEvent = (channel: ChannelIdentity, id: string, more: readonly string[] = []): Event => {
     const event = testEvent(channel, id, { data });
@@ -64,7 +64,7 @@ describe("a large value", () => {
     return { ...event, fields: [...event.fields.with(13, ""), ...more], large };
   };
 
-  test("is stored like text, and its buffer is freed afterwards", async () => {
+  test("is stored with the same text as a small value, and its buffer is freed after the write", async () => {
     const channel = testChannel();
     const events = [largeEvent(channel, "a"), largeEvent(channel, "b", ["traceparent", "00-x"])];
     const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
@@ -85,14 +85,14 @@ describe("a large value", () => {
   });
 });
 
-describe("signed bytes", () => {
+describe("the signed bytes of a delivery", () => {
   const signed = (bytes: string, names: string) => ({
     identity: bytes.padEnd(22, "-"),
     digest: names.padEnd(11, "-"),
   });
   const statuses = (receipts: readonly Receipt[]) => receipts.map(({ status }) => status);
 
-  test("publish no new event if they arrive again with other ids or types, and report known events as duplicates", async () => {
+  test("that arrive a second time with another event id or type are reported as replayed and publish nothing", async () => {
     const channel = testChannel();
     const [a, b, other] = [
       testEvent(channel, "a"),
@@ -113,7 +113,7 @@ describe("signed bytes", () => {
     expect(await server.client.exists(testTopic(channel, "other"))).toBe(0);
   });
 
-  test("are remembered separately per channel and with an expiry, even within one call", async () => {
+  test("are remembered per channel, with an expiry", async () => {
     const [channel, another] = [testChannel(), testChannel()];
     const batch = { channel, policy: testPolicy, signed: signed("z", "1") };
     const results = await Promise.all([
@@ -134,7 +134,7 @@ describe("signed bytes", () => {
     for (const key of keys) if (!key.endsWith(":e")) expect(await server.client.pttl(key)).toBeGreaterThan(0);
   });
 
-  test("are forgotten after the dedupe window", async () => {
+  test("can publish an event again after the dedupe window", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 100 };
     const send = (id: string, digest: string) =>
@@ -144,8 +144,8 @@ describe("signed bytes", () => {
   });
 });
 
-describe("a known id", () => {
-  test("returns the entry id of its first publish", async () => {
+describe("an event whose id was already published", () => {
+  test("is a duplicate, and its receipt has the entry id of the first publish", async () => {
     const channel = testChannel();
     const batch = { channel, events: [testEvent(channel, "a")], policy: testPolicy };
     const first = await publish(batch, now);
@@ -155,7 +155,7 @@ describe("a known id", () => {
     expect(await server.client.xlen(testTopic(channel))).toBe(1);
   });
 
-  test("returns its own entry id, even among entries of the same delivery and millisecond", async () => {
+  test("gets the correct entry id if several events were published in the same millisecond", async () => {
     const channel = testChannel();
     const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
     const { receipts } = await publish({ channel, events: [a, b, c, b], policy: testPolicy }, now);
@@ -166,7 +166,7 @@ describe("a known id", () => {
     expect(entryIds(again.receipts)).toEqual([idOfC, idOfB]);
   });
 
-  test("creates only one entry in 20 concurrent publishes over two connections", async () => {
+  test("creates only one entry if it is published 20 times concurrently over two connections", async () => {
     await using other = await openTestRedis(server.url, LONG_WRITE_TIMEOUT);
     const publishers = [publish, testPublish(other)];
     const channel = testChannel();
@@ -182,7 +182,7 @@ describe("a known id", () => {
     expect(await server.client.xlen(event.topic)).toBe(1);
   });
 
-  test("is a conflict if its data differs, or a duplicate if the policy says so", async () => {
+  test("is a conflict if its data differs, unless the policy treats conflicts as duplicates", async () => {
     const channel = testChannel();
     const first = await publish({ channel, events: [testEvent(channel, "a")], policy: testPolicy }, now);
     const other = testEvent(channel, "a", { data: "other" });
@@ -193,14 +193,14 @@ describe("a known id", () => {
     expect(ignored.receipts).toEqual([{ status: "duplicate", entryId: entryIds(first.receipts)[0] }]);
   });
 
-  test("is new on another topic", async () => {
+  test("is published as a new event on another topic", async () => {
     const channel = testChannel();
     const events = [testEvent(channel, "a"), testEvent(channel, "a", { type: "other" })];
     const { receipts } = await publish({ channel, events, policy: testPolicy }, now);
     expect(receipts.map(({ status }) => status)).toEqual(["published", "published"]);
   });
 
-  test("is recognized within one delivery as well as between deliveries", async () => {
+  test("is recognized within the same delivery and in later deliveries", async () => {
     const channel = testChannel();
     const a = testEvent(channel, "a");
     const events = [a, testEvent(channel, "b"), a, testEvent(channel, "a", { data: "other" }), a];
@@ -225,7 +225,7 @@ describe("a known id", () => {
     expect(await server.client.xlen(a.topic)).toBe(2);
   });
 
-  test("is always new without deduplication", async () => {
+  test("is published again if deduplication is disabled", async () => {
     const channel = testChannel();
     const events = [testEvent(channel, "a", { remembered: false })];
     const policy = { ...testPolicy, dedupeWindowMs: 0 };
@@ -237,7 +237,7 @@ describe("a known id", () => {
 });
 
 describe("an event that Redis rejects", () => {
-  test("is not remembered, so it is new once Redis accepts it", async () => {
+  test("is not remembered as a duplicate, so that a retry publishes it", async () => {
     const channel = testChannel();
     const batch = { channel, events: [testEvent(channel, "a")], policy: testPolicy };
     const topic = testTopic(channel);
@@ -250,7 +250,7 @@ describe("an event that Redis rejects", () => {
     for (const key of keys) expect(await server.client.pttl(key)).toBeGreaterThan(0);
   });
 
-  test("does not undo earlier events of its delivery, but stops the later ones", async () => {
+  test("stops the rest of its delivery, and a retry publishes only the missing events", async () => {
     const channel = testChannel();
     const [a, b, c] = ["a", "b", "c"].map((id) => testEvent(channel, id)) as [Event, Event, Event];
     const refused = { ...b, fields: ["a name without its value"] };
@@ -263,7 +263,7 @@ describe("an event that Redis rejects", () => {
 });
 
 describe("the dedupe window", () => {
-  test("ends exactly dedupeWindowMs after the entry, by Redis time", async () => {
+  test("starts when an event is published and has exactly the configured length, by the clock of Redis", async () => {
     await expectExactEnd({ publish, client: server.client, dedupeWindowMs: 700 });
   });
 
@@ -272,7 +272,7 @@ describe("the dedupe window", () => {
     ["shorter", 86_400_000, 3_600_000],
     ["longer, from a short one", 600_000, 86_400_000],
     ["shorter, to a short one", 86_400_000, 600_000],
-  ])("can be made %s without forgetting an id within the window", async (_, from, to) => {
+  ])("can be made %s without forgetting event ids that are still within the window", async (_, from, to) => {
     const channel = testChannel();
     const events = [testEvent(channel, "a")];
     const publishUnder = async (dedupeWindowMs: number) =>
@@ -290,7 +290,7 @@ describe("the dedupe window", () => {
     expect(await publishUnder(from)).toBe("duplicate");
   });
 
-  test("is shared by deliveries with different windows in one call", async () => {
+  test("may differ between deliveries in one Redis call, and duplicates are still recognized", async () => {
     const channel = testChannel();
     const send = (id: string, dedupeWindowMs: number) =>
       publish({ channel, events: [testEvent(channel, id)], policy: { ...testPolicy, dedupeWindowMs } }, now);
@@ -305,7 +305,7 @@ describe("the dedupe window", () => {
     expect(statuses).toEqual(["published", "published", "duplicate", "duplicate"]);
   });
 
-  test("sets an expiry of at most one and a half dedupe windows on every key", async () => {
+  test("limits the expiry of every deduplication key to one and a half windows", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 3_600_000 };
     const events = Array.from({ length: 400 }, () => testEvent(channel));
@@ -319,12 +319,12 @@ describe("the dedupe window", () => {
   });
 });
 
-test("forgets no id while buckets are split", async () => {
+test("deduplication forgets no event id while it splits full hash buckets", async () => {
   await expectNoIdLost({ publish, client: server.client, ids: 10_000 });
 });
 
-describe("a rejected delivery", () => {
-  test("is not written at all if its second topic is not a stream", async () => {
+describe("a delivery that cannot be written", () => {
+  test("is not written at all if the key of its second topic is not a Redis stream", async () => {
     const channel = testChannel();
     const [first, second] = [testEvent(channel, "a"), testEvent(channel, "b", { type: "taken" })];
     await server.client.set(second.topic, "not a stream");
@@ -337,7 +337,7 @@ describe("a rejected delivery", () => {
     expect(receipts.map(({ status }) => status)).toEqual(["published", "published"]);
   });
 
-  test("does not affect other deliveries in the same call", async () => {
+  test("does not affect other deliveries in the same Redis call", async () => {
     const channel = testChannel();
     const taken = testEvent(channel, "t", { type: "taken" });
     await server.client.set(taken.topic, "not a stream");
@@ -356,7 +356,7 @@ describe("a rejected delivery", () => {
     expect(calls).toBe(1);
   });
 
-  test("is not sent if its signal has aborted", async () => {
+  test("is not sent to Redis if its caller has aborted", async () => {
     const channel = testChannel();
     const abort = new AbortController();
     const publishing = publish({ channel, events: [testEvent(channel)], policy: testPolicy }, abort);
@@ -366,7 +366,7 @@ describe("a rejected delivery", () => {
   });
 });
 
-test("writes a large delivery in ordered pieces, with its quarantine and cursor", async () => {
+test("a delivery with 1001 events is written completely and in order, together with its cursor", async () => {
   const channel = testChannel();
   await server.client.hset(cursorKey(channel.number), "e", 1);
   const events = Array.from({ length: 1001 }, (_, i) => testEvent(channel, `id-${i}`));
@@ -380,7 +380,7 @@ test("writes a large delivery in ordered pieces, with its quarantine and cursor"
   expect(await server.client.hgetall(cursorKey(channel.number))).toMatchObject({ v: "1", c: "end" });
 });
 
-test("publishes an event that is larger than the limit of a call", async () => {
+test("an event that is larger than the size limit of one Redis call is published", async () => {
   const channel = testChannel();
   const data = "x".repeat(6 * 1024 * 1024);
   const events = [testEvent(channel, "a"), testEvent(channel, "b", { data }), testEvent(channel, "c")];
@@ -388,7 +388,7 @@ test("publishes an event that is larger than the limit of a call", async () => {
   expect(receipts.map(({ status }) => status)).toEqual(["published", "published", "published"]);
 });
 
-describe("a pull source", () => {
+describe("a delivery of a pull source", () => {
   const position = (epoch: number, version: number) => ({ epoch, version, value: `at ${version}` });
   const cursorOf = (channel: { readonly number: number }) => server.client.hgetall(cursorKey(channel.number));
 
@@ -398,7 +398,7 @@ describe("a pull source", () => {
     return channel;
   }
 
-  test("commits its cursor with the events, by compare-and-set", async () => {
+  test("writes its events and cursor together, and is rejected if another write has moved the cursor", async () => {
     const channel = await ownedChannel(1);
     const batch = (id: string, version: number) => ({
       channel,
@@ -415,7 +415,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toMatchObject({ e: "1", v: "2", c: "at 1" });
   });
 
-  test("is rejected after another owner has taken it over, or its cursor was deleted", async () => {
+  test("is rejected if another worker has taken over the source or the cursor was deleted", async () => {
     const channel = await ownedChannel(7);
     const events = [testEvent(channel)];
     const write = (epoch: number) =>
@@ -426,13 +426,13 @@ describe("a pull source", () => {
     expect(await server.client.exists(testTopic(channel))).toBe(0);
   });
 
-  test("moves its cursor past a delivery without events", async () => {
+  test("moves the cursor even if it has no events", async () => {
     const channel = await ownedChannel(1);
     await publish({ channel, events: [], policy: testPolicy, position: position(1, 0) }, now);
     expect(await cursorOf(channel)).toMatchObject({ v: "1", c: "at 0" });
   });
 
-  test("increments the version of an unchanged cursor, and rejects every write that follows a rejected write", async () => {
+  test("is rejected if the delivery before it was not written", async () => {
     const channel = await ownedChannel(1);
     const write = (id: string, version: number) =>
       publish(
@@ -444,7 +444,7 @@ describe("a pull source", () => {
     expect(await cursorOf(channel)).toEqual({ e: "1", v: "1" });
   });
 
-  test("keeps its cursor if an event conflicts in any piece of the delivery", async () => {
+  test("does not move the cursor if one of its events is a conflict", async () => {
     const channel = await ownedChannel(1);
     await publish({ channel, events: [testEvent(channel, "id-3")], policy: testPolicy }, now);
     const events = Array.from({ length: 600 }, (_, i) => testEvent(channel, `id-${i}`, { data: "other" }));
@@ -457,7 +457,7 @@ describe("a pull source", () => {
   });
 });
 
-test("sends the script again if Redis has lost it", async () => {
+test("publishing loads its Lua script again if Redis no longer has the script", async () => {
   await using own = await startRedis();
   await using ownRedis = await openTestRedis(own.url);
   const channel = testChannel();
@@ -470,7 +470,7 @@ test("sends the script again if Redis has lost it", async () => {
   expect(results.map(({ receipts }) => receipts[0]?.status)).toEqual(["published", "published", "published"]);
 });
 
-test("trims a stream to maxEntries while appending", async () => {
+test("publishing trims the stream of a topic to the topic's maximum number of entries", async () => {
   const channel = testChannel();
   const policy = { ...testPolicy, maxEntries: 500 };
   for (let i = 0; i < 4; i++) {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { encodeQuarantine } from "../../../src/bus/quarantine/quarantine-record.ts";
 import { testChannel } from "../support.ts";
 
-it("passes the body of a quarantined delivery to Redis as bytes, without a copy as text", () => {
+it("the body of a quarantined delivery is sent to Redis as bytes, without a copy as text", () => {
   const body = Buffer.alloc(1024 * 1024, "x");
   const { args } = encodeQuarantine(
     testChannel(),

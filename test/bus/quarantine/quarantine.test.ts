@@ -43,7 +43,7 @@ const all = { limit: 200, offset: 0 };
 const keysOf = (channel: ChannelIdentity) => server.client.keys(`inlet:{q.${channel.organizationId}}:*`);
 
 describe("a quarantined item", () => {
-  test("is stored completely, byte for byte", async () => {
+  test("is stored with all bytes of its delivery's body", async () => {
     const channel = testChannel();
     for (const body of [
       Buffer.from([0, 255, 254, 13, 10, 128]),
@@ -70,7 +70,7 @@ describe("a quarantined item", () => {
     }
   });
 
-  test("keeps one record when it is repeated, and counts the repeats", async () => {
+  test("that arrives again keeps a single record, which counts the repeats", async () => {
     const channel = testChannel();
     const [first] = await put(channel, { delivery: deliveryOf("{}", { date: "a" }), items: [itemOf(0)] });
     const again = {
@@ -87,7 +87,7 @@ describe("a quarantined item", () => {
     expect(repeated?.lastAtMs).toBeGreaterThanOrEqual(repeated?.firstAtMs ?? Number.NaN);
   });
 
-  test("gets its own record when its delivery's headers differ", async () => {
+  test("gets a separate record if the headers of its delivery differ from an earlier delivery", async () => {
     const channel = testChannel();
     const [push] = await put(channel, {
       delivery: deliveryOf("{}", { "x-event": "push" }),
@@ -100,7 +100,7 @@ describe("a quarantined item", () => {
     expect(push).not.toBe(ping);
   });
 
-  test("shares one stored copy of the delivery with its other items, until the last item is deleted", async () => {
+  test("shares one stored copy of its delivery with the delivery's other items, until the last item is deleted", async () => {
     const channel = testChannel();
     const ids = await put(channel, { delivery: deliveryOf("x".repeat(1000)), items: [itemOf(0), itemOf(1)] });
     const deliveries = async () => (await keysOf(channel)).filter((key) => key.includes(":d:"));
@@ -112,7 +112,7 @@ describe("a quarantined item", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
-  test("is written when its delivery is published, and removed by the publish that replaces it", async () => {
+  test("is stored when its delivery is published, and deleted by a later publish that releases it", async () => {
     const channel = testChannel();
     const { quarantineIds } = await publish(
       {
@@ -136,7 +136,7 @@ describe("a quarantined item", () => {
   });
 });
 
-describe("the list", () => {
+describe("the list of quarantined items", () => {
   const reasons = ["schema_mismatch", "id_missing", "invalid_body"] as const;
 
   test("is ordered by arrival, then id, across pages, channels and reasons", async () => {
@@ -173,7 +173,7 @@ describe("the list", () => {
   });
 });
 
-describe("budgets", () => {
+describe("quarantine limits", () => {
   const limited = (limits: Partial<QuarantineLimits>) => {
     const quarantineLimits = {
       newestItems: 1000,
@@ -190,7 +190,7 @@ describe("budgets", () => {
     });
   };
 
-  test("keep the newest items that match no definition, and count the evicted ones", async () => {
+  test("keep only the newest items that match no event definition, and count the evicted items", async () => {
     const channel = testChannel();
     const store = limited({ newestItems: 10 });
     const ids: string[] = [];
@@ -204,7 +204,7 @@ describe("budgets", () => {
     expect(await store.countDropped(channel.organizationId, channel.number)).toBe(15);
   });
 
-  test("evict the oldest items that match no definition over their byte limit", async () => {
+  test("evict the oldest items that match no event definition when these items exceed their byte limit", async () => {
     const channel = testChannel();
     const store = limited({ newestBytes: 100_000 });
     for (let i = 0; i < 20; i++) {
@@ -221,7 +221,7 @@ describe("budgets", () => {
   test.each([
     ["channel", { channelBytes: 50_000 }],
     ["organization", { organizationBytes: 50_000 }],
-  ])("reject a delivery over the byte limit of the %s before any write, and free bytes on delete", async (_, limits) => {
+  ])("reject a delivery that would exceed the byte limit of the %s, until another item is deleted", async (_, limits) => {
     const channel = testChannel();
     const quarantineLimits = {
       newestItems: 9,
@@ -249,7 +249,7 @@ describe("budgets", () => {
     expect((await limitedPublish(batch(2), now)).quarantineIds).toHaveLength(1);
   });
 
-  test("are exact after any mix of writes, releases and evictions", async () => {
+  test("count stored bytes exactly after any mix of writes, deletions and evictions", async () => {
     const channel = testChannel();
     const store = limited({ newestItems: 5 });
     const ids: string[] = [];
@@ -276,7 +276,7 @@ describe("budgets", () => {
     expect(await keysOf(channel)).toEqual([]);
   });
 
-  test("keep an item for keepMs and no longer", async () => {
+  test("delete an item once it is older than the retention time", async () => {
     const channel = testChannel();
     const store = limited({ keepMs: 3_600_000 });
     await store.put(channel, { delivery: deliveryOf("1"), items: [itemOf(0)] }, now);
@@ -293,7 +293,7 @@ describe("budgets", () => {
     expect(await countAt(3_700_000)).toBe(0);
   });
 
-  test("delete expired items, except the newest that match no definition", async () => {
+  test("delete expired items, except the newest items that match no event definition", async () => {
     const channel = testChannel();
     const store = limited({ keepMs: 200 });
     await store.put(
@@ -309,7 +309,7 @@ describe("budgets", () => {
   });
 });
 
-test("a purge deletes all items of its channel and no others", async () => {
+test("purging the quarantine of a channel deletes all items of this channel and no items of other channels", async () => {
   const channel = testChannel();
   const other = { ...testChannel(), organizationId: channel.organizationId };
   for (let i = 0; i < 300; i++) {

@@ -29,15 +29,15 @@ const atRisk = async (topic: string, limits: Partial<typeof ROOMY> = {}): Promis
   return groups.filter(({ isAtRisk }) => isAtRisk).map(({ name }) => name);
 };
 
-describe("a consumer group", () => {
-  it("is at risk when its oldest unread entry is older than four fifths of the age limit", async () => {
+describe("a consumer group at risk of losing unread entries to trimming", () => {
+  it("is reported when its oldest unread entry is older than four fifths of the topic's age limit", async () => {
     const topic = await topicWith(3, 50_000_000);
     await group(topic, "g");
     expect(await atRisk(topic, { maxAgeSeconds: 70_000 })).toEqual([]);
     expect(await atRisk(topic, { maxAgeSeconds: 60_000 })).toEqual(["g"]);
   });
 
-  it("is at risk when its unread or pending entries exceed four fifths of the entry limit", async () => {
+  it("is reported when its unread or pending entries exceed four fifths of the topic's entry limit", async () => {
     const topic = await topicWith(90);
     await group(topic, "behind");
     await group(topic, "stuck");
@@ -56,7 +56,7 @@ describe("a consumer group", () => {
     expect(await atRisk(topic, { maxEntries: 100 })).toEqual(["behind"]);
   });
 
-  it("is at risk when its unread entries exceed four fifths of the byte limit", async () => {
+  it("is reported when its unread entries exceed four fifths of the topic's byte limit", async () => {
     const topic = await topicWith(100);
     await group(topic, "g");
     const bytes = Number(await server.client.memory("USAGE", topic));
@@ -64,7 +64,7 @@ describe("a consumer group", () => {
     expect(await atRisk(topic, { maxBytes: Math.ceil(bytes * 1.1) })).toEqual(["g"]);
   });
 
-  it("is found to be at risk among hundreds of groups, but never when the topic is empty", async () => {
+  it("is found among hundreds of groups, but is never reported on an empty topic", async () => {
     const topic = await topicWith(9);
     const names = Array.from({ length: 450 }, (_, i) => `g${i}`);
     await Promise.all(names.map((name) => group(topic, name)));
@@ -75,11 +75,11 @@ describe("a consumer group", () => {
   });
 });
 
-describe("the status of a group", () => {
+describe("the status of a consumer group", () => {
   const standing = async (topic: string) =>
     Object.fromEntries((await look({ topic, ...ROOMY })).map(({ name, ...one }) => [name, one]));
 
-  it("shows undelivered and pending entries, dead letters, and the ages of the oldest entries", async () => {
+  it("contains the numbers of undelivered entries, pending entries and dead letters, and the ages of the oldest entries", async () => {
     const topic = await topicWith(10, 5_000_000);
     await group(topic, "new");
     await group(topic, "half");
@@ -107,7 +107,7 @@ describe("the status of a group", () => {
     expect(half?.lagMs).toBeGreaterThanOrEqual(5_000_000);
   });
 
-  it("shows an estimate if Redis does not know the lag", async () => {
+  it("contains an estimated lag if Redis does not know the lag", async () => {
     const topic = await topicWith(100, 1_000);
     const ids = (await server.client.xrange(topic, "-", "+")).map(([id]) => id);
     await server.client.xgroup("CREATE", topic, "midway", ids[49] ?? "");

@@ -36,8 +36,8 @@ async function filled(count: number, data = "x".repeat(500)): Promise<string> {
   return testTopic(channel);
 }
 
-describe("a topic", () => {
-  test("is trimmed exactly to its age limit, even if it is idle and short", async () => {
+describe("the stream of a topic", () => {
+  test("is trimmed exactly to the topic's age limit, even if it has few entries and no new ones", async () => {
     const topic = testTopic(testChannel());
     const ms = Date.now();
     for (const age of [10_800_000, 7_201_000, 3_600_000, 0])
@@ -46,7 +46,7 @@ describe("a topic", () => {
     expect(trimmed).toEqual({ removed: 2, length: 2, bytes: await server.client.memory("USAGE", topic) });
   });
 
-  test("is trimmed to its maximum number of entries", async () => {
+  test("is trimmed to the topic's maximum number of entries", async () => {
     const topic = await filled(1000);
     expect(await createTrimTopic({ redis })({ topic, ...roomy, maxEntries: 130 })).toEqual({
       removed: 870,
@@ -55,7 +55,7 @@ describe("a topic", () => {
     });
   });
 
-  test("is trimmed to its maximum bytes, oldest entries first", async () => {
+  test("is trimmed to the topic's maximum number of bytes, oldest entries first", async () => {
     const topic = await filled(1000);
     const newest = (await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0];
     const maxBytes = 250_000;
@@ -67,7 +67,7 @@ describe("a topic", () => {
     expect((await server.client.xrevrange(topic, "+", "-", "COUNT", 1))[0]?.[0]).toBe(newest);
   });
 
-  test("is trimmed even if Redis is full", async () => {
+  test("is trimmed even if Redis has no free memory", async () => {
     await using full = await startRedis();
     await using bus = await openTestRedis(full.url);
     for (let i = 0; i < 100; i++) await full.client.xadd("topic", "*", "a", "b");
@@ -77,7 +77,7 @@ describe("a topic", () => {
     expect(removed).toBe(90);
   });
 
-  test("is trimmed in steps if it has too many entries for one call", async () => {
+  test("is trimmed in several Redis calls if it has too many entries for one call", async () => {
     const topic = testTopic(testChannel());
     const fill = "for i = 1, 45000 do redis.call('XADD', KEYS[1], '*', 'a', 'b') end";
     await server.client.eval(fill, 1, topic);
@@ -93,7 +93,7 @@ describe("a topic", () => {
   });
 });
 
-test("trims entries that all groups have acknowledged, and keeps pending and unread ones", async () => {
+test("trimming acknowledged entries removes entries that all consumer groups have acknowledged, and keeps pending and unread entries", async () => {
   const topic = await filled(5);
   const [first = "", second = "", third = ""] = (await server.client.xrange(topic, "-", "+")).map(
     ([id]) => id,
@@ -117,7 +117,7 @@ test("trims entries that all groups have acknowledged, and keeps pending and unr
   expect(await ids()).toHaveLength(2);
 });
 
-test("the sweeper trims every topic and reports its new length", async () => {
+test("the retention sweeper trims every topic and reports the topic's new length", async () => {
   const limits = { ...roomy, maxEntries: 10 };
   const retained: RetainedTopic[] = [{ topic: await filled(50), ...limits }];
   const left = new Map<string, number>();
@@ -137,7 +137,7 @@ test("the sweeper trims every topic and reports its new length", async () => {
   await until(() => left.get(second) === 10);
 });
 
-test("the sweeper continues after a topic that cannot be trimmed", async () => {
+test("the retention sweeper continues with the next topic if a topic cannot be trimmed", async () => {
   const broken = `events.broken.${Date.now()}`;
   await server.client.set(broken, "not a stream");
   const sound = await filled(50);
@@ -152,7 +152,7 @@ test("the sweeper continues after a topic that cannot be trimmed", async () => {
   await until(async () => (await server.client.xlen(sound)) === 10);
 });
 
-test("a busy topic exceeds its byte limit only by a bounded fraction before the next sweep", async () => {
+test("a topic with many new events exceeds its byte limit by less than a quarter, even before the next periodic trimming", async () => {
   const channel = testChannel();
   const topic = testTopic(channel);
   const maxBytes = 2_000_000;

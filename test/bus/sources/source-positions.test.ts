@@ -34,9 +34,9 @@ function testSource() {
 const scriptOf = (name: string) =>
   luaScript(redis, new URL(`../../../src/bus/sources/${name}.lua`, import.meta.url));
 
-describe("epochs", () => {
+describe("the epoch of a pull source (fencing token)", () => {
   // In a Cluster, topics are stamped slot by slot, so stamps can arrive out of order.
-  test("are not lowered by a late stamp with a lower epoch", async () => {
+  test("is not lowered on a topic by a late write of a lower epoch", async () => {
     const { ref } = testSource();
     const stamp = scriptOf("source-stamp");
     expect(await stamp(ref.topics, [ref.number, 10])).toBe("0");
@@ -44,7 +44,7 @@ describe("epochs", () => {
     expect(await server.client.hget(`{${ref.topics[0]}}:e`, `s${ref.number}`)).toBe("10");
   });
 
-  test("that a restore sets fence earlier runs, even if the clock was ahead before the restore", async () => {
+  test("is raised by a restore, so that earlier runs are rejected even if their epoch came from a fast clock", async () => {
     const { ref, write } = testSource();
     const ahead = Date.now() + 10 ** 9;
     await server.client.hset(cursorKey(ref.number), { e: ahead, v: 0 });
@@ -53,8 +53,8 @@ describe("epochs", () => {
   });
 });
 
-describe("taking a source over", () => {
-  test("fences the previous owner and continues from its cursor", async () => {
+describe("taking over a pull source", () => {
+  test("rejects further writes of the previous owner and continues at its cursor", async () => {
     const { write, take, length } = testSource();
     const first = await take();
     expect(first).toMatchObject({ version: 0, value: undefined, failures: 0 });
@@ -67,7 +67,7 @@ describe("taking a source over", () => {
     expect(await length()).toBe(2);
   });
 
-  test("lets only one of many concurrent owners write: the one with the highest epoch", async () => {
+  test("gives 20 concurrent owners different epochs, and only the owner with the highest epoch can write", async () => {
     const { write, take } = testSource();
     const taken = await Promise.all(Array.from({ length: 20 }, () => take()));
     const epochs = taken.map(({ epoch }) => epoch);
@@ -78,7 +78,7 @@ describe("taking a source over", () => {
     );
   });
 
-  test("takes a higher epoch than any topic has seen, even if the cursor was lost", async () => {
+  test("chooses a higher epoch than any topic of the source has stored, even if the cursor was lost", async () => {
     const { channel, ref, take, write } = testSource();
     const before = await take();
     await write(before.epoch, 0, "x");
@@ -90,7 +90,7 @@ describe("taking a source over", () => {
     await expect(write(before.epoch, 1, "y")).rejects.toMatchObject({ stale: "epoch" });
   });
 
-  test("waits for the sender's delay and the backoff, and skips only the backoff on a fresh start", async () => {
+  test("waits for the server's requested delay and for the backoff, of which a fresh start skips only the backoff", async () => {
     const { ref, take, channel } = testSource();
     const first = await take();
     const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
@@ -108,7 +108,7 @@ describe("taking a source over", () => {
   });
 });
 
-describe("consecutive rejections", () => {
+describe("consecutive rejections of a pull source's requests", () => {
   const refusal = { count: 3, forMs: 600_000, retryInMs: 900_000 };
   const ending = { failures: 1, notBeforeMs: 0, retryInMs: 0 };
 
@@ -126,7 +126,7 @@ describe("consecutive rejections", () => {
     expect(await refuse()).toBe("written");
   });
 
-  test("are counted from zero after a user has changed the configuration", async () => {
+  test("are counted from zero after a user changes the configuration", async () => {
     const { take, channel } = testSource();
     const { epoch } = await take();
     await positions.end(channel.number, epoch, { ...ending, refusal });
@@ -136,8 +136,8 @@ describe("consecutive rejections", () => {
   });
 });
 
-describe("a cursor set by a user", () => {
-  test.each(["7", undefined])("ends the wait that the sender requested (%j)", async (value) => {
+describe("setting the cursor of a pull source", () => {
+  test.each(["7", undefined])("to %j ends the wait that the server requested", async (value) => {
     const { ref, take, channel } = testSource();
     const { epoch } = await take();
     await positions.end(channel.number, epoch, {
@@ -150,7 +150,7 @@ describe("a cursor set by a user", () => {
     expect(await take()).toMatchObject({ value, failures: 0 });
   });
 
-  test("fences the current run, and is where the next run starts", async () => {
+  test("rejects further writes of the current run, and the next run starts at the new cursor", async () => {
     const { ref, take, write, channel } = testSource();
     const run = await take();
     await write(run.epoch, 0, "far");
@@ -171,7 +171,7 @@ describe("a cursor set by a user", () => {
     expect(await positions.set(ref, "x", { version: 2 })).toBe(3);
   });
 
-  test("fences the current run and removes the value when it is reset", async () => {
+  test("to undefined rejects further writes of the current run, and the next run starts without a cursor", async () => {
     const { ref, take, write } = testSource();
     const run = await take();
     await write(run.epoch, 0, "one");
@@ -182,14 +182,14 @@ describe("a cursor set by a user", () => {
     await expect(write(run.epoch, 1, "two")).rejects.toMatchObject({ stale: "epoch" });
   });
 
-  test("can be the empty string, which differs from no cursor", async () => {
+  test("to the empty string is different from removing the cursor", async () => {
     const { ref, take } = testSource();
     await positions.set(ref, "");
     expect((await take()).value).toBe("");
   });
 });
 
-test("only a source's current owner can write its state", async () => {
+test("the state of a pull source can be written only by the current owner of the source", async () => {
   const { channel, take } = testSource();
   const states = createSourceStates({ redis });
   const old = await take();

@@ -8,7 +8,7 @@ import { now, openedBus, testChannel, testEvent, testPolicy, testPublish, testTo
 const { server, redis } = openedBus();
 const topics = opened(() => createTopics({ redis }));
 
-test("returns length, first and last entry, size and groups of a topic", async () => {
+test("the status of a topic contains its length, first and last entry, size and consumer groups", async () => {
   const channel = testChannel();
   const topic = testTopic(channel);
   expect(await topics.find(topic)).toBeUndefined();
@@ -27,7 +27,7 @@ test("returns length, first and last entry, size and groups of a topic", async (
   expect(info?.bytes).toBeGreaterThan(20 * 60);
 });
 
-test("finds entries by range and by id, and deletes single entries", async () => {
+test("entries of a topic can be found by range or id, and deleted one by one", async () => {
   const topic = testTopic(testChannel());
   for (let i = 1; i <= 5; i++) await server.client.xadd(topic, `${i}-0`, "id", `e${i}`);
   const ids = async (range: Parameters<Topics["listEntries"]>[1]) =>
@@ -42,7 +42,7 @@ test("finds entries by range and by id, and deletes single entries", async () =>
 });
 
 describe("deleting a topic", () => {
-  test("deletes all related keys", async () => {
+  test("deletes the stream and all related Redis keys", async () => {
     const channel = testChannel();
     const publish = testPublish(redis);
     const topic = testTopic(channel);
@@ -62,7 +62,7 @@ describe("deleting a topic", () => {
     expect(await server.client.keys(`*${topic}*`)).toEqual([]);
   });
 
-  test("deletes more dedupe buckets than one call may, in several calls", async () => {
+  test("uses several Redis calls if the topic has too many deduplication keys for one call", async () => {
     const channel = testChannel();
     const topic = testTopic(channel);
     await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);
@@ -75,7 +75,7 @@ describe("deleting a topic", () => {
     expect(await server.client.keys(`*${topic}*`)).toEqual([]);
   });
 
-  test("keeps a topic that holds an entry if only an empty topic may be deleted", async () => {
+  test("leaves a topic with entries unchanged if only empty topics may be deleted", async () => {
     const channel = testChannel();
     const topic = testTopic(channel);
     await testPublish(redis)({ channel, events: [testEvent(channel)], policy: testPolicy }, now);

@@ -7,7 +7,7 @@ import { createId } from "../../../src/lib/ids.ts";
 import { openTestRedis, testChannel } from "../../bus/support.ts";
 import { startRedisCluster } from "../../support/redis.ts";
 
-test("writes, finds and deletes delivery records of organizations in different slots", async () => {
+test("in a Redis Cluster, delivery records of organizations in different slots can be written, found and deleted", async () => {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startRedisCluster());
   const redis = stack.use(await openTestRedis(cluster.url));

@@ -40,7 +40,7 @@ async function replicate(
   return replicas;
 }
 
-test("the durability of a Cluster is that of its least durable master", async () => {
+test("the durability of a Redis Cluster is reported as the durability of its least durable master", async () => {
   await using cluster = await startRedisCluster(FSYNC);
   await using redis = await openTestRedis(cluster.url, { durability: "fsync", checkEveryMs: 100 });
   expect(redis.state()).toMatchObject({ ready: true, durability: "fsync" });
@@ -49,7 +49,7 @@ test("the durability of a Cluster is that of its least durable master", async ()
   expect(redis.state().ready).toBe(false);
 });
 
-test("each batch waits for its own masters' replicas, even when every event is a duplicate", async () => {
+test("publishing to a Redis Cluster with replica durability fails while the replicas do not respond", async () => {
   await using cluster = await startRedisCluster(FSYNC);
   await using replicas = new AsyncDisposableStack();
   const masterReplicas = await replicate(cluster, replicas);
@@ -69,7 +69,7 @@ test("each batch waits for its own masters' replicas, even when every event is a
   for (const replica of masterReplicas) replica.signal("SIGCONT");
 });
 
-test("publishing resumes automatically after a failover and keeps replicated events", async () => {
+test("after a failover of a Redis Cluster, publishing recovers automatically and replicated events are still there", async () => {
   await using cluster = await startRedisCluster([...FSYNC, "--cluster-node-timeout", "2000"]);
   await using replicas = new AsyncDisposableStack();
   await replicate(cluster, replicas);
@@ -103,7 +103,7 @@ test("publishing resumes automatically after a failover and keeps replicated eve
   await until(() => redis.state().ready);
 });
 
-test("reads a consumer group whose topics are on all masters", async () => {
+test("a consumer group reads its topics on all masters of a Redis Cluster", async () => {
   await using cluster = await startRedisCluster();
   await using redis = await openTestRedis(cluster.url);
   const channel = testChannel();

@@ -42,12 +42,12 @@ const item = {
 const spread = (channel: ChannelIdentity, count: number, prefix = "e") =>
   Array.from({ length: count }, (_, i) => testEvent(channel, `${prefix}${i}`, { type: `t${i % 40}` }));
 
-test("detects a Cluster automatically", () => {
+test("the Redis client detects automatically that the server is a Cluster", () => {
   expect(redis.state()).toMatchObject({ ready: true, cluster: true, problems: [] });
   expect(redis.writes.connections()).toHaveLength(3);
 });
 
-test("a replayed delivery with other event ids publishes nothing, and a retry with the same ids publishes the missing events", async () => {
+test("a retried delivery publishes its missing events, but a replay of its signed bytes with other event ids publishes nothing", async () => {
   const channel = testChannel();
   const mark = (digest: string) => ({
     identity: "signed bytes".padEnd(22, "-"),
@@ -63,7 +63,7 @@ test("a replayed delivery with other event ids publishes nothing, and a retry wi
   expect(await send(spread(channel, 40, "other"), "2")).toEqual(["replayed"]);
 });
 
-test("publishes a delivery across all masters, each event once, with receipts in order", async () => {
+test("a delivery whose topics are on all Cluster masters is published once per event, with receipts in order", async () => {
   const channel = testChannel();
   const events = spread(channel, 200);
   const first = await publish({ channel, events, policy: testPolicy }, now);
@@ -79,7 +79,7 @@ test("publishes a delivery across all masters, each event once, with receipts in
   expect(await lengthOf(testTopic(channel, "t7"))).toBe(5);
 });
 
-test("creates one entry per id when two gateways publish it 50 times concurrently", async () => {
+test("two gateways that publish the same event to a Cluster 50 times concurrently create one entry", async () => {
   await using other = await openTestRedis(cluster.url);
   const publishers = [publish, testPublish(other)];
   const channel = testChannel();
@@ -90,8 +90,8 @@ test("creates one entry per id when two gateways publish it 50 times concurrentl
   for (const { topic } of events) expect(await lengthOf(topic)).toBe(1);
 });
 
-describe("a pull source", () => {
-  test("commits its cursor after its events, and is rejected if its epoch or cursor version is stale", async () => {
+describe("a delivery of a pull source in a Redis Cluster", () => {
+  test("moves the cursor after its events are written, and is rejected if its epoch or cursor version is stale", async () => {
     const channel = testChannel();
     await redis.call("hset", [cursorKey(channel.number), "e", 2]);
     const batch = (prefix: string, epoch: number, version: number) => ({
@@ -109,7 +109,7 @@ describe("a pull source", () => {
   });
 });
 
-test("writes quarantine records to their own slot and releases them after the events", async () => {
+test("publishing to a Redis Cluster stores quarantined items of a delivery, and deletes items that a delivery releases", async () => {
   const channel = testChannel();
   const { quarantineIds } = await publish(
     { channel, events: spread(channel, 10), policy: testPolicy, quarantine: { delivery, items: [item] } },
@@ -121,7 +121,7 @@ test("writes quarantine records to their own slot and releases them after the ev
   expect(await quarantine.find(channel.organizationId, id)).toBeUndefined();
 });
 
-test("deletes all related keys of a topic", async () => {
+test("deleting a topic in a Redis Cluster deletes all related keys", async () => {
   const channel = testChannel();
   await publish({ channel, events: spread(channel, 2000), policy: testPolicy }, now);
   const topic = testTopic(channel, "t5");
@@ -130,7 +130,7 @@ test("deletes all related keys of a topic", async () => {
   expect(await lengthOf(topic)).toBe(0);
 });
 
-test("publishes to a slot during and after its migration to another master", async () => {
+test("publishing recognizes duplicates in a Cluster slot during and after its migration to another master", async () => {
   const channel = testChannel();
   const event = testEvent(channel, "first");
   await publish({ channel, events: [event], policy: testPolicy }, now);
@@ -161,7 +161,7 @@ test("publishes to a slot during and after its migration to another master", asy
   expect(await lengthOf(event.topic)).toBe(3);
 });
 
-test("fails to publish while a master is stalled, and succeeds once the master continues", async () => {
+test("publishing to a Redis Cluster fails while a master does not respond, and succeeds once the master continues", async () => {
   const channel = testChannel();
   const [stopped] = cluster.masters;
   stopped?.signal("SIGSTOP");

@@ -44,8 +44,8 @@ function testSource() {
   return { channel, ref, write, take, lengths };
 }
 
-describe("a source in a Cluster", () => {
-  test("fences its previous worker on the topics in all slots before its cursor is read", async () => {
+describe("a new owner of a pull source in a Redis Cluster", () => {
+  test("causes writes of the previous owner to be rejected on topics in all slots", async () => {
     const { channel, ref, write, take, lengths } = testSource();
     expect(new Set(ref.topics.map(computeSlot)).size).toBeGreaterThan(6);
     const old = await take();
@@ -63,7 +63,7 @@ describe("a source in a Cluster", () => {
     expect(await lengths()).toEqual(TYPES.map(() => 2));
   });
 
-  test("lets only one of many concurrent workers write, with an epoch higher than any on its topics", async () => {
+  test("is the only one of 8 concurrent owners that can write, and has a higher epoch than any topic has stored", async () => {
     const { channel, ref, write, take } = testSource();
     const first = await take();
     const seen = first.epoch + 10 ** 9;
@@ -76,7 +76,7 @@ describe("a source in a Cluster", () => {
     expect(writes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  test("fences the current run when a user sets its cursor", async () => {
+  test("has its writes rejected after a user sets the cursor", async () => {
     const { channel, ref, write, take } = testSource();
     const run = await take();
     await write(run.epoch, 0);
@@ -87,7 +87,7 @@ describe("a source in a Cluster", () => {
   });
 });
 
-test("distributes shards among the workers in a Cluster, as on a single Redis", async () => {
+test("shards are divided among the workers in a Redis Cluster as on a single Redis server", async () => {
   const leases = createShardLeases({ redis });
   const renew = (worker: string) => leases.renew(worker, { ttlMs: 60_000, most: SHARDS });
   expect(await renew("a")).toEqual({ workers: 1, share: SHARDS, held: [] });

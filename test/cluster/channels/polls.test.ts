@@ -4,7 +4,7 @@ import { startPollsWorker, wanted } from "../../channels/pull/polls/polls-suppor
 import { startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
-it("polls sources on schedule and within their limits in a Cluster", async () => {
+it("sources are polled on schedule and within their concurrency limits in a Redis Cluster", async () => {
   await using cluster = await startRedisCluster();
   await using redis = await openTestRedis(cluster.url);
   let now = 0;

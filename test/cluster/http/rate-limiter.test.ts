@@ -4,7 +4,7 @@ import { createRateLimiters } from "../../../src/bus/limits/rate-limiter.ts";
 import { createLog } from "../../../src/log.ts";
 import { startRedisCluster } from "../../support/redis.ts";
 
-it("counts each key on the Cluster master of its slot", async () => {
+it("the rate limiter counts each key on the Redis Cluster master that has the key's slot", async () => {
   await using cluster = await startRedisCluster();
   await using redis = await openRedis({
     url: cluster.url,
