@@ -10,7 +10,7 @@ const polling = {
 };
 
 describe("readStoredSettings", () => {
-  it("returns valid settings with the current defaults, and lists none as outdated", () => {
+  it("returns valid settings with the current default values, and lists no setting as outdated", () => {
     const read = readStoredSettings(pollingSettings, polling);
     expect(read).toMatchObject({ ok: true, value: { outdated: [], settings: { startAt: "now" } } });
   });
@@ -27,7 +27,7 @@ describe("readStoredSettings", () => {
     });
   });
 
-  it("keeps values that are no longer valid in combination with each other", () => {
+  it("keeps values that are no longer valid in combination, and lists them as outdated", () => {
     const stored = { url: URL, resume: { mode: "lastEventId", param: "after" } };
     const read = readStoredSettings(sseSettings, stored);
     expect(read).toMatchObject({
@@ -47,7 +47,7 @@ describe("readStoredSettings", () => {
     expect(read.ok && read.value.outdated.map(({ path }) => path)).toEqual(["resume.old", "gone"]);
   });
 
-  it("does not modify its input", () => {
+  it("does not modify the object that is passed to it", () => {
     const stored = { url: URL, eventNames: ["a", "b\n"] };
     const before = structuredClone(stored);
     expect(readStoredSettings(sseSettings, stored)).toMatchObject({

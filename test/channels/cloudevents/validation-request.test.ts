@@ -9,7 +9,7 @@ import { startListener } from "../../../src/gateway/listener.ts";
 import { NodeExchange } from "../../../src/http/node-exchange.ts";
 import { createLog } from "../../../src/log.ts";
 
-it("calls the callback of a validation request after its sender disconnected, and cancels it on shutdown", async () => {
+it("a CloudEvents validation request has its callback URL called even after the sender disconnects, but not after shutdown", async () => {
   const called = Promise.withResolvers<string>();
   const validations = createValidationRequests({
     outbound: {

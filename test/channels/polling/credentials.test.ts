@@ -5,7 +5,7 @@ import { openedPolls, rows } from "./poll-support.ts";
 
 const { rigOf, server } = openedPolls();
 
-describe("credentials", () => {
+describe("credentials of a polling channel", () => {
   const create = (changes: Partial<Credentials> = {}) => {
     let token = 0;
     const credentials: Credentials = {
@@ -32,7 +32,7 @@ describe("credentials", () => {
     return credentials;
   };
 
-  it("are renewed once when the server rejects them", async () => {
+  it("are renewed once in a poll when the server rejects them", async () => {
     server.answers = [status(401), json(rows(1))];
     expect(await rigOf({}, { credentials: create() }).poll()).toEqual({ kind: "done" });
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
@@ -53,7 +53,7 @@ describe("credentials", () => {
     expect(server.requests).toHaveLength(5);
   });
 
-  it("end the poll as needsReauth if their OAuth grant is no longer valid, and as broken if they belong to another origin", async () => {
+  it("end the poll with needsReauth if their OAuth grant is no longer valid", async () => {
     const dead = async () => Promise.reject(new NeedsReauthError("the grant is dead"));
     expect(await rigOf({}, { credentials: create({ authorize: dead }) }).poll()).toEqual({
       kind: "needsReauth",
@@ -66,7 +66,7 @@ describe("credentials", () => {
     });
   });
 
-  it("do not appear in deliveries, cursors or dry runs, even if the server echoes them", async () => {
+  it("do not appear in deliveries, cursors or dry runs, even if the server's response repeats them", async () => {
     const discriminator = { by: "token", path: "$.delta", as: "url" } as const;
     const config = { discriminator, pagination: { by: "linkHeader" } as const };
     const echo: Answer = (request, response) => {

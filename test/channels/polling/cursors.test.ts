@@ -6,14 +6,14 @@ import type { Config, PollRig } from "./support.ts";
 
 const { pollEach, queries, rigOf, server } = openedPositions();
 
-describe("a token", () => {
+describe("polling with a token from the server's last response", () => {
   const discriminator = { by: "token", path: "$.token" } as const;
   const config = { discriminator, itemsPath: "$.rows" } as const;
   const page = (ids: number[], token?: string, rest: object = {}) =>
     json({ rows: ids.map((id) => ({ id })), ...(token !== undefined && { token }), ...rest });
   const idsOf = (rig: PollRig) => rig.log.map(({ id }) => id);
 
-  it("is sent with the next poll, from the page or from a header", async () => {
+  it("sends the token from the response body or header with the next poll", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a b"), page([2], "c"), page([])];
     for (let polls = 0; polls < 4; polls++) await rig.poll();
@@ -25,7 +25,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("since=7");
   });
 
-  it("is used at once for the next request while the server has more items", async () => {
+  it("requests the next page at once with the new token while the server reports more items", async () => {
     const rig = rigOf(
       {
         ...config,
@@ -44,7 +44,7 @@ describe("a token", () => {
     expect(queries()).toEqual(["", "since=a", "since=b"]);
   });
 
-  it("is requested unchanged if it is a URL", async () => {
+  it("requests the token unchanged if the token is a URL", async () => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, as: "url" } }, { all: "1" });
     server.answers = [page([1], "/delta?x=%41"), page([2])];
     await rig.poll();
@@ -53,7 +53,7 @@ describe("a token", () => {
     expect(server.requests[1]?.url).toBe("/delta?x=%41");
   });
 
-  it("continues at the page where the last poll was interrupted", async () => {
+  it("continues at the page where the previous poll was interrupted", async () => {
     const rig = rigOf({ ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" } }, SINCE);
     server.answers = [page([1], undefined, { next: "p2" }), status(500)];
     await rig.poll();
@@ -63,7 +63,7 @@ describe("a token", () => {
     expect(queries().at(-1)).toBe("page=p2");
   });
 
-  it("restarts at the first page if the server no longer knows a later page, without repeating items", async () => {
+  it("restarts at the first page if the server no longer knows a later page, and publishes no item twice", async () => {
     const rig = rigOf(
       { ...config, pagination: { by: "cursorToken", path: "$.next", name: "page" }, retry: { attempts: 0 } },
       SINCE,
@@ -80,7 +80,7 @@ describe("a token", () => {
     ["resync", ["1", "1", "2"], { kind: "done" }],
     ["skip", ["1"], { kind: "done" }],
     ["stop", ["1"], { kind: "broken", code: "http_410" }],
-  ])("that the server no longer knows is handled with `onExpired: %s`", async (onExpired, ids, end) => {
+  ])("handles a token that the server no longer knows according to `onExpired: %s`", async (onExpired, ids, end) => {
     const rig = rigOf({ ...config, discriminator: { ...discriminator, onExpired } }, SINCE);
     server.answers = [page([1], "a"), status(410), page([1, 2], "b"), page([], "b")];
     await rig.poll();
@@ -90,7 +90,7 @@ describe("a token", () => {
     expect(new Set(rig.log.map(({ identity }) => identity)).size).toBe(new Set(ids).size);
   });
 
-  it("is treated as expired if the response body contains the configured value", async () => {
+  it("restarts without a token if the response body contains the configured expiry error", async () => {
     const expiredOn = { path: "$.error.code", equals: "syncTokenInvalid" };
     const rig = rigOf({ ...config, discriminator: { ...discriminator, expiredOn } }, SINCE);
     const expired = { error: { code: "syncTokenInvalid" } };
@@ -106,21 +106,21 @@ describe("a token", () => {
     expect(rig.warnings).toEqual(["position_expired", "position_expired"]);
   });
 
-  it("that is missing from a page leaves that page's items known until the next token arrives", async () => {
+  it("publishes no item twice if a response lacks a token, so that the next poll repeats its items", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a"), page([2]), page([2, 3]), page([2, 3, 4], "b"), page([4], "c")];
     for (let polls = 0; polls < 5; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
     expect(idsOf(rig)).toEqual(["1", "2", "3", "4", "4"]);
   });
 
-  it("that is missing from the first response fails the poll instead of requesting everything repeatedly", async () => {
+  it("fails if the first response contains no token", async () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1])];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "token_missing" });
     expect(rig.log).toEqual([]);
   });
 
-  it('with `startAt: "now"` skips all items that exist before the first token', async () => {
+  it('publishes no item of the first response if `startAt` is "now"', async () => {
     const rig = rigOf({ ...config, startAt: "now" }, SINCE);
     server.answers = [page([1], "a"), page([2], "b")];
     await rig.poll();
@@ -129,7 +129,7 @@ describe("a token", () => {
   });
 });
 
-describe("a cursor", () => {
+describe("the cursor of a polling channel", () => {
   const show = (rig: PollRig) => polling.cursor?.show(rig.cursor ?? "");
   const set = (rig: PollRig, value: unknown) => polling.cursor?.parse(value, rig.settings);
 
@@ -139,7 +139,7 @@ describe("a cursor", () => {
     [{ by: "seenSet" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
     [{ by: "seenSet" }, { seen: 3 }, { seen: "all" }, []],
     [{ by: "etag" }, { seen: 3 }, { seen: "none" }, ["1", "2", "3"]],
-  ])("with the discriminator %j is shown and can be set", async (discriminator, shown, value, again) => {
+  ])("with the discriminator %j can be read and set through the API", async (discriminator, shown, value, again) => {
     const rig = rigOf({ discriminator });
     const pages = [[at(1), at(2), at(3)]];
     await pollEach(rig, ...pages);
@@ -158,7 +158,7 @@ describe("a cursor", () => {
     [{ by: "sequence", path: "$.id" }, { sequence: "x" }, "sequence"],
     [{ by: "seenSet" }, { seen: 1 }, "seen"],
     [{ by: "etag" }, null, "seen"],
-  ])("with the discriminator %j rejects %j and names the field", (discriminator, value, path) => {
+  ])("with the discriminator %j cannot be set to the invalid value %j", (discriminator, value, path) => {
     const parsed = set(rigOf({ discriminator }), value);
     expect(parsed?.ok === false && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
@@ -175,7 +175,7 @@ describe("a cursor", () => {
     expect(set(rigOf({ discriminator: { ...discriminator, as: "url" } }), { token: "x" })?.ok).toBe(false);
   });
 
-  it("written by another discriminator stops the source", async () => {
+  it("stops the channel if the cursor was written with another discriminator setting", async () => {
     const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } });
     await pollEach(rig, [{ id: 1 }]);
     const other = rigOf({ discriminator: { by: "seenSet" } });
@@ -187,7 +187,7 @@ describe("a cursor", () => {
     expect(await rig.poll()).toMatchObject({ kind: "broken", code: "cursor" });
   });
 
-  it("is not written if it has not changed", async () => {
+  it("is not written to Redis again if a poll has not changed it", async () => {
     const rig = rigOf({ discriminator: { by: "timestamp", path: "$.at" } }, SINCE);
     await pollEach(rig, [at(1)]);
     rig.crashes = ["refused"];
@@ -196,8 +196,8 @@ describe("a cursor", () => {
   });
 });
 
-describe("a dry run", () => {
-  it("shows request, response, deliveries and next cursor, and changes no state", async () => {
+describe("a dry run of a poll", () => {
+  it("returns the request, response, deliveries and next cursor, and changes no state", async () => {
     const rig = rigOf({ discriminator: { by: "sequence", path: "$.id" } }, SINCE);
     await pollEach(rig, [{ id: 1 }]);
     const { cursor } = rig;
@@ -214,7 +214,7 @@ describe("a dry run", () => {
     expect(rig.log).toHaveLength(1);
   });
 
-  it("reads only one page, and shows how a poll would end", async () => {
+  it("requests only one page, and returns the result that a real poll would have", async () => {
     const rig = rigOf({
       discriminator: { by: "seenSet" },
       order: "descending",

@@ -37,7 +37,7 @@ const oneOfEach = largeSchemes.filter(({ view, config }) => {
 
 test.each(
   oneOfEach.map((scheme, i) => ({ ...scheme, seed: SEED + i })),
-)("$name loses and duplicates no item", async ({ seed, ...scheme }) => {
+)("polling large pages ($name) loses and duplicates no item", async ({ seed, ...scheme }) => {
   await fc.assert(
     fc.asyncProperty(story, (sample) => live(upstream, scheme, sample)),
     { numRuns: 1, seed },
@@ -126,12 +126,12 @@ async function learn(
   };
 }
 
-describe("a large page", () => {
+describe("a large response page of a polled API", () => {
   const inWorker = readHere(polling);
 
   it.each(
     FORMATS,
-  )("is parsed in another thread with the same result as a small page in the calling thread: %j", async ({
+  )("is parsed in a worker thread with the same result as a small page in the calling thread: %j", async ({
     contentType,
     isLines,
     ...config
@@ -160,7 +160,7 @@ describe("a large page", () => {
     expect(sent).toBeGreaterThan(0);
   });
 
-  it("in XML is parsed in another thread if it exceeds 2 KiB, with the same result", async () => {
+  it("in XML is parsed in a worker thread with the same result as a small page in the calling thread", async () => {
     const config = { itemsPath: "$.list.row" };
     const xml = `<list><total>true</total><row><id>1</id><at>7</at></row><row><id>${"x".repeat(9)}</id></row></list>`;
     const small = await learn(readerOf(config, NEVER), xml, "application/xml");
@@ -173,7 +173,7 @@ describe("a large page", () => {
     });
   });
 
-  it("whose paths visit too many nodes is rejected like a small page", async () => {
+  it("is rejected if the configured JSONPath visits too many nodes", async () => {
     const config = { itemId: "$body..*" };
     const body = JSON.stringify({ items: Array.from({ length: 2_100 }, (_, id) => ({ id })) });
     const read = learn(
@@ -184,7 +184,7 @@ describe("a large page", () => {
     await expect(read).rejects.toThrow(/nodes/);
   });
 
-  it("that takes too much time or memory to parse fails the poll with a message and does not move the cursor", async () => {
+  it("that takes too much time or memory to parse makes the poll fail and does not move the cursor", async () => {
     const rig = rigOf({}, { readInWorker: async () => err({ reason: "invalid_body", detail: "" }) });
     server.answers = [json({ rows: [{ id: 1, x: "x".repeat(1_100_000) }] })];
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "invalid_body" });
@@ -200,12 +200,12 @@ describe("replaceWithNulls", () => {
       .cut(locations.map((location) => ({ value: undefined, location })))
       .flatMap((one) => one?.span ?? []);
 
-  it("leaves the rest of the text unchanged", () => {
+  it("replaces the given values of a JSON text with null and leaves all other characters unchanged", () => {
     expect(replaceWithNulls(text, cut(["a", 1], ["c"]))).toBe(' {"a": [ 1.0 , null ], "c": null} ');
     expect(replaceWithNulls(text, [])).toBe(text);
   });
 
-  it("returns undefined if a removed value and a kept one overlap", () => {
+  it("returns undefined if a value to replace contains a value to keep, or is contained in one", () => {
     expect(replaceWithNulls(text, cut(["a"]), cut(["a", 0]))).toBeUndefined();
     expect(replaceWithNulls(text, cut(["a", 0]), cut(["a"]))).toBeUndefined();
     expect(replaceWithNulls(text, cut(["a", 0]), cut(["a", 0]))).toBeUndefined();

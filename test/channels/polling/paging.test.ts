@@ -4,27 +4,27 @@ import { idsOf, NOW, openedPolls, rows } from "./poll-support.ts";
 
 const { rigOf, server } = openedPolls();
 
-describe("paging", () => {
+describe("a poll of a paginated API", () => {
   const config = {
     discriminator: { by: "seenSet" },
     pagination: { by: "nextUrlPath", path: "$.next" },
   } as const;
 
-  it("ends when a page is repeated", async () => {
+  it("fails when a page links to a page that was already read", async () => {
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
     const rig = rigOf(config);
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_repeated" });
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("follows a page to another origin only if a connection allows it", async () => {
+  it("fails without a request if the next page is on another origin", async () => {
     for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
       server.answers = [json({ ...rows(1), next })];
       expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRejection: true });
     }
   });
 
-  it("continues in the next poll after maxPages, as long as new items arrive", async () => {
+  it("stops after the maximum number of pages, and the next poll continues if new items arrived", async () => {
     const pagination = { ...config.pagination, maxPages: 2 };
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const request = { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } };
@@ -46,7 +46,7 @@ describe("paging", () => {
     expect(await set.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
   });
 
-  it("reads newest-first pages down to a known item, and publishes the oldest first", async () => {
+  it("reads newest-first pages until a known item, and publishes the new items oldest first", async () => {
     const newest = {
       order: "descending",
       discriminator: { by: "sequence", path: "$.id" },
@@ -71,7 +71,7 @@ describe("paging", () => {
     expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
   });
 
-  it("fails on newest-first pages without a known item within maxPages, and loses no item", async () => {
+  it("fails if newest-first pages contain no known item within the maximum number of pages, and does not move the cursor", async () => {
     const newest = { order: "descending", discriminator: { by: "sequence", path: "$.id" } } as const;
     const rig = rigOf({
       ...newest,
@@ -83,7 +83,7 @@ describe("paging", () => {
     expect(rig.cursor).toBeUndefined();
   });
 
-  it('fails instead of restarting repeatedly if `startAt: "now"` cannot reach the last page within maxPages', async () => {
+  it('with `startAt: "now"` fails the second time that the last page is beyond the maximum number of pages', async () => {
     const rig = rigOf({ ...config, startAt: "now", pagination: { ...config.pagination, maxPages: 1 } });
     server.answers = [json({ ...rows(1), next: "/rows?page=2" })];
     expect(await rig.poll()).toEqual({ kind: "done", notBeforeMs: NOW });
@@ -91,7 +91,7 @@ describe("paging", () => {
     expect(rig.log).toEqual([]);
   });
 
-  it("ends when the server's rate limit is reached, and continues once the limit resets", async () => {
+  it("ends when the rate limit of the server is reached, and the next poll starts when that limit resets", async () => {
     const discriminator = { by: "sequence", path: "$.id" } as const;
     const spent = { "ratelimit-remaining": "0", "ratelimit-reset": "7" };
     server.answers = [json({ ...rows(1), next: "/rows?page=2" }, spent)];

@@ -31,12 +31,12 @@ describe("a timestamp", () => {
     ["Sat, 31 Jan 2026 09:30:00 GMT", "rfc2822", "2026-01-31T09:30:00.000Z"],
     ["31 Jan 2026 09:30:00 +0200", "rfc2822", "2026-01-31T07:30:00.000Z"],
     ["2026-01-31", "rfc2822", undefined],
-  ])("parses %s as %s", (text, format, instant) => {
+  ])("written as %s is parsed or rejected according to the format %s", (text, format, instant) => {
     const ms = parseTimestamp(text, format);
     expect(ms === undefined ? undefined : new Date(ms).toISOString()).toBe(instant);
   });
 
-  it("is never rounded up when it is formatted", () => {
+  it("is rounded down, never up, when it is formatted", () => {
     const ms = Date.UTC(2026, 0, 31, 9, 30, 0, 999);
     for (const format of ["iso", "epochSeconds", "epochMillis", "rfc2822"] as const) {
       expect(parseTimestamp(formatInstant(ms, format), format)).toBeLessThanOrEqual(ms);
@@ -73,7 +73,7 @@ describe("the Link header (RFC 8288)", () => {
   });
 });
 
-describe("the set of seen keys", () => {
+describe("the set of already seen item keys", () => {
   const key = (n: number) => String(n).padStart(22, "k");
 
   it("is stored compactly and restored unchanged", () => {
@@ -90,7 +90,7 @@ describe("the set of seen keys", () => {
   });
 });
 
-describe("the secrets of a request", () => {
+describe("the credentials of a request", () => {
   const redactOf = (authorization: string) =>
     redactSent({
       request: { method: "GET", url: "https://x/?key=a%2Fb-secret&n=12345678", headers: { authorization } },
@@ -98,7 +98,7 @@ describe("the secrets of a request", () => {
       secretQuery: ["key", "n"],
     });
 
-  it("are removed from a text in every spelling, without changing other text", () => {
+  it("are replaced with *** in a text, also where they are URL-encoded or lack their scheme", () => {
     const redact = redactOf("Bearer abc-def-ghi");
     expect(redact("Bearer abc-def-ghi, abc-def-ghi, a/b-secret a%2Fb-secret")).toBe("***, ***, *** ***");
     expect(redact('{"n":12345678}')).toBe('{"n":12345678}');

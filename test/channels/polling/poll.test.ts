@@ -12,8 +12,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("a response", () => {
-  it.each(STATUSES)("with status %d fails the poll (rejection: %s)", async (code, isRejection) => {
+describe("a response to a poll", () => {
+  it.each(
+    STATUSES,
+  )("with status %d makes the poll fail (counted as rejection: %s)", async (code, isRejection) => {
     server.answers = [status(code)];
     const end = await rigOf().poll();
     expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
@@ -36,7 +38,7 @@ describe("a response", () => {
       "reset",
     ],
     ["a timeout", () => void vi.advanceTimersByTime(60_000), "timeout"],
-  ])("with %s fails the poll, and the next poll loses no item", async (_, answer, code) => {
+  ])("with %s makes the poll fail, and the next poll publishes all items", async (_, answer, code) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const rig = rigOf({ maxResponseBytes: 1000, timeouts: { totalMs: 60_000 }, retry: { attempts: 0 } });
     server.answers = [answer, json(rows(1, 2))];
@@ -45,7 +47,7 @@ describe("a response", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("counts as failed if it does not match successOn", async () => {
+  it("makes the poll fail if its status or body does not match the `successOn` setting", async () => {
     const config = { successOn: { statuses: [202], path: "$.ready", equals: true } };
     const rig = rigOf(config);
     server.answers = [
@@ -59,7 +61,7 @@ describe("a response", () => {
     expect(idsOf(rig)).toEqual(["1"]);
   });
 
-  it("without items is an empty page: 204, an empty body, an empty list, or no list if that is optional", async () => {
+  it("with status 204, an empty body or an empty list counts as a page without items", async () => {
     const rig = rigOf({ itemsOptional: true });
     server.answers = [
       (_, r) => r.writeHead(204).end(),
@@ -73,15 +75,15 @@ describe("a response", () => {
   });
 });
 
-describe("a failed call", () => {
-  it("is retried within the poll after growing waits", async () => {
+describe("a failed request of a poll", () => {
+  it("is retried within the same poll after growing waits", async () => {
     const rig = rigOf({ retry: { attempts: 3, initialMs: 100, maxMs: 150 } });
     server.answers = [status(500), (request) => request.socket.destroy(), status(502), json(rows(1))];
     expect(await rig.poll()).toEqual({ kind: "done" });
     expect(rig.waits).toEqual([100, 150, 150]);
   });
 
-  it("is not retried for POST, if the server asks for a wait, or if a retry cannot help", async () => {
+  it("is not retried within the same poll for POST, for a response with Retry-After, or for 404", async () => {
     const post = rigOf({ request: { url: `${server.origin}/rows`, method: "POST", body: {} } });
     server.answers = [status(500)];
     await post.poll();
@@ -92,7 +94,7 @@ describe("a failed call", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it("ends the poll, and the next poll starts at the time that the server requests", async () => {
+  it("delays the next poll until the time in the server's Retry-After or rate-limit headers", async () => {
     const wait = (code: number, headers: Record<string, string>, config: Partial<Config> = {}) => {
       server.answers = [json(rows(1), { date: new Date(NOW).toUTCString(), ...headers }, code)];
       return rigOf(config).poll();
@@ -115,7 +117,7 @@ describe("a failed call", () => {
     );
   });
 
-  it("between pages keeps the published items, and the next poll skips none", async () => {
+  it("for a later page keeps the published items, and the next poll skips no item", async () => {
     const pages = rigOf({
       discriminator: { by: "sequence", path: "$.id" },
       request: { url: `${server.origin}/rows`, query: { since: "{{cursor}}" } },
@@ -134,8 +136,8 @@ describe("a failed call", () => {
   });
 });
 
-describe("a delivery", () => {
-  it("is the page as received, with null in place of known items", async () => {
+describe("a delivery of a polling channel", () => {
+  it("contains the response text as received, with null in place of already published items", async () => {
     const rig = rigOf({}, { definition: { payloadPath: "$body.account" } });
     server.answers = [
       json('{"account": 1.50, "rows": [{"id":1}, {"id":2.0}]}'),
@@ -156,7 +158,7 @@ describe("a delivery", () => {
   it.each([
     [{ itemsPath: "$.list.row" }, '{"id":"1"}'],
     [{ itemId: "$.list.row[0].id" }, "<list>"],
-  ])("in large XML is parsed in another thread into the same events: %j", async (config, data) => {
+  ])("with large XML is parsed in a worker thread into the same events: %j", async (config, data) => {
     const answer = `<list><row><id>1</id></row><row><id>${"x".repeat(20_000)}</id></row></list>`;
     const lanes: string[] = [];
     const readInWorker: PollDeps["readInWorker"] = async (request, lane) => {
@@ -170,7 +172,7 @@ describe("a delivery", () => {
     expect(rig.log[0]?.data).toContain(data);
   });
 
-  it("contains only the new items, whether they are lines, XML, below a nested path or a single object", async () => {
+  it("publishes only new items of JSON lines, of XML, of a nested path or of a single object", async () => {
     const lines = rigOf({ itemsPath: undefined });
     server.answers = [
       (_, r) => r.writeHead(200, { "content-type": "application/jsonl" }).end('{"id":1}\n'),
@@ -204,7 +206,7 @@ describe("a delivery", () => {
     expect(whole.log.map(({ data }) => data)).toEqual(['{"v":1.0}', '{"v":2}']);
   });
 
-  it("is rejected if itemsPath would find different items after known items became null", async () => {
+  it("makes the poll fail if `itemsPath` would match different items once known items are replaced with null", async () => {
     const slice = rigOf({ itemsPath: "$.rows[?@.id >= $.rows[1].id]" });
     server.answers = [json(rows(1, 2)), json(rows(1, 2, 3))];
     await slice.poll();
@@ -219,7 +221,7 @@ describe("a delivery", () => {
     expect(await inside.poll()).toMatchObject({ kind: "failed", code: "items_overlap" });
   });
 
-  it("has at most 500 items, and a poll at most maxItemsPerPoll", async () => {
+  it("contains at most 500 items, and all deliveries of a poll contain at most `maxItemsPerPoll` items", async () => {
     const many = Array.from({ length: 1200 }, (_, id) => id);
     server.answers = [json(rows(...many))];
     const rig = rigOf({ maxItemsPerPoll: 1100 });
@@ -231,8 +233,8 @@ describe("a delivery", () => {
   });
 });
 
-describe("a request", () => {
-  it("fills in its placeholders and leaves out those without a value", async () => {
+describe("a request of a poll", () => {
+  it("has its placeholders filled in, and omits query parameters without a value", async () => {
     const rig = rigOf({
       discriminator: { by: "timestamp", path: "$.at", format: "epochSeconds" },
       request: {
@@ -253,7 +255,7 @@ describe("a request", () => {
     );
   });
 
-  it("has a body with placeholders, as JSON or as text", async () => {
+  it("can have a JSON or text body with placeholders", async () => {
     const discriminator = { by: "sequence", path: "$.id", compare: "text" } as const;
     const body = { filter: [{ after: "{{cursor}}", n: 1 }, "{{cursor}}"], since: "{{cursor}}" };
     const rig = rigOf({ discriminator, request: { url: `${server.origin}/`, method: "POST", body } });
@@ -271,7 +273,7 @@ describe("a request", () => {
     expect(JSON.parse(server.requests.at(-1)?.text ?? "")).toEqual({ q: 'after a"b' });
   });
 
-  it("never goes to another host because of a value from the server", async () => {
+  it("stays on the configured host even if the cursor from the server looks like a URL", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/{{cursor}}/rows` };
     server.answers = [json('{"rows": [], "next": "//evil.example/?x=#\\ud800"}')];
@@ -281,7 +283,7 @@ describe("a request", () => {
     expect(server.requests[1]?.url).toBe("/%2F%2Fevil.example%2F%3Fx%3D%23%EF%BF%BD/rows");
   });
 
-  it("is not sent with a value that is not allowed in a header", async () => {
+  it("is not sent if a header would contain a value with forbidden characters", async () => {
     const discriminator = { by: "token", path: "$.next" } as const;
     const request = { url: `${server.origin}/`, headers: { "x-token": "{{cursor}}" } };
     server.answers = [json({ rows: [], next: "a\r\nx-evil: 1" })];
@@ -292,7 +294,7 @@ describe("a request", () => {
   });
 });
 
-it("trims the whitespace around a stored header value", async () => {
+it("a poll trims the whitespace around a header value in the stored settings", async () => {
   const rig = rigOf();
   const settings = rig.settings as Config;
   const stored = { ...settings, request: { ...settings.request, headers: { "x-a": " a " } } };

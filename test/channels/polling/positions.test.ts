@@ -6,10 +6,10 @@ import type { Config } from "./support.ts";
 
 const { clock, pollEach, queries, rigOf, server } = openedPositions();
 
-describe("a timestamp", () => {
+describe("polling by timestamp", () => {
   const discriminator = { by: "timestamp", path: "$.at" } as const;
 
-  it("requests items from the latest timestamp on, and recognizes the items of that timestamp", async () => {
+  it("requests items from the latest timestamp on, and does not publish known items with that timestamp again", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     expect(
       await pollEach(rig, [at(1), at(2, "a")], [at(2, "a"), at(2, "b")], [at(2, "b"), at(2, "a")]),
@@ -17,7 +17,7 @@ describe("a timestamp", () => {
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("warns after several polls that return only items below the cursor, until an item reaches it", async () => {
+  it("warns after several polls in a row that return only items older than the cursor", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const { source } = rig;
     const { signal } = new AbortController();
@@ -35,7 +35,7 @@ describe("a timestamp", () => {
     expect(await warned(at(3))).toEqual([]);
   });
 
-  it("looks back for late items, and recognizes the items that it has already seen", async () => {
+  it("requests items from a configured time before the cursor on, and publishes only items that arrived late", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, lookBackSeconds: 10 } }, SINCE);
     const late = [at(15), at(20), at(12)];
     expect(await pollEach(rig, [at(15), at(20)], late, late)).toEqual(["15", "20", "12"]);
@@ -43,7 +43,7 @@ describe("a timestamp", () => {
     expect(await pollEach(rig, [at(9)])).toHaveLength(3);
   });
 
-  it("starts at the present time, at a given time, or at the earliest item, depending on `startAt`", async () => {
+  it("starts at the current time, at a given time or at the earliest item, depending on `startAt`", async () => {
     const start = (startAt: Config["startAt"]) =>
       rigOf({ discriminator: { ...discriminator, lookBackSeconds: 60 }, startAt }, SINCE);
     await pollEach(start("now"), []);
@@ -56,7 +56,7 @@ describe("a timestamp", () => {
     ]);
   });
 
-  it("detects a changed item by its version", async () => {
+  it("publishes an item again if its version has changed", async () => {
     const rig = rigOf({ discriminator, versionPath: "$.at" }, SINCE);
     expect(await pollEach(rig, [at(1, "a")], [at(2, "a")])).toEqual([`a/${at(1).at}`, `a/${at(2).at}`]);
   });
@@ -73,7 +73,7 @@ describe("a timestamp", () => {
     expect(queries().at(-1)).toBe("since=2026-01-31T10:00:02.000Z");
   });
 
-  it("that was in the future does not publish its item again once it has passed", async () => {
+  it("does not publish an item with a future timestamp again once that time has passed", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const ahead = { id: "x", at: new Date(clock.nowMs + 2 * 86_400_000).toISOString() };
     await pollEach(rig, [at(1), ahead]);
@@ -84,7 +84,7 @@ describe("a timestamp", () => {
     expect(rig.log.map(({ id }) => id)).toEqual(["1", "x"]);
   });
 
-  it("fails the poll if more items share a timestamp than it can remember", async () => {
+  it("fails if 50,000 items have the same timestamp, because the cursor cannot store more item keys", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const place = String(Date.parse(at(1).at));
     const keys = Array.from({ length: 49_999 }, (_, key) => String(key).padStart(22, "k")).join("");
@@ -97,11 +97,11 @@ describe("a timestamp", () => {
   });
 });
 
-describe("counted pages", () => {
+describe("polling an API with page numbers or offsets", () => {
   it.each([
     "offset",
     "page",
-  ] as const)("with `by: %s` lose no item when an earlier item is deleted during the walk", async (by) => {
+  ] as const)("(%s) skips no item if an earlier item is deleted between two page requests", async (by) => {
     await using upstream = await PollUpstream.start();
     upstream.clear({ paging: by });
     const pagination = { by, param: by, pageSize: 3 };
@@ -119,10 +119,10 @@ describe("counted pages", () => {
   });
 });
 
-describe("a sequence", () => {
+describe("polling by sequence number", () => {
   const discriminator = { by: "sequence", path: "$.id" } as const;
 
-  it("compares numbers of any size exactly, written as numbers or strings", async () => {
+  it("compares numbers of any size exactly, whether the JSON contains numbers or strings", async () => {
     const rig = rigOf({ discriminator }, SINCE);
     const big = "9007199254740993000000000001";
     const pages = [
@@ -134,19 +134,19 @@ describe("a sequence", () => {
     expect(queries()).toEqual(["", "since=10", `since=${big.slice(0, -1)}2`]);
   });
 
-  it("compares texts by UTF-16 code units", async () => {
+  it("compares text values by UTF-16 code units", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, compare: "text" } });
     expect(await pollEach(rig, [{ id: "b" }], [{ id: "B" }, { id: "ba" }, { id: "b" }])).toEqual(["b", "ba"]);
   });
 
-  it("looks back for late numbers", async () => {
+  it("requests a window of numbers below the cursor again, so that numbers assigned late are not missed", async () => {
     const rig = rigOf({ discriminator: { ...discriminator, lookBack: 3 } }, SINCE);
     const ids = (...all: number[]) => all.map((id) => ({ id }));
     expect(await pollEach(rig, ids(5, 7), ids(3, 4, 5, 6, 7), ids(4, 5, 6, 7))).toEqual(["5", "7", "4", "6"]);
     expect(queries().at(-1)).toBe("since=4");
   });
 
-  it("moves the cursor one poll late on unordered pages, so that items added during a poll are found", async () => {
+  it("moves the cursor one poll later if pages are unordered, so that items added during a poll are not missed", async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, order: "unordered", itemsPath: "$.rows", pagination }, SINCE);
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -163,7 +163,7 @@ describe("a sequence", () => {
     expect(queries().filter((query) => query !== "2")).toEqual(["", "", "since=6"]);
   });
 
-  it('with `startAt: "now"` treats all items of the first poll as known, even if that poll is interrupted', async () => {
+  it('with `startAt: "now"` publishes no existing item, even if the first poll is interrupted', async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({ discriminator, startAt: "now", itemsPath: "$.rows", pagination });
     const page = (ids: number[], next?: string) => json({ rows: ids.map((id) => ({ id })), next });
@@ -176,7 +176,7 @@ describe("a sequence", () => {
     expect(rig.log.map(({ id }) => id)).toEqual(["5"]);
   });
 
-  it('with `startAt: "now"` reads one page if the newest items come first', async () => {
+  it('with `startAt: "now"` requests only the first page if the newest items come first', async () => {
     const pagination = { by: "nextUrlPath", path: "$.next" } as const;
     const rig = rigOf({
       discriminator,
@@ -194,8 +194,8 @@ describe("a sequence", () => {
   });
 });
 
-describe("a set of seen items", () => {
-  it("recognizes known items by their key, and changed items by their version", async () => {
+describe("polling with a stored set of seen items", () => {
+  it("publishes an item only if its key is new or its version has changed", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", key: "$.url" }, versionPath: "$.v" });
     const pages = [
       [{ id: 1, url: "a", v: 1 }],
@@ -207,18 +207,18 @@ describe("a set of seen items", () => {
     expect(await pollEach(rig, ...pages)).toEqual(["1/1", "1/2"]);
   });
 
-  it("recognizes known items without an id by their content", async () => {
+  it("publishes an item without an id only if its content is new", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet" }, itemId: undefined });
     await pollEach(rig, '[{"a":1}]', '[{"a":1},{"a":1.0}]', '[{"a":1.0}]');
     expect(rig.log.map(({ data }) => data)).toEqual(['{"a":1}', '{"a":1.0}']);
   });
 
-  it('with `startAt: "now"` treats the items of the first poll as known', async () => {
+  it('with `startAt: "now"` publishes no item of the first poll', async () => {
     const rig = rigOf({ discriminator: { by: "seenSet" }, startAt: "now" });
     expect(await pollEach(rig, [{ id: 1 }], [{ id: 1 }, { id: 2 }])).toEqual(["2"]);
   });
 
-  it("forgets old items, but not those that the server still returns", async () => {
+  it("removes old items from the set, except items that the server still returns", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", maxAgeSeconds: 3600 } });
     await pollEach(rig, [{ id: "stays" }, { id: "goes" }]);
     for (let minutes = 0; minutes < 180; minutes += 30) {
@@ -228,7 +228,7 @@ describe("a set of seen items", () => {
     expect(await pollEach(rig, [{ id: "stays" }, { id: "goes" }])).toEqual(["stays", "goes", "goes"]);
   });
 
-  it("forgets the longest unseen items beyond maxKeys, and fails the poll if one response has more", async () => {
+  it("removes the longest unseen items when the set exceeds `maxKeys`", async () => {
     const rig = rigOf({ discriminator: { by: "seenSet", maxKeys: 3 } });
     const ids = (...all: number[]) => all.map((id) => ({ id }));
     expect(await pollEach(rig, ids(1, 2), ids(3, 4), ids(2, 3, 4))).toEqual(["1", "2", "3", "4"]);

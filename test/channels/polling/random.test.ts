@@ -12,7 +12,7 @@ const upstream = opened(() => PollUpstream.start());
 
 test.each(
   schemes.map((scheme, i) => ({ ...scheme, seed: SEED + i })),
-)("$name loses and duplicates no item", async ({ seed, ...scheme }) => {
+)("polling a simulated API ($name) loses and duplicates no item", async ({ seed, ...scheme }) => {
   await fc.assert(
     fc.asyncProperty(story, (sample) => live(upstream, scheme, sample)),
     { numRuns: STORIES, seed },

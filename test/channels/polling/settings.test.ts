@@ -18,7 +18,7 @@ function findings(config: object): readonly string[] {
 }
 
 describe("the settings of a polling channel", () => {
-  it("require only a url and a discriminator", () => {
+  it("require only `url` and `discriminator`", () => {
     expect(pollingSettings.parse(base)).toMatchObject({
       schedule: { intervalSeconds: 60, timezone: "UTC" },
       jitter: 0.1,
@@ -104,7 +104,7 @@ describe("the settings of a polling channel", () => {
       { ...plain, request: { ...plain.request, method: "POST" }, discriminator: { by: "etag" } },
     ],
     ["retry.maxMs", { ...base, retry: { initialMs: 100, maxMs: 50 } }],
-  ])("are rejected at %s", (path, config) => {
+  ])("are rejected with an error that names %s", (path, config) => {
     expect(findings(config).map((finding) => finding.split(": ")[0])).toEqual([path]);
   });
 
@@ -155,7 +155,7 @@ describe("the settings of a polling channel", () => {
     expect(findings(config)).toEqual([]);
   });
 
-  it("determine the schedule and the origin of the polls", () => {
+  it("are translated into the schedule and the origin of the polls", () => {
     const source = createPolledSource({
       outbound,
       clock: Date.now,

@@ -38,8 +38,8 @@ function neverRespond(): Promise<never> {
 
 const idsOf = (rig: PollRig): string[] => rig.log.map(({ id }) => id);
 
-describe("a conditional request", () => {
-  it("sends the last ETag and Last-Modified, and treats 304 as no new items", async () => {
+describe("a poll with conditional requests", () => {
+  it("sends If-None-Match and If-Modified-Since, and treats a 304 response as no new items", async () => {
     const lastModified = "Sat, 31 Jan 2026 09:00:00 GMT";
     const first = await server
       .forGet("/rows")
@@ -64,7 +64,7 @@ describe("a conditional request", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("sends no ETag that belongs to a request with an earlier cursor", async () => {
+  it("does not send an ETag that was received for an earlier cursor", async () => {
     const config: Partial<Config> = {
       discriminator: { by: "sequence", path: "$.id" },
       request: { url: server.urlFor("/rows"), query: { since: "{{cursor}}" } },
@@ -83,7 +83,7 @@ describe("a conditional request", () => {
     ]);
   });
 
-  it("keeps the seen items across any number of 304 responses", async () => {
+  it("remembers the known items across several 304 responses", async () => {
     let nowMs = Date.UTC(2026, 0, 1);
     await server
       .forGet("/rows")
@@ -103,7 +103,7 @@ describe("a conditional request", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
-  it("sends no ETag after an interrupted poll", async () => {
+  it("does not send an ETag after an interrupted poll", async () => {
     const config: Partial<Config> = {
       discriminator: { by: "seenSet" },
       order: "descending",
@@ -130,12 +130,12 @@ describe("a conditional request", () => {
   });
 });
 
-describe("a server", () => {
+describe("a poll of an HTTP server", () => {
   it.each<[string, () => Promise<unknown>, string]>([
     ["closes the connection", () => server.forGet("/rows").once().thenCloseConnection(), "reset"],
     ["resets the connection", () => server.forGet("/rows").once().thenResetConnection(), "reset"],
     ["does not respond", () => server.forGet("/rows").once().thenCallback(neverRespond), "timeout"],
-  ])("that %s makes one poll fail, but no item is lost", async (_, prepare, code) => {
+  ])("fails if the server %s, and the next poll publishes all items", async (_, prepare, code) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await prepare();
     await server.forGet("/rows").thenJson(200, [{ id: 1 }]);
@@ -145,7 +145,7 @@ describe("a server", () => {
     expect(idsOf(rig)).toEqual(["1"]);
   });
 
-  it("is followed through the allowed number of redirects", async () => {
+  it("follows redirects, and fails if redirects are not allowed", async () => {
     await server.forGet("/rows").thenReply(302, "", { location: "/moved" });
     await server.forGet("/moved").thenJson(200, [{ id: 1 }]);
     const rig = rigOf();

@@ -20,8 +20,8 @@ function createCursor() {
   return { cursor, write };
 }
 
-describe("the writes of a run", () => {
-  it("are sent without waiting for each other and return their results in order", async () => {
+describe("the writes of one pull source run", () => {
+  it("are sent without waiting for earlier writes, and return their results in order", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const all = ["a", "b", "c"].map((name) => writes.add(write(name)));
@@ -30,7 +30,7 @@ describe("the writes of a run", () => {
     expect(cursor.written).toEqual(["a", "b", "c"]);
   });
 
-  it("are stored in order even if one write takes several steps", async () => {
+  it("are stored in order even if one write takes longer", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
     const slow = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ describe("the writes of a run", () => {
     await writes.settled();
   });
 
-  it("are retried only once if someone else moved the cursor", async () => {
+  it("are retried only once if another process moved the cursor", async () => {
     const { cursor, write } = createCursor();
     cursor.version = 7;
     const writes = new OrderedWrites({ version: 0, isPipelined: true });
@@ -71,7 +71,7 @@ describe("the writes of a run", () => {
     expect(cursor.sent).toEqual(["a", "a"]);
   });
 
-  it("wait for each other if events can be visible before their cursor (Redis Cluster)", async () => {
+  it("are sent one after the other if events and cursor cannot be written together (Redis Cluster)", async () => {
     const { cursor, write } = createCursor();
     const writes = new OrderedWrites({ version: 0, isPipelined: false });
     const all = ["a", "b"].map((name) => writes.add(write(name)));

@@ -116,7 +116,7 @@ async function sendAll({ run }: OpenRun, deliveries: readonly ReturnType<typeof 
   return { outcomes, cursors };
 }
 
-describe("deliveries that arrive together", () => {
+describe("deliveries of a pull source that are sent as one batch", () => {
   it("are published in order by one write that also moves the cursor", async () => {
     const source = await install();
     const open = await source.open();
@@ -131,7 +131,7 @@ describe("deliveries that arrive together", () => {
     expect(await source.cursor()).toBe("at 99");
   });
 
-  it("are split into as many writes as needed, between the writes before and after them", async () => {
+  it("are split into several writes if needed, and stay in order with earlier and later deliveries", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     const before = send(open, delivery(["b", 0], ["c", 1]), "before");
@@ -143,7 +143,7 @@ describe("deliveries that arrive together", () => {
     expect(await source.cursor()).toBe("after");
   });
 
-  it("wait for the thread that parses large deliveries, however many there are", async () => {
+  it("are all published in order, even if 150 of them are too large to be parsed on the main thread", async () => {
     const source = await install({}, { ...TICK, idPath: "$..id" });
     const open = await source.open();
     const large = (v: number) => ({
@@ -159,7 +159,7 @@ describe("deliveries that arrive together", () => {
     expect(await source.cursor()).toBe("at 149");
   });
 
-  it("are published or quarantined independently of each other", async () => {
+  it("are published or quarantined one by one, so that an invalid delivery does not affect the rest of the batch", async () => {
     const source = await install();
     const open = await source.open();
     const broken = { ...delivery(), body: Buffer.from("{") };
@@ -187,7 +187,7 @@ describe("deliveries that arrive together", () => {
     expect(await source.quarantined()).toHaveLength(3);
   });
 
-  it("leave the cursor unchanged if their write is rejected, like all deliveries after them", async () => {
+  it("do not move the cursor if their write is rejected", async () => {
     const source = await install();
     const old = await source.open();
     await send(old, delivery(["a", 1]), "1");
@@ -202,8 +202,8 @@ describe("deliveries that arrive together", () => {
   });
 });
 
-describe("a run", () => {
-  it("publishes concurrent deliveries in call order and moves the cursor with them", async () => {
+describe("a run of a pull source", () => {
+  it("publishes concurrent deliveries in call order and moves the cursor to the last one", async () => {
     const source = await install();
     const open = await source.open();
     await Promise.all(Array.from({ length: 100 }, (_, i) => send(open, delivery([`a${i}`, i]), `at ${i}`)));
@@ -213,7 +213,7 @@ describe("a run", () => {
     expect((await source.open()).run.cursor).toBe("at 99");
   });
 
-  it("keeps the order when one delivery needs several writes and others follow it", async () => {
+  it("keeps the order of deliveries even if a delivery needs several writes", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     await Promise.all([
@@ -227,7 +227,7 @@ describe("a run", () => {
     expect(seen.filter(({ kind }) => kind === "refused")).toEqual([]);
   });
 
-  it("moves the cursor past a quarantined conflict and the deliveries after it", async () => {
+  it("quarantines an event with a conflicting id, and moves the cursor past that event", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -241,7 +241,7 @@ describe("a run", () => {
     expect(await source.quarantined()).toMatchObject([{ reason: "id_conflict", count: 1 }]);
   });
 
-  it("moves the cursor past duplicates, past quarantined deliveries, and without a delivery", async () => {
+  it("moves the cursor past duplicates and quarantined deliveries", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -255,7 +255,7 @@ describe("a run", () => {
     expect(await source.values()).toEqual([1]);
   });
 
-  it("quarantines a delivery with too many items as a whole and continues", async () => {
+  it("quarantines a whole delivery with too many items, and continues with the next delivery", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();
     const result = await send(open, many(0, 1_001), "past");
@@ -264,7 +264,7 @@ describe("a run", () => {
     expect((await source.quarantined())[0].detail).toMatch(/more than 1000 items/);
   });
 
-  it("writes no more after a failed write, and the next run starts before that write", async () => {
+  it("writes nothing more after a failed write, and the next run starts before the failed write", async () => {
     const source = await install();
     const open = await source.open();
     await send(open, delivery(["a", 1]), "1");
@@ -280,7 +280,7 @@ describe("a run", () => {
     expect((await source.open()).run.cursor).toBe("1");
   });
 
-  it("has every write rejected after another run took the source over or someone set the cursor", async () => {
+  it("has its writes rejected after another run takes over the source or a user sets the cursor", async () => {
     const source = await install();
     const old = await source.open();
     await send(old, delivery(["a", 1]), "1");
@@ -298,7 +298,7 @@ describe("a run", () => {
     expect(await source.cursor()).toBe("7");
   });
 
-  it("does not stop the channel or record its end after its source was taken over", async () => {
+  it("does not change the channel's state after another run has taken over the source", async () => {
     const source = await install();
     const old = await source.open();
     await source.open();
@@ -340,7 +340,7 @@ describe("a run", () => {
   it.each([
     ["http_410", {}, "error"],
     ["http_401", { stateIfPersistent: "needsReauth" }, "needsReauth"],
-  ] as const)("sets the channel's state when rejections persist for minutes (%s), and clears it after a success", async (code, more, state) => {
+  ] as const)("that is rejected again and again for minutes (%s) changes the channel's state, which becomes active after a success", async (code, more, state) => {
     const source = await install({ run: "always" });
     const client = spine.redis;
     const key = `inlet:{c.${source.number}}:cursor`;
@@ -394,7 +394,7 @@ describe("a run", () => {
   });
 });
 
-describe("the rate limit of an organization's sources", () => {
+describe("the rate limit for the pull sources of an organization", () => {
   it("counts the items of a delivery, and delays the next delivery if the rate was exceeded", async () => {
     const source = await install({ itemsPath: "$[*]" });
     const open = await source.open();

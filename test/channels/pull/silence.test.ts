@@ -9,7 +9,7 @@ const spine = opened(startTestSpine);
 const MINUTE_MS = 60_000;
 const { signal } = new AbortController();
 
-it("finds channels of all kinds that are silent for longer than `expectEverySeconds`, and logs each once", async () => {
+it("a channel that receives nothing for longer than its `expectEverySeconds` is reported as silent and logged once", async () => {
   const { db } = spine.api.database;
   const channel = { kind: "webhook", events: [{ type: "tick" }] };
   const app = await spine.install(

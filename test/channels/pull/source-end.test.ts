@@ -3,7 +3,7 @@ import { credentialsRejected } from "../../../src/channels/pull/source-end.ts";
 
 const NOW = 1_000_000;
 
-describe("rejected credentials", () => {
+describe("rejected credentials of a pull source", () => {
   it("are retried after a minute at the earliest, because a retry may renew a token or lock an account", () => {
     expect(credentialsRejected(NOW, undefined)).toMatchObject({
       kind: "failed",
@@ -14,7 +14,7 @@ describe("rejected credentials", () => {
     });
   });
 
-  it("are retried later if the server asks for it, and still count as failures", () => {
+  it("are retried later than that if the server requests a longer wait", () => {
     const refused = { kind: "failed", isRejection: true, stateIfPersistent: "needsReauth" };
     expect(credentialsRejected(NOW, NOW + 5_000)).toMatchObject({ ...refused, notBeforeMs: NOW + 60_000 });
     expect(credentialsRejected(NOW, NOW + 90_000)).toMatchObject({ ...refused, notBeforeMs: NOW + 90_000 });

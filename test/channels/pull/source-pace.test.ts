@@ -19,8 +19,8 @@ function paced(deliveriesPerSecond: number) {
   return { pace, elapsedMs: () => nowMs - startedAtMs };
 }
 
-describe("the pace of an organization's sources", () => {
-  it("publishes as many deliveries at once as one second allows, and the rest at the rate in call order", async () => {
+describe("the rate limiter for the pull sources of an organization", () => {
+  it("accepts one second's quota at once, and delays further deliveries to the configured rate in call order", async () => {
     const { pace, elapsedMs } = paced(100);
     const order: number[] = [];
     await Promise.all(
@@ -34,7 +34,7 @@ describe("the pace of an organization's sources", () => {
     expect(elapsedMs()).toBeLessThan(4_100);
   });
 
-  it("counts each delivery of a batch, and limits a batch to a quarter of the deliveries per second", async () => {
+  it("counts each delivery of a batch, and limits the batch size to a quarter of the deliveries per second", async () => {
     const { pace, elapsedMs } = paced(100);
     expect(pace.maxBatchSize("org_1")).toBe(25);
     for (let sent = 0; sent < 500; sent += 25) await pace.wait("org_1", { signal, count: 25 });
@@ -43,7 +43,7 @@ describe("the pace of an organization's sources", () => {
     expect(paced(2).pace.maxBatchSize("org_1")).toBe(1);
   });
 
-  it("charges every item of a write even above the rate, and delays the next writes until the balance has recovered", async () => {
+  it("counts all items of a delivery afterwards, and delays the next deliveries until the excess is paid off", async () => {
     const { pace, elapsedMs } = paced(100);
     await pace.wait("org_1", { signal });
     pace.overdraw("org_1", 999);
@@ -61,7 +61,7 @@ describe("the pace of an organization's sources", () => {
     await Promise.all(floods);
   });
 
-  it("aborts a waiting delivery at once, even behind other waiting deliveries", async () => {
+  it("rejects a waiting delivery as soon as its run is aborted, even if earlier deliveries still wait", async () => {
     const pace = createSourcePace({
       deliveriesPerSecondOf: () => 1,
       nowMs: () => 1_000,
@@ -75,7 +75,7 @@ describe("the pace of an organization's sources", () => {
     await expect(ended).rejects.toThrow("the run ends");
   });
 
-  it("aborts only the waiting deliveries of the run that ends", async () => {
+  it("rejects the waiting deliveries of an aborted run, but not those of other runs", async () => {
     const never: Sleep = (_, { aborted }) => (aborted ? Promise.resolve() : new Promise(() => {}));
     const ending = new AbortController();
     let nowMs = 1_000;

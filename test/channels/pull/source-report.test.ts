@@ -5,7 +5,7 @@ import { SourceReport } from "../../../src/channels/pull/source-report.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("writes only the last state of those reported within a tenth of a second", async () => {
+it("the status report of a source writes several state changes within 100 ms as one write with the last state", async () => {
   const written: SourceFacts[] = [];
   const report = new SourceReport(async (facts) => written.push(facts) > 0);
   report.note({ state: "connecting", owner: "wk_1" });
@@ -18,7 +18,7 @@ it("writes only the last state of those reported within a tenth of a second", as
   await report.close();
 });
 
-it("writes the pending facts without a delay when it is closed", async () => {
+it("the status report of a source writes pending changes at once when the report is closed", async () => {
   const written: SourceFacts[] = [];
   const report = new SourceReport(async (facts) => written.push(facts) > 0);
   report.note({ state: "connecting" });
@@ -29,7 +29,7 @@ it("writes the pending facts without a delay when it is closed", async () => {
   expect(written).toHaveLength(1);
 });
 
-it("writes facts that are reported during a write, even if no later report follows", async () => {
+it("the status report of a source writes changes that arrive during a write in a second write", async () => {
   const written: SourceFacts[] = [];
   const writing = Promise.withResolvers<boolean>();
   const report = new SourceReport((facts) => {

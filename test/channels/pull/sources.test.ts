@@ -65,8 +65,8 @@ async function expectWhole(sources: readonly InstalledSource[], n: number): Prom
   for (const source of sources) expect(await rig.onTopic(source)).toEqual(upTo(n));
 }
 
-describe("the shards of the sources", () => {
-  it("belong to the only worker, and are rebalanced when workers join or leave", async () => {
+describe("the shards by which stream sources are divided among workers", () => {
+  it("are rebalanced evenly when workers join or leave", async () => {
     const first = await start();
     await untilShared([first], [256]);
     const second = await start();
@@ -78,7 +78,7 @@ describe("the shards of the sources", () => {
     await untilShared([first, third], [128, 128]);
   });
 
-  it("are released by a stopping worker long before its lease ends, while the rest of it keeps running", async () => {
+  it("are released to another worker as soon as a worker is asked to stop", async () => {
     const first = await start();
     await untilShared([first], [256]);
     const second = await start();
@@ -88,7 +88,7 @@ describe("the shards of the sources", () => {
     await untilShared([second], [256]);
   });
 
-  it("are taken again by the workers after Redis lost the leases", async () => {
+  it("are divided among the workers again after Redis was flushed", async () => {
     const [first, second] = [await start(), await start()];
     await untilShared([first, second], [128, 128]);
     const { client } = rig.server;
@@ -98,8 +98,8 @@ describe("the shards of the sources", () => {
   });
 });
 
-describe("sources on many workers", () => {
-  it("run once each, and continue at their cursors when workers join, leave and fall silent", async () => {
+describe("stream sources on several workers", () => {
+  it("run once each, and lose no event when workers join, leave or lose their connection", async () => {
     const sources = await rig.install(12);
     const { client } = rig.server;
     rig.upstream.mostOpen = 0;
@@ -128,7 +128,7 @@ describe("sources on many workers", () => {
     await expectWhole(sources, 160);
   });
 
-  it("lose, duplicate or reorder no event while two workers both believe that they own them", async () => {
+  it("lose, duplicate or reorder no event if two workers run the same source at the same time", async () => {
     const sources = await rig.install(3);
     await using redis = await openTestRedis(rig.spine.server.url);
     const bus = createSourceBus(redis);
@@ -150,7 +150,7 @@ describe("sources on many workers", () => {
     await expectWhole(sources, n);
   });
 
-  it("continue after a restart of all workers, from the database and Redis alone", async () => {
+  it("continue at their cursors after a restart of all workers", async () => {
     const sources = await rig.install(3);
     writeUpTo(sources, 20);
     const before = await start();
@@ -161,7 +161,7 @@ describe("sources on many workers", () => {
     await expectWhole(sources, 50);
   });
 
-  it("stop without a loss on a worker whose lease expires while Redis is unreachable", async () => {
+  it("stop on a worker whose lease expires while Redis is unreachable, and lose no event", async () => {
     const sources = await rig.install(4);
     writeUpTo(sources, 30);
     const worker = await start({ timing: { ttlMs: 2_000 } });
@@ -174,7 +174,7 @@ describe("sources on many workers", () => {
     await expectWhole(sources, 60);
   });
 
-  it("start and stop as soon as a change is read, with one run for all subscriptions", async () => {
+  it("start with the first subscription and stop after the last one or when the channel is paused", async () => {
     const source = await installOne({ run: "subscribed" });
     const { call } = rig.spine.api;
     writeUpTo([source], 10);
@@ -207,14 +207,14 @@ describe("sources on many workers", () => {
   });
 });
 
-describe("a stream that ends", () => {
+describe("a stream source whose stream ends", () => {
   const stateOf = async ({ number }: InstalledSource): Promise<string> => {
     const { db } = rig.spine.api.database;
     const row = db.selectFrom("channels").select("state").where("number", "=", number);
     return (await row.executeTakeFirstOrThrow()).state;
   };
 
-  it("is reopened, and its failure count is kept when workers change, until a person sets its cursor", async () => {
+  it("is opened again, and another worker continues its failure count, until a user sets the cursor", async () => {
     const source = await installOne();
     const { reconnect } = rig.upstream;
     const { policy } = reconnect;
@@ -243,7 +243,7 @@ describe("a stream that ends", () => {
   it.each([
     [{ kind: "broken", code: "cursor", message: "of other settings" }, "error"],
     [{ kind: "needsReauth", message: "401" }, "needsReauth"],
-  ] as const)("a source with %o is retried much later by any worker, and recovers automatically", async (end, state) => {
+  ] as const)("with %o sets an error state, is retried later by any worker, and becomes active after a success", async (end, state) => {
     const source = await installOne();
     rig.upstream.ends.set(source.number, end);
     const first = await start();
@@ -263,7 +263,7 @@ describe("a stream that ends", () => {
     [{ kind: "finished", message: "204" }, "paused"],
     [{ kind: "broken", code: "content_type", message: "text/html" }, "error"],
     [{ kind: "needsReauth", message: "401" }, "needsReauth"],
-  ] as const)("with %o stops its channel until a person resumes it", async (end, state) => {
+  ] as const)("with %o stops its channel until a user resumes the channel", async (end, state) => {
     const source = await installOne();
     rig.upstream.ends.set(source.number, end);
     const worker = await start();

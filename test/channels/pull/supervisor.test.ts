@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 // A read change takes effect without further delay (see sources.test.ts). So all workers follow the API within two seconds.
-it("a worker reads changed channels once a second", async () => {
+it("a worker reads changes of channels from the database once a second", async () => {
   await using database = await createTestDatabase();
   const { db } = database;
   const changes: Change[] = [];

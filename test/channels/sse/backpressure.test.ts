@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 const FRAME = `data: "${"x".repeat(1014)}"\n\n`;
 const FRAMES = 32 * 1024;
 
-it("stops reading the stream while writes are blocked, and buffers little of the received data", async () => {
+it("the SSE client stops reading from its socket while writes to Redis are blocked", async () => {
   const flood: Script = async ({ socket }) => {
     writeHead(socket);
     for (let sent = 0; sent < FRAMES && !socket.destroyed; sent += 64) {
@@ -63,7 +63,7 @@ it("stops reading the stream while writes are blocked, and buffers little of the
   expect(taken).toBe(FRAMES);
 });
 
-it("accepts 20,000 events that arrive together in order, with few in flight at a time", async () => {
+it("the SSE client accepts 20,000 events that arrive at once in order, with fewer than 2,000 in flight", async () => {
   const total = 20_000;
   const text = Array.from({ length: total }, (_, n) => `id: ${n}\ndata: ${n}\n\n`).join("");
   await using server = await startRawServer(streamOf(text));

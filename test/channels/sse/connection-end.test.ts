@@ -23,8 +23,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("the end of a stream", () => {
-  it("follows the terminator, which is not published, and drops all later data", async () => {
+describe("an SSE connection", () => {
+  it("ends at an event with the configured terminator, and publishes neither this event nor later data", async () => {
     const { run, end } = await runOnce(openStreamOf("id: 1\ndata: a\n\nid: 2\ndata: [DONE]\n\ndata: b\n\n"), {
       terminator: "[DONE]",
     });
@@ -33,27 +33,30 @@ describe("the end of a stream", () => {
     expect(run.stored).toBe(at("2"));
   });
 
-  it.each([{ event: "bye" }, { data: "that's all" }])("is final with %j", async (stopOn) => {
+  it.each([
+    { event: "bye" },
+    { data: "that's all" },
+  ])("ends and is not opened again after an event that matches `stopOn` %j", async (stopOn) => {
     const text = "data: a\n\nevent: bye\ndata: that's all\n\ndata: b\n\n";
     const { run, end } = await runOnce(openStreamOf(text), { stopOn });
     expect(end.kind).toBe("finished");
     expect(dataOf(run)).toEqual(["a", "that's all"]);
   });
 
-  it("is final if `stopOn` equals the terminator, which is not published", async () => {
+  it("ends and is not opened again if the terminator event matches `stopOn`", async () => {
     const config = { terminator: "[DONE]", stopOn: { data: "[DONE]" } };
     const { run, end } = await runOnce(openStreamOf("data: a\n\ndata: [DONE]\n\n"), config);
     expect(end.kind).toBe("finished");
     expect(dataOf(run)).toEqual(["a"]);
   });
 
-  it("follows a response with status 204", async () => {
+  it("is not opened again after a response with status 204", async () => {
     const { end, run } = await runOnce(status("204 No Content"));
     expect(end.kind).toBe("finished");
     expect(run.opens).toBe(0);
   });
 
-  it("follows a connection reset, after complete events are accepted", async () => {
+  it("fails when it is reset, after its complete events are accepted", async () => {
     const chunked =
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     await using server = await startRawServer(({ socket }) => {
@@ -67,7 +70,7 @@ describe("the end of a stream", () => {
     expect(dataOf(run)).toEqual(["a"]);
   });
 
-  it("follows a broken transfer encoding, after complete events are accepted and the cursor is saved", async () => {
+  it("fails when its transfer encoding is broken, after its complete events are accepted and the cursor is stored", async () => {
     const whole = gzipSync("id: 1\ndata: a\n\nevent: other\nid: 2\ndata: b\n\n");
     const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n";
     const checksumAndLength = 8;
@@ -84,7 +87,7 @@ describe("the end of a stream", () => {
     expect(run.stored).toBe(at("2"));
   });
 
-  it("follows the idle timeout, which a comment restarts", async () => {
+  it("fails when it receives no bytes, not even a comment, until the idle timeout", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let bytes = 0;
     await using counting = createStreamClient(
@@ -109,12 +112,12 @@ describe("the end of a stream", () => {
     expect(await running).toMatchObject({ kind: "failed", code: "idle_timeout" });
   });
 
-  it("is reached at the maximum connection age, and allows an immediate reconnect", async () => {
+  it("is closed at its maximum age, and can be opened again at once", async () => {
     const { end } = await runOnce(openStreamOf("data: a\n\n"), { maxConnectionAgeMs: 1000 });
     expect(end).toEqual({ kind: "done", notBeforeMs: NOW_MS });
   });
 
-  it("follows an abort of the run, and waits for the writes in flight", async () => {
+  it("is closed when its run is aborted, after the writes in flight have completed", async () => {
     await using server = await startRawServer(openStreamOf(messages("1", "2")));
     const written: string[] = [];
     const run = createRun(
@@ -134,7 +137,7 @@ describe("the end of a stream", () => {
     expect(written).toEqual(["1", "2"]);
   });
 
-  it("follows an abort of the run, even after a garbage collection", async () => {
+  it("is closed when its run is aborted, even after a garbage collection", async () => {
     setFlagsFromString("--expose-gc");
     const collect: () => void = runInNewContext("gc");
     await using server = await startRawServer(openStreamOf(messages("1")));
@@ -151,8 +154,10 @@ describe("the end of a stream", () => {
   });
 });
 
-describe("a response that is not a stream", () => {
-  it.each(STATUSES)("with status %d fails (rejection: %s)", async (code, isRejection) => {
+describe("opening an SSE connection", () => {
+  it.each(
+    STATUSES,
+  )("fails if the response has status %d (counted as rejection: %s)", async (code, isRejection) => {
     const { end, run } = await runOnce(status(`${code} Status`, "Content-Length: 0"));
     expect(end).toMatchObject({ kind: "failed", code: `http_${code}` });
     expect(end).not.toHaveProperty("notBeforeMs");
@@ -163,7 +168,7 @@ describe("a response that is not a stream", () => {
   it.each([
     "429 Too Many Requests",
     "503 Service Unavailable",
-  ])("with status %s sets the earliest time of the next attempt", async (line) => {
+  ])("fails with status %s, and the next attempt waits for the time in Retry-After", async (line) => {
     const { end } = await runOnce(status(line, "Retry-After: 7", "Content-Length: 0"));
     expect(end).toMatchObject({
       kind: "failed",
@@ -172,7 +177,7 @@ describe("a response that is not a stream", () => {
     });
   });
 
-  it("with another content type is rejected", async () => {
+  it("fails if the content type of the response is not text/event-stream", async () => {
     for (const contentType of ["text/html", "text/event-streams", "application/json"]) {
       const { end } = await runOnce(status("200 OK", `Content-Type: ${contentType}`, "Content-Length: 0"));
       expect(end).toMatchObject({ kind: "failed", code: "content_type", isRejection: true });
@@ -183,7 +188,7 @@ describe("a response that is not a stream", () => {
     expect(end).toEqual({ kind: "done" });
   });
 
-  it("counts as failed if the connection is refused", async () => {
+  it("fails if the server refuses the connection", async () => {
     const gone = await startRawServer();
     await gone[Symbol.asyncDispose]();
     expect(await client.run(createRun({ url: gone.url }))).toMatchObject({
@@ -192,14 +197,12 @@ describe("a response that is not a stream", () => {
     });
   });
 
-  it("counts as failed if it arrives too late", async () => {
+  it("fails if no response arrives before the connect timeout", async () => {
     const { end } = await runOnce(() => {}, { connectTimeoutMs: 100 });
     expect(end).toMatchObject({ kind: "failed", code: "timeout" });
   });
 
-  it.each([
-    301, 302, 307, 308,
-  ])("with status %d is followed up to the allowed number of redirects", async (code) => {
+  it.each([301, 302, 307, 308])("follows redirects with status %d up to the allowed number", async (code) => {
     const redirect: Script = ({ socket }) => {
       socket.end(
         `HTTP/1.1 ${code} Moved\r\nLocation: /next\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
@@ -216,14 +219,14 @@ describe("a response that is not a stream", () => {
     expect(endless.calls).toHaveLength(3);
   });
 
-  it("is rejected if the address must not be called", async () => {
+  it("fails if the address is private and must not be called", async () => {
     const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
     expect(end).toMatchObject({ kind: "failed", code: "blocked", isRejection: true });
   });
 });
 
-describe("the wait set by the server's `retry`", () => {
-  it("applies to every reconnect until the server changes it, up to `maxMs`", async () => {
+describe("the reconnect wait from the server's `retry` field", () => {
+  it("applies to every reconnect until the server sends another value, and is at most `maxMs`", async () => {
     const own = createStreamClient(() => NOW_MS);
     await using _ = own;
     await using server = await startRawServer(

@@ -7,8 +7,8 @@ import { createRun, dataOf, idsOf, openStreamOf, startRawServer, streamOf } from
 
 const { client, runOnce } = openedConnections();
 
-describe("a stream", () => {
-  it("delivers each event in order, with the cursor after it", async () => {
+describe("an event stream", () => {
+  it("delivers each event in order, together with the cursor that follows the event", async () => {
     const { run, end } = await runOnce(
       streamOf(
         'id: 1\nevent: made\ndata: {"a":1}\n\nid: 2\ndata: {"a":2}\n\n',
@@ -31,14 +31,14 @@ describe("a stream", () => {
     expect(run.warnings).toEqual([]);
   });
 
-  it("delivers events that arrive together in batches of at most a few hundred", async () => {
+  it("delivers events that arrive at once in batches of limited size", async () => {
     const { run } = await runOnce(streamOf(messages(...Array.from({ length: 1_000 }, (_, n) => String(n)))));
     expect(dataOf(run)).toEqual(Array.from({ length: 1_000 }, (_, n) => String(n)));
     expect(Math.max(...run.batchSizes)).toBeLessThanOrEqual(256);
     expect(run.batchSizes.length).toBeLessThan(100);
   });
 
-  it("delivers the same events however the stream is split into packets", async () => {
+  it("delivers the same events regardless of how its bytes are split into packets", async () => {
     const text =
       "\uFEFF: hi\r\nid: 1\r\ndata: ü😀\r\ndata: b\r\n\r\nevent: x\rdata\r\rretry: 5\n\nid: a\0b\ndata: c\n\n\nid: 9\ndata: d\r\r";
     const { run } = await runOnce(streamOf(...[...Buffer.from(text)].map((byte) => Uint8Array.of(byte))));
@@ -62,7 +62,7 @@ describe("a stream", () => {
     expect(dataOf(only)).toEqual(["0"]);
   });
 
-  it("gives events no delivery id before the server sends an id and after it resets the id", async () => {
+  it("gives an event no delivery id if the server has sent no event id or has reset it", async () => {
     const { run } = await runOnce(
       streamOf(messages("1"), "id: x\ndata: 2\n\nid\ndata: 3\n\n", messages("4")),
     );
@@ -80,14 +80,14 @@ describe("a stream", () => {
     ["json", "application/json"],
     ["text", "text/plain"],
     ["jsonLines", "application/x-ndjson"],
-  ])("with `dataFormat: %s` is delivered as %s", async (dataFormat, contentType) => {
+  ])("with `dataFormat: %s` delivers its events with content type %s", async (dataFormat, contentType) => {
     const { run } = await runOnce(streamOf("data: 1\ndata: 2\n\n"), { dataFormat });
     expect(run.deliveries).toMatchObject([
       { headers: { "content-type": contentType }, body: Buffer.from("1\n2") },
     ]);
   });
 
-  it("replaces a long id by its hash and resumes with the full id", async () => {
+  it("uses the hash of a long event id as delivery id, and resumes with the full event id", async () => {
     const id = "ü".repeat(600);
     const { run } = await runOnce(
       streamOf(`id: ${id}\ndata: 1\n\ndata: 2\n\nid: ${id.slice(0, 512)}\ndata: 3\n\n`),
@@ -100,8 +100,8 @@ describe("a stream", () => {
   });
 });
 
-describe("a resumed stream", () => {
-  it("sends the last event id in UTF-8 and continues counting from that event", async () => {
+describe("a resumed event stream", () => {
+  it("sends Last-Event-ID in UTF-8, and continues to number the events after that id", async () => {
     const script = streamOf("data: a\n\ndata: b\n\nid: 8\ndata: c\n\n");
     const { run, call } = await runOnce(script, {}, { cursor: at("7ü", 3) });
     expect(call()).toMatchObject({ headers: { "last-event-id": Buffer.from("7ü").toString("latin1") } });
@@ -109,7 +109,7 @@ describe("a resumed stream", () => {
     expect(run.warnings).toEqual([]);
   });
 
-  it("gives a resent event the same id", async () => {
+  it("gives an event that the server sends again the same delivery id as before", async () => {
     const script = streamOf("id: 7\ndata: a\n\ndata: b\n\nid: 7\ndata: c\n\n");
     const first = await runOnce(script);
     const again = await runOnce(script, {}, { cursor: first.run.stored ?? "" });
@@ -117,7 +117,7 @@ describe("a resumed stream", () => {
     expect(idsOf(again.run)).toEqual(["7", "7/2", "7/3"]);
   });
 
-  it("resumes after an id without an event and gives the following events the same ids", async () => {
+  it("gives the same delivery ids as an uninterrupted stream if its last id came without an event", async () => {
     const first = await runOnce(streamOf("id: 1\ndata: a\n\nid: 2\n\n"));
     expect(first.run.stored).toBe(at("2"));
     const rest = streamOf("data: b\n\n");
@@ -127,14 +127,14 @@ describe("a resumed stream", () => {
     expect(idsOf(again.run)).toEqual(["2/2"]);
   });
 
-  it("sends the id in the query if configured", async () => {
+  it("sends the last event id in the query instead of a header if configured", async () => {
     const config = { resume: { mode: "query", param: "since" }, query: { a: "1 2" } };
     const { call } = await runOnce(streamOf(messages("1")), config, { cursor: at("x&y") });
     expect(call()).toMatchObject({ target: "/stream?a=1+2&since=x%26y" });
     expect(call().headers).not.toHaveProperty("last-event-id");
   });
 
-  it("starts at `startAt` until a cursor is stored", async () => {
+  it("starts at the event id in `startAt` if no cursor is stored", async () => {
     const config = { startAt: { lastEventId: "41" } };
     const first = await runOnce(streamOf(), config);
     expect(first.call()).toMatchObject({ headers: { "last-event-id": "41" } });
@@ -143,7 +143,7 @@ describe("a resumed stream", () => {
     expect(first.run.warnings).toEqual([]);
   });
 
-  it("warns of a gap if the stream cannot be resumed", async () => {
+  it("warns that events may be missing if there is no last event id to resume from", async () => {
     const first = await runOnce(streamOf(messages("1", "2")));
     expect(first.run.warnings).toEqual([]);
     expect(first.run.stored).toBe(at("", 0));
@@ -157,21 +157,21 @@ describe("a resumed stream", () => {
     expect(idsOf(none.run)).toEqual([undefined]);
   });
 
-  it("ends as broken if the last event id is not allowed in a header", async () => {
+  it("ends as broken if its last event id is not allowed in a header", async () => {
     const { end } = await runOnce(streamOf(), {}, { cursor: at("a\x01") });
     expect(end).toMatchObject({ kind: "broken", code: "unsendable_id" });
   });
 });
 
-describe("an event that the channel does not accept", () => {
-  it("moves the cursor, with one write for many events", async () => {
+describe("an event whose name the channel ignores", () => {
+  it("moves the cursor, with one write for 500 such events", async () => {
     const frames = Array.from({ length: 500 }, (_, n) => `id: ${n}\nevent: other\ndata: x\n\n`);
     const { run } = await runOnce(streamOf(frames.join("")), { eventNames: ["made"] });
     expect(run.taken).toEqual([]);
     expect(run.moves).toEqual([at("499")]);
   });
 
-  it("moves the cursor while the stream is open", async () => {
+  it("moves the cursor while the stream is still open", async () => {
     await using server = await startRawServer(openStreamOf("id: 1\nevent: other\ndata: x\n\n"));
     const run = createRun({ url: server.url, eventNames: ["made"] });
     const running = client.run(run);
@@ -181,7 +181,7 @@ describe("an event that the channel does not accept", () => {
     expect(run.moves).toEqual([at("1")]);
   });
 
-  it("is counted, so that ids do not depend on the accepted events", async () => {
+  it("is counted when events without ids are numbered, so that delivery ids do not depend on `eventNames`", async () => {
     const text = "id: 1\ndata: a\n\nevent: other\ndata: b\n\ndata: c\n\n";
     const { run } = await runOnce(streamOf(text), { eventNames: ["message"] });
     expect(idsOf(run)).toEqual(["1", "1/3"]);
@@ -189,8 +189,8 @@ describe("an event that the channel does not accept", () => {
   });
 });
 
-describe("the request", () => {
-  it("follows the channel's settings", async () => {
+describe("the request of an SSE channel", () => {
+  it("has the method, headers and body in the channel's settings", async () => {
     const config = {
       method: "POST",
       body: '{"q":1}',
@@ -210,8 +210,8 @@ describe("the request", () => {
   });
 });
 
-describe("a failed write", () => {
-  it("ends the connection, and no later event is sent", async () => {
+describe("a failed write of an SSE event", () => {
+  it("closes the connection and does not move the cursor", async () => {
     await using server = await startRawServer(openStreamOf(messages("1", "2", "3")));
     const failure = new UnavailableError("no Redis");
     const run = createRun({ url: server.url }, { ingest: () => Promise.reject(failure) });
@@ -220,7 +220,7 @@ describe("a failed write", () => {
     expect(run.stored).toBeUndefined();
   });
 
-  it("is reported even if the stream has ended for good meanwhile", async () => {
+  it("is reported even if the stream reached its final event before the write failed", async () => {
     const failure = new UnavailableError("no Redis");
     const ingest = async () => {
       await tick();
@@ -231,15 +231,15 @@ describe("a failed write", () => {
     ).rejects.toBe(failure);
   });
 
-  it("ends the connection with the reason if the event was rejected", async () => {
+  it("closes the connection, and reports why the event was rejected", async () => {
     const ingest = async () => ({ kind: "tooManyItems", limit: 1000 }) as const;
     const { end } = await runOnce(openStreamOf(messages("[]")), {}, { ingest });
     expect(end).toMatchObject({ kind: "failed", code: "refused_event", isRejection: true });
   });
 });
 
-describe("an event or id that is too large", () => {
-  it("ends the connection and names the setting, after earlier events were accepted", async () => {
+describe("an SSE event or event id that is too large", () => {
+  it("closes the connection with an error that names `maxEventBytes`, after earlier events were accepted", async () => {
     const script = openStreamOf(`id: 1\ndata: a\n\ndata: ${"x".repeat(200_000)}`);
     const { end, run } = await runOnce(script, { maxEventBytes: 100_000 });
     expect(end).toMatchObject({
@@ -251,7 +251,7 @@ describe("an event or id that is too large", () => {
     expect(run.stored).toBe(at("1"));
   });
 
-  it("ends the connection if the id is too long to be sent back to the server", async () => {
+  it("closes the connection if the event id is too long to be sent as Last-Event-ID", async () => {
     const { end } = await runOnce(openStreamOf(`id: ${"x".repeat(8193)}\ndata: a\n\n`));
     expect(end).toMatchObject({ kind: "failed", code: "id_too_long", isRejection: true });
   });

@@ -51,8 +51,8 @@ async function runWith(script: Script, credentials: Credentials) {
   return { run, end, calls: server.calls };
 }
 
-describe("a stream with credentials", () => {
-  it("sends its credentials, and renews a rejected token once", async () => {
+describe("an SSE channel with credentials", () => {
+  it("sends its credentials, and renews the token once when the server rejects it", async () => {
     const { credentials, renewals } = tokens(2);
     const { run, end, calls } = await runWith(guarded, credentials);
     expect(end).toEqual({ kind: "done" });
@@ -63,7 +63,7 @@ describe("a stream with credentials", () => {
     expect(JSON.stringify(run.deliveries)).not.toContain("Bearer");
   });
 
-  it("fails as rejected if the new token is not valid either, and needs reauthorization if that persists", async () => {
+  it("counts as rejected if the server also rejects the renewed token, and needs reauthorization if rejections persist", async () => {
     const rejecting = status("401 Unauthorized", "Content-Length: 0");
     const rejected = {
       kind: "failed",
@@ -79,7 +79,7 @@ describe("a stream with credentials", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it("hides credentials that are not allowed in a header from the error message", async () => {
+  it("does not show credentials in the error message if their characters are not allowed in a header", async () => {
     const { credentials } = tokens(1);
     const authorize: Credentials["authorize"] = async (request, options) => {
       const authorized = await credentials.authorize(request, options);
@@ -95,7 +95,7 @@ describe("a stream with credentials", () => {
     [new OriginNotAllowedError("outside"), { kind: "broken", code: "origin" }],
     [new UnavailableError("secret details"), { kind: "failed", code: "unavailable" }],
     [new OutboundError("tls", "not to be trusted"), { kind: "failed", code: "tls" }],
-  ])("ends with the error of its credentials: %s", async (error, expected) => {
+  ])("makes no request if its credentials cannot be obtained: %s", async (error, expected) => {
     const credentials = { ...tokens(1).credentials, authorize: () => Promise.reject(error) };
     const { end, calls } = await runWith(guarded, credentials);
     expect(end).toMatchObject(expected);

@@ -9,11 +9,12 @@ import {
 } from "./event-stream-support.ts";
 
 describe("the event stream parser", () => {
-  it("follows the standard wherever the stream is split", () => parsesCutStreams(500));
+  it("parses random streams according to the standard, wherever they are split", () => parsesCutStreams(500));
 
-  it("follows the standard with a stream split into bytes", () => parsesStreamsByteByByte(100));
+  it("parses random streams according to the standard, even if every byte arrives separately", () =>
+    parsesStreamsByteByByte(100));
 
-  it("returns the same events as the client of the eventsource package", () => parsesAsTheClientDoes(200));
+  it("returns the same events as the npm package eventsource", () => parsesAsTheClientDoes(200));
 
   it("strips one byte order mark at the start, but not a second one", () => {
     expect(parseText("\uFEFFdata: 1\n\n").frames).toMatchObject([{ data: "1" }]);
@@ -23,7 +24,7 @@ describe("the event stream parser", () => {
     expect(parse([Buffer.from(long), Buffer.from("\n\n")]).frames).toMatchObject([{ data: long.slice(7) }]);
   });
 
-  it("distinguishes an id set by an event from an id without an event and from an id that carries over", () => {
+  it("distinguishes an id of an event, an id without an event, and an event without an id", () => {
     const text =
       "id: 1\ndata: a\n\ndata: b\n\nid: 2\n\ndata: c\n\nid: 3\n\nid: 4\n\nid: 4\ndata: d\n\nid\n\n";
     const messages = [...new EventStreamParser({ maxEventBytes: 100 }).read(Buffer.from(text))];
@@ -39,7 +40,7 @@ describe("the event stream parser", () => {
     ]);
   });
 
-  it("parses only as far as its consumer reads", () => {
+  it("parses lazily, only as far as its caller reads events", () => {
     const bytes = Buffer.from("data: 1\n\ndata: 22\n\n");
     const messages = new EventStreamParser({ maxEventBytes: 1 }).read(bytes);
     expect(messages.next().value).toMatchObject({ data: "1" });
@@ -47,7 +48,7 @@ describe("the event stream parser", () => {
   });
 });
 
-describe("an event that is too large", () => {
+describe("an event that is too large for the event stream parser", () => {
   it("is rejected at the exact byte that exceeds the limit, in one line or in many", () => {
     const exact = "é".repeat(50);
     expect(parseText(`data: ${exact}\n\n`, 100)).toMatchObject({
@@ -59,7 +60,7 @@ describe("an event that is too large", () => {
     expect(parseText(`data: ${"x\ndata: ".repeat(49)}xx\n\n`, 100).isTooLarge).toBe(false);
   });
 
-  it("ends the parsing", () => {
+  it("stops the parsing after the events before it", () => {
     const { frames, isTooLarge } = parseText(`data: 1\n\ndata: ${"x".repeat(101)}\n\ndata: 2\n\n`, 100);
     expect(isTooLarge).toBe(true);
     expect(frames.map(({ data }) => data)).toEqual(["1"]);
@@ -71,7 +72,7 @@ describe("an event that is too large", () => {
     expect(result.isTooLarge).toBe(true);
   });
 
-  it("is rejected if its name or id is endless", () => {
+  it("is rejected if its name or id never ends", () => {
     const chunks = Array.from({ length: 100 }, () => Buffer.from("x".repeat(1000)));
     for (const field of ["event", "id", "retry"]) {
       expect(parse([Buffer.from(`${field}:`), ...chunks], 5_000).isTooLarge).toBe(true);
@@ -79,7 +80,7 @@ describe("an event that is too large", () => {
     }
   });
 
-  it("does not count comments and unknown fields, because those are discarded", () => {
+  it("is measured without comments and unknown fields, because the parser discards them", () => {
     const chunk = Buffer.from("x".repeat(1000));
     const long = Array.from({ length: 100 }, () => chunk);
     const chunks = [

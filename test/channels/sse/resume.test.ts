@@ -82,7 +82,7 @@ async function receiveAll(url: string, total: number, failsAt: (call: number) =>
   return { order, connections };
 }
 
-it("a stream loses and duplicates no event, however often the server or a failing write cuts it", async () => {
+it("an SSE channel loses and duplicates no event when the server or a failing write interrupts the stream again and again", async () => {
   const history = Array.from({ length: 2_000 }, (_, n) => ({ id: String(n), data: n }));
   await using server = await startHistory(history, (sent) => sent > 97);
   const { order, connections } = await receiveAll(server.url, history.length, (call) => call % 61 === 0);
@@ -91,7 +91,7 @@ it("a stream loses and duplicates no event, however often the server or a failin
   expect(server.lastEventIds.slice(1)).not.toContain("");
 });
 
-it("a stream with ids on only some events loses and duplicates no event", async () => {
+it("an SSE channel loses and duplicates no event when its stream is interrupted and only some events have ids", async () => {
   const history = Array.from({ length: 1_000 }, (_, n) => ({
     id: n % 5 === 0 ? `ü${n}` : undefined,
     data: n,

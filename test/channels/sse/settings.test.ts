@@ -15,7 +15,7 @@ function describeFindings(config: object): string {
 }
 
 describe("the settings of an SSE channel", () => {
-  it("require only a url", () => {
+  it("require only `url`", () => {
     expect(sseSettings.parse({ url })).toMatchObject({
       method: "GET",
       dataFormat: "json",
@@ -31,7 +31,7 @@ describe("the settings of an SSE channel", () => {
     });
   });
 
-  it("stay the same when their stored form is parsed again", () => {
+  it("do not change when the parsed settings are parsed again", () => {
     const config = sseSettings.parse({
       url,
       stopOn: { event: "bye" },
@@ -90,15 +90,15 @@ describe("the settings of an SSE channel", () => {
     [{ redirects: 11 }, "redirects"],
     [{ onInvalid: "reject" }, "onInvalid"],
     [{ unknown: 1 }, "unknown is not a known field"],
-  ])("reject %j and name the field", (config, expected) => {
+  ])("reject %j with an error that names the invalid field", (config, expected) => {
     expect(describeFindings(config)).toContain(expected);
   });
 });
 
-describe("the cursor of a stream", () => {
+describe("the cursor of an SSE channel", () => {
   const settings = sseSettings.parse({ url });
 
-  it("is shown by the API in the form in which it is set", () => {
+  it("is returned in the same format in which a user sets it", () => {
     const cursor = sseCursorFormat.parse({ lastEventId: "42" }, settings);
     expect(cursor).toEqual({ ok: true, value: '{"lastEventId":"42","n":1}' });
     expect(cursor.ok && sseCursorFormat.show(cursor.value)).toEqual({ lastEventId: "42", n: 1 });
@@ -113,17 +113,17 @@ describe("the cursor of a stream", () => {
     [{ lastEventId: "x".repeat(8193) }, "lastEventId"],
     [{ lastEventId: "1", n: -1 }, "n"],
     [{ lastEventId: "1", at: 5 }, "at"],
-  ])("rejects %j", (value, path) => {
+  ])("cannot be set to %j", (value, path) => {
     const parsed = sseCursorFormat.parse(value, settings);
     expect(!parsed.ok && parsed.error.map((finding) => finding.path)).toEqual([path]);
   });
 
-  it("cannot be set if the server never receives it", () => {
+  it("cannot be set if the settings disable resuming", () => {
     const withoutResume = sseSettings.parse({ url, resume: { mode: "none" } });
     expect(sseCursorFormat.parse({ lastEventId: "1" }, withoutResume)).toMatchObject({ ok: false });
   });
 
-  it("must contain only characters that a header allows, unless it is sent in the query", () => {
+  it("may only contain characters that a header allows, unless it is sent in the query", () => {
     const control = { lastEventId: "a\x01" };
     expect(sseCursorFormat.parse(control, settings)).toMatchObject({ error: [{ path: "lastEventId" }] });
     const byQuery = sseSettings.parse({ url, resume: { mode: "query", param: "since" } });

@@ -21,14 +21,14 @@ function timesOf(cron: string, timezone: string, from: string, count: number): r
   return times;
 }
 
-describe("a source's plan", () => {
-  it("has one time per interval, counted from the given start", () => {
+describe("the poll schedule of a source", () => {
+  it("has one time per interval, counted from the start of the schedule", () => {
     const plan = planFrom(toJobPlan({ everySeconds: 60, jitter: 0 }, 17), 1e12 + 0.5);
     expect(nextTimeMs(plan, 1e12 + 1)).toBe(1e12 + 60_001);
     expect(nextTimeMs(plan, 1e12 + 60_001)).toBe(1e12 + 120_001);
   });
 
-  it("has a jitter that only lengthens the interval, varies each time, and is the same on all workers", () => {
+  it("has random jitter that only lengthens the interval and is the same on all workers", () => {
     const plan = toJobPlan({ everySeconds: 60, jitter: 0.5 }, 5);
     let atMs = nextTimeMs(plan, 1e12) ?? 0;
     const gaps: number[] = [];
@@ -43,7 +43,7 @@ describe("a source's plan", () => {
     expect(new Set(gaps).size).toBeGreaterThan(900);
   });
 
-  it("follows its time zone: a time skipped in spring runs later, and a time repeated in autumn runs once", () => {
+  it("has one time per day for a daily cron expression, even on days when daylight saving time starts or ends", () => {
     expect(timesOf("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", 3)).toEqual([
       "03-28T01:30",
       "03-29T01:30",
@@ -61,7 +61,7 @@ describe("a source's plan", () => {
     ]);
   });
 
-  it("is exact for a cron expression without jitter, and spread by at most a minute with jitter", () => {
+  it("delays the time of a cron expression by less than a minute with jitter, and not at all without jitter", () => {
     const exact = toJobPlan({ cron: "0 3 * * *", timezone: "UTC", jitter: 0 }, 9);
     expect((nextTimeMs(exact, 1e12) ?? 0) % (24 * HOUR)).toBe(3 * HOUR);
     const late = Array.from({ length: 500 }, (_, i) => {
@@ -73,13 +73,13 @@ describe("a source's plan", () => {
     expect(Math.max(...late) - Math.min(...late)).toBeGreaterThan(30_000);
   });
 
-  it("rejects an invalid schedule", () => {
+  it("cannot be created from invalid settings", () => {
     expect(() => toJobPlan({ cron: "0 25 * * *", timezone: "UTC", jitter: 0 }, 1)).toThrow();
     expect(() => toJobPlan({ cron: "0 3 * * *", timezone: "Nowhere/At_All", jitter: 0 }, 1)).toThrow();
   });
 });
 
-describe("the wait after failures", () => {
+describe("the wait after failed polls", () => {
   const waits = (everySeconds: number, random = 0.5) =>
     [0, 1, 2, 3, 4, 50].map((failures) =>
       failureWaitMs(failures, toJobPlan({ everySeconds, jitter: 0 }, 1), 1e12, random),
@@ -93,7 +93,7 @@ describe("the wait after failures", () => {
     expect(waits(60, 1)[0]).toBe(37_500);
   });
 
-  it("ends at the next scheduled time if that is near, and otherwise with an extra poll", () => {
+  it("ends at the next scheduled time if that time is near, otherwise with an extra poll", () => {
     const often = toJobPlan({ everySeconds: 60, jitter: 0 }, 1);
     const planned = nextTimeMs(often, 1e12 + 40_000) ?? 0;
     expect(nextPoll(often, 1e12, 1e12 + 40_000)).toEqual({ atMs: planned, isExtra: planned - 1e12 > 80_000 });

@@ -71,7 +71,7 @@ const forgetLastPoll = (number: number): Promise<unknown> => server.client.hdel(
 const keysOf = (queueName: string): Promise<string[]> => server.client.keys(`inlet:{jobs.${queueName}}*`);
 
 describe.concurrent("a polled source", () => {
-  it("is polled at its start, long before its scheduled time", async () => {
+  it("is polled as soon as it is added, long before its first scheduled time", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -79,7 +79,7 @@ describe.concurrent("a polled source", () => {
     await until(() => seen.polls.length === 1);
   });
 
-  it("is polled once per scheduled time, by one of all workers", async () => {
+  it("is polled once per scheduled time, by only one of several workers", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     await using one = startPollsWorker(redis, poll, { queueName });
@@ -93,7 +93,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.maxPerChannel).toBe(1);
   });
 
-  it("with a cron expression is polled at its times", async () => {
+  it("with a cron expression is polled at the times of the expression", async () => {
     const { queueName, number } = uniqueNames();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const { seen, poll } = record();
@@ -106,7 +106,7 @@ describe.concurrent("a polled source", () => {
     expect(times.map((atMs) => atMs % 2_000)).toEqual([0]);
   });
 
-  it("is not polled while a poll is running, and skips the scheduled times meanwhile", async () => {
+  it("skips scheduled times while its previous poll is still running", async () => {
     const { queueName, number } = uniqueNames();
     const ended = Promise.withResolvers<SourceEnd>();
     const { seen, poll } = record((_, nth) => (nth === 1 ? ended.promise : Promise.resolve(DONE)));
@@ -121,7 +121,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.maxPerChannel).toBe(1);
   });
 
-  it("that has more items is polled again outside its schedule until no items are left", async () => {
+  it("is polled again without waiting for its schedule while it has more items", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth < 4 ? { kind: "done", notBeforeMs: Date.now() } : DONE,
@@ -132,7 +132,7 @@ describe.concurrent("a polled source", () => {
     await until(async () => (await countOf(worker, "done")) === 4);
   });
 
-  it("that is busy at an extra poll is polled as soon as it is free", async () => {
+  it("that is in use when its first poll is due is polled as soon as it is free", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     // Takes the slot of a poll that will request another one.
@@ -146,7 +146,7 @@ describe.concurrent("a polled source", () => {
     await until(() => seen.polls.length === 1);
   });
 
-  it("is not polled before the wait requested by the server has passed", async () => {
+  it("is not polled before the end of the wait that the server requested", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "done", notBeforeMs: Date.now() + NEVER_MS } : DONE,
@@ -159,7 +159,7 @@ describe.concurrent("a polled source", () => {
     await until(() => seen.polls.length >= 2);
   });
 
-  it("that fails waits longer after each failure", async () => {
+  it("is polled after a longer wait for each failure in a row", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) => {
       if (nth === 2) throw new UnavailableError("no room");
@@ -173,7 +173,7 @@ describe.concurrent("a polled source", () => {
     expect(await countOf(worker, "failed")).toBe(2);
   });
 
-  it("that throws unexpectedly logs the error and counts as failed", async () => {
+  it("counts a poll that throws an unexpected error as failed, and logs the error", async () => {
     const { queueName, number } = uniqueNames();
     const lines: string[] = [];
     const log = createLog({
@@ -189,7 +189,7 @@ describe.concurrent("a polled source", () => {
     expect(lines.join()).toContain("a mistake");
   });
 
-  it("has its poll aborted when the deadline passes", async () => {
+  it("has its poll aborted at the deadline", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(() => new Promise(() => {}));
     await using worker = startPollsWorker(redis, poll, { queueName, timing: { deadlineMs: 200 } });
@@ -198,7 +198,7 @@ describe.concurrent("a polled source", () => {
     expect(seen.polls.length).toBe(1);
   });
 
-  it("is polled without the backoff of earlier failures after a person changed it", async () => {
+  it("is polled at once, without the backoff of earlier failures, after a user changes its channel", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(async (_, nth) =>
       nth === 1 ? { kind: "failed", code: "http", message: "500" } : DONE,
@@ -220,7 +220,7 @@ describe.concurrent("a polled source", () => {
   });
 });
 
-describe.concurrent("the interval of a source", () => {
+describe.concurrent("the poll interval of a source", () => {
   /** Records the start time of each poll by the clock of Redis. */
   function recordBeginnings(how: (nth: number) => SourceEnd = () => DONE) {
     const beganAtMs: number[] = [];
@@ -235,9 +235,9 @@ describe.concurrent("the interval of a source", () => {
 
   for (const [suffix, jitter] of [
     ["", 0],
-    [", jitter included", 0.5],
+    [", even with random jitter", 0.5],
   ] as const) {
-    it(`is the minimum time between the starts of its polls, from the first poll on${suffix}`, async () => {
+    it(`is the minimum time between the starts of two polls${suffix}`, async () => {
       const { queueName, number } = uniqueNames();
       const { beganAtMs, gaps, poll } = recordBeginnings();
       await using one = startPollsWorker(redis, poll, { queueName });
@@ -249,7 +249,7 @@ describe.concurrent("the interval of a source", () => {
     });
   }
 
-  it("is kept when the channel changes, the source returns, or another worker takes over", async () => {
+  it("is kept when the channel is changed, removed and added again, or taken over by another worker", async () => {
     const { queueName, number } = uniqueNames();
     const { beganAtMs, gaps, poll } = recordBeginnings();
     const schedule = { everySeconds: 2, jitter: 0 };
@@ -278,7 +278,7 @@ describe.concurrent("the interval of a source", () => {
     expect(Math.min(...gaps())).toBeGreaterThanOrEqual(2_000);
   });
 
-  it("is counted from the first poll of each source, so that many new sources stay spread out", async () => {
+  it("starts at each source's first poll, so that 40 sources added together are polled at different times", async () => {
     const { queueName, number } = uniqueNames();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const setAtMs = Date.now();
@@ -296,7 +296,7 @@ describe.concurrent("the interval of a source", () => {
     expect(first).toBeGreaterThan(setAtMs + NEVER_MS);
   });
 
-  it("is kept after a failed poll", async () => {
+  it("is also the minimum time between a failed poll and the next poll", async () => {
     const { queueName, number } = uniqueNames();
     const { beganAtMs, gaps, poll } = recordBeginnings((nth) =>
       nth < 3 ? { kind: "failed", code: "http", message: "500" } : DONE,
@@ -307,7 +307,7 @@ describe.concurrent("the interval of a source", () => {
     expect(Math.min(...gaps())).toBeGreaterThanOrEqual(3_000);
   });
 
-  it("is skipped when a person sets the cursor", async () => {
+  it("does not delay the poll that follows when a user sets the cursor", async () => {
     const { queueName, number } = uniqueNames();
     const { beganAtMs, poll } = recordBeginnings();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -320,9 +320,9 @@ describe.concurrent("the interval of a source", () => {
   });
 });
 
-describe.concurrent("limits", () => {
+describe.concurrent("limits of concurrent polls", () => {
   for (const owner of ["origin", "organization"] as const) {
-    it(`apply to one ${owner} across all workers, and every queued poll still runs`, async () => {
+    it(`apply to each ${owner} across all workers, and every waiting poll runs eventually`, async () => {
       const { queueName, number } = uniqueNames();
       const { seen, poll } = record(async (run) => {
         // The first three polls wait until all three run, which gives a fourth the time to start as well.
@@ -350,8 +350,8 @@ describe.concurrent("limits", () => {
   }
 });
 
-describe.concurrent("schedules", () => {
-  it("are removed when their sources are no longer wanted, and a poll in flight is aborted at once", async () => {
+describe.concurrent("poll schedules in Redis", () => {
+  it("are removed when their source is removed, and its running poll is aborted at once", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(aborted);
     const options = { queueName, timing: { graceMs: 0 } };
@@ -370,7 +370,7 @@ describe.concurrent("schedules", () => {
     await until(() => seen.now === 1);
   });
 
-  it("are restored once each after Redis was flushed, however many workers notice", async () => {
+  it("are restored after Redis was flushed, once each even with two workers", async () => {
     await using own = await createTestRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = uniqueNames();
@@ -391,7 +391,7 @@ describe.concurrent("schedules", () => {
     await until(async () => (await own.client.zcard(`inlet:{jobs.${queueName}}:${queueName}:repeat`)) === 20);
   });
 
-  it("that belong to a replaced plan or an unknown source are removed", async () => {
+  it("are removed if they belong to an unknown source or to earlier settings of a source", async () => {
     const { queueName, number } = uniqueNames();
     await using queue = openJobQueue<PollJob>({ redis, name: queueName, log: silent });
     const plan = { everyMs: 3_600_000, offsetMs: 1, jitterMs: 0 };
@@ -407,7 +407,7 @@ describe.concurrent("schedules", () => {
     });
   });
 
-  it("that are invalid do not stop the polls of other sources", async () => {
+  it("with invalid settings do not stop the polls of other sources", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     await using worker = startPollsWorker(redis, poll, { queueName });
@@ -417,7 +417,7 @@ describe.concurrent("schedules", () => {
     expect(seen.polls[0]?.channel).toBe(number(1));
   });
 
-  it("are set as soon as Redis is available, if Redis was down when the worker started", async () => {
+  it("are created as soon as Redis is available, even if Redis was down when the worker started", async () => {
     await using own = await startRedis();
     await using ownRedis = await openTestRedis(own.url);
     const { queueName, number } = uniqueNames();
@@ -430,8 +430,8 @@ describe.concurrent("schedules", () => {
   });
 });
 
-describe.concurrent("a worker", () => {
-  it("that stops aborts its polls, and another worker continues them without waiting for the schedule", async () => {
+describe.concurrent("a polling worker", () => {
+  it("that stops aborts its polls, and another worker repeats these polls without waiting for the schedule", async () => {
     const { queueName, number } = uniqueNames();
     const stopped = record(aborted);
     const continuing = record();
@@ -446,7 +446,7 @@ describe.concurrent("a worker", () => {
     await until(() => continuing.seen.polls.length === 1);
   });
 
-  it("that is killed leaves its source to other workers once its limit slots expire", async () => {
+  it("that is killed is replaced by another worker for its sources once its slots expire", async () => {
     const { queueName, number } = uniqueNames();
     const child = spawn(
       process.execPath,

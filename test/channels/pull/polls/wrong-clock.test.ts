@@ -59,11 +59,11 @@ const dueIn = async (queueName: string): Promise<number | undefined> => {
   return undefined;
 };
 
-describe("a worker with a wrong clock", () => {
+describe("a polling worker with a wrong clock", () => {
   it.each([
     ["ahead", TWO_HOURS_MS],
     ["behind", -TWO_HOURS_MS],
-  ])("that is two hours %s polls at the interval and leaves schedules that other workers can reach", async (_, byMs) => {
+  ])("that is two hours %s polls at the right interval, and so does the worker that takes over", async (_, byMs) => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = countPolls();
     const source = wanted(number, { schedule: often });
@@ -98,8 +98,8 @@ describe("a worker with a wrong clock", () => {
   });
 });
 
-describe("schedules stored with a wrong clock", () => {
-  it("are moved forward if they are due later than the interval and every allowed wait together", async () => {
+describe("poll times stored by a worker with a wrong clock", () => {
+  it("are replaced by the correct time if they are too far in the future", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = countPolls();
     const source = wanted(number, { schedule: { everySeconds: 60, jitter: 0 } });
@@ -121,7 +121,7 @@ describe("schedules stored with a wrong clock", () => {
     await until(async () => ((await dueIn(queueName)) ?? NEVER_MS) <= 61_000);
   });
 
-  it("delay no source for longer than its own wait", async () => {
+  it("do not delay a source for longer than the wait after its last failure", async () => {
     const { number } = uniqueNames();
     const positions = createSourcePositions({ redis });
     const ref = { number, topics: [] };
@@ -136,8 +136,8 @@ describe("schedules stored with a wrong clock", () => {
   });
 });
 
-describe("the clock of Redis", () => {
-  it("logs one warning if this machine's clock differs, and keeps running while that clock is adjusted", async () => {
+describe("a worker that uses the clock of Redis", () => {
+  it("logs one warning if the clock of its machine differs, and keeps the correct time when that clock is adjusted", async () => {
     const lines: Record<string, unknown>[] = [];
     const log = createLog({
       level: "info",

@@ -58,7 +58,7 @@ function startWorker(vacate: () => Promise<void> = async () => {}) {
   };
 }
 
-it("a worker that cannot renew its lease releases its shards before the lease ends", async () => {
+it("a worker that cannot renew its shard lease gives up its shards before the lease ends", async () => {
   await using worker = startWorker();
   await worker.respond([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS - 1);
@@ -68,7 +68,7 @@ it("a worker that cannot renew its lease releases its shards before the lease en
   expect(worker.heldCounts).toEqual([3, 0]);
 });
 
-it("a worker that renews its lease keeps its shards for another lease, counted from the request", async () => {
+it("a worker that renews its shard lease keeps its shards for one lease time, counted from the renewal request", async () => {
   await using worker = startWorker();
   await worker.respond([1, 2, 3]);
   vi.advanceTimersByTime(USED_MS / 2);
@@ -82,7 +82,7 @@ it("a worker that renews its lease keeps its shards for another lease, counted f
   expect(worker.shards.held().size).toBe(0);
 });
 
-it("a worker takes no shards from a response that arrives after its lease may have ended", async () => {
+it("a worker ignores the shards in a lease response that arrives after the lease may have ended", async () => {
   await using worker = startWorker();
   await worker.untilRenewal();
   vi.advanceTimersByTime(USED_MS);
@@ -92,7 +92,7 @@ it("a worker takes no shards from a response that arrives after its lease may ha
   expect(worker.heldCounts).toEqual([3]);
 });
 
-it("a worker releases its surplus shards once none of their sources run", async () => {
+it("a worker releases its surplus shards once all of their sources have stopped", async () => {
   const vacated = Promise.withResolvers<void>();
   await using worker = startWorker(() => vacated.promise);
   await worker.respond([1, 2, 3], 2);

@@ -48,20 +48,20 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
   return { runner, plans, skippedBackoffs, [Symbol.asyncDispose]: () => runner.stop() };
 }
 
-describe("a stream", () => {
+describe("a stream source that reconnects", () => {
   it("waits longer after each failure, up to its maximum wait", async () => {
     await using stream = startStream(() => FAILED);
     await until(() => stream.plans.length >= 7);
     expect(stream.plans.slice(0, 7).map(({ waitMs }) => waitMs)).toEqual([1, 2, 4, 8, 16, 20, 20]);
   });
 
-  it("continues the backoff of its failures on other workers", async () => {
+  it("includes the stored failures of other workers in its backoff", async () => {
     await using stream = startStream(() => FAILED, { failures: 3 });
     await until(() => stream.plans.length >= 1);
     expect(stream.plans[0]).toMatchObject({ failures: 4, waitMs: 8 });
   });
 
-  it("waits longer after each end without events, but not after an end with events", async () => {
+  it("waits longer after each connection without events, but not after a connection with events", async () => {
     await using silent = startStream(() => ({ kind: "done" }));
     await using sending = startStream(() => ({ kind: "done" }), { writes: true });
     await until(() => silent.plans.length >= 3 && sending.plans.length >= 3);
@@ -69,13 +69,13 @@ describe("a stream", () => {
     expect(sending.plans.slice(0, 3).map(({ waitMs }) => waitMs)).toEqual([1, 1, 1]);
   });
 
-  it("waits as long as its server requests", async () => {
+  it("waits for the time that the server requests", async () => {
     await using stream = startStream(() => ({ ...FAILED, notBeforeMs: NOW_MS + 3_600_000 }));
     await until(() => stream.plans.length >= 1);
     expect(stream.plans[0]?.waitMs).toBe(3_600_000);
   });
 
-  it("starts again at once when it is restarted, without any backoff", async () => {
+  it("reconnects at once, without backoff, when it is restarted", async () => {
     await using stream = startStream(() => ({ ...FAILED, notBeforeMs: NOW_MS + 3_600_000 }));
     await until(() => stream.plans.length === 1);
     stream.runner.restart();
@@ -84,7 +84,7 @@ describe("a stream", () => {
   });
 });
 
-it("a stream that connects slowly does not block others", async () => {
+it("a stream source that takes more than two seconds to start does not block the next stream source", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const starts = createLimiter(1);
