@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, "..");
 let dir: string | undefined;
 afterEach(() => dir && rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
 
-it("drains when npm and all its children receive the same signal, and leaves no server running", async () => {
+it("npm start drains the gateway and leaves no server running if all processes receive the same signal", async () => {
   dir = mkdtempSync(join(tmpdir(), "inlet-main-"));
   const npm = spawn("npm", ["start"], {
     cwd: ROOT,

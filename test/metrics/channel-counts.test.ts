@@ -22,8 +22,8 @@ function start(maxShown: number) {
   };
 }
 
-describe("per-channel delivery counts", () => {
-  it("show a few channels individually from their first delivery, and combine the others", () => {
+describe("the per-channel delivery metric", () => {
+  it("has a series for each of the first few channels, and one combined series for all later channels", () => {
     const { take, shown } = start(2);
     take(1, 3);
     take(2);
@@ -34,7 +34,7 @@ describe("per-channel delivery counts", () => {
     expect(shown()).toEqual({ c1: 4, c2: 1, [OTHER]: 6 });
   });
 
-  it("count each delivery exactly once when a channel gets its own series, which starts at 0", () => {
+  it("counts each delivery exactly once, even if a channel moves from the combined series to its own series", () => {
     const { take, shown, electAndRead } = start(1);
     take(1, 2);
     expect(shown()).toEqual({ c1: 2, [OTHER]: 0 });
@@ -47,7 +47,7 @@ describe("per-channel delivery counts", () => {
     expect(shown()).toEqual({ c2: 20, [OTHER]: 110 });
   });
 
-  it("keep the series of a channel if another one is only slightly busier", () => {
+  it("replaces a channel's series only if another channel is much busier", () => {
     const { take, electAndRead } = start(1);
     take(1, 10);
     take(2, 12);
@@ -56,7 +56,7 @@ describe("per-channel delivery counts", () => {
     expect(Object.keys(electAndRead())).toContain("c2");
   });
 
-  it("limit the number of channels with their own series and the number of counted channels", () => {
+  it("limits both the number of channels with their own series and the number of channels in memory", () => {
     const { take, shown, electAndRead } = start(10);
     for (let number = 0; number < 25_000; number++) take(number);
     expect(Object.keys(shown())).toHaveLength(11);
@@ -69,7 +69,7 @@ describe("per-channel delivery counts", () => {
     expect(Object.keys(after)).toHaveLength(11);
   });
 
-  it("combine all deliveries if no channel may have its own series", () => {
+  it("has only the combined series if the maximum number of series is 0", () => {
     const { take, shown, electAndRead } = start(0);
     take(1, 4);
     expect(shown()).toEqual({ [OTHER]: 4 });

@@ -2,7 +2,7 @@ import { Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { createTimings } from "../../src/metrics/histogram.ts";
 
-it("exports exactly what prom-client exports for the same values", async () => {
+it("a timing histogram exports exactly the same text as a prom-client histogram with the same values", async () => {
   const config = { name: "inlet_test_seconds", help: "For the test", buckets: [0.001, 0.01, 0.1] };
   const ours = new Registry();
   const theirs = new Registry();
@@ -24,7 +24,7 @@ it("exports exactly what prom-client exports for the same values", async () => {
   expect(await lines(ours)).toEqual(await lines(theirs));
 });
 
-it("exports a single series if it has no label", async () => {
+it("a timing histogram without a label exports a single series", async () => {
   const registry = new Registry();
   const timings = createTimings({
     name: "inlet_test_seconds",

@@ -26,15 +26,15 @@ function countedBody(bytes: Buffer) {
 
 const bound = (body: Body) => boundBody(body, MAX_BYTES, (thrown) => thrown);
 
-describe("a body larger than its limit", () => {
-  it("is read only slightly beyond the limit, and then canceled", async () => {
+describe("a compressed response body that exceeds its limit", () => {
+  it("is canceled soon after the limit, and not read to the end", async () => {
     const { body, consumed } = countedBody(gzipSync(randomBytes(2 * 1024 * 1024), { level: 0 }));
     await expect(readWhole(bound(decodeBody(body, "gzip")))).rejects.toMatchObject({ code: "tooLarge" });
     expect(consumed.bytes).toBeLessThan(10 * MAX_BYTES);
     await until(() => consumed.isCanceled);
   });
 
-  it("is decompressed only up to the limit, however small its compressed form", async () => {
+  it("is decompressed only up to the limit, even if its compressed form is tiny", async () => {
     const { body } = countedBody(gzipSync(Buffer.alloc(16 * 1024 * 1024)));
     let unpacked = 0;
     const decoded = decodeBody(body, "gzip");
@@ -52,7 +52,7 @@ describe("a body larger than its limit", () => {
   });
 });
 
-it("rejects a body with more than two codings", () => {
+it("decodeBody rejects a body with more than two content codings", () => {
   const { body } = countedBody(Buffer.from("text"));
   expect(() => decodeBody(body, "gzip, gzip, gzip")).toThrow("too many content encodings");
 });

@@ -49,14 +49,14 @@ const timedOut = (phase: string) => ({
   message: expect.stringContaining(phase),
 });
 
-it("times out a connection attempt at its limit", async () => {
+it("an HTTP exchange fails if connecting takes longer than its timeout", async () => {
   const { response } = startCall();
   const failure = expect(response).rejects.toMatchObject(timedOut("connecting took longer than 10000 ms"));
   vi.advanceTimersByTime(LIMITS.connectTimeoutMs);
   await failure;
 });
 
-it("limits the time for the response headers, counted from the connection", async () => {
+it("an HTTP exchange fails if the response headers do not arrive within their timeout after connecting", async () => {
   const { response, connect, connection } = startCall();
   vi.advanceTimersByTime(LIMITS.connectTimeoutMs - 1);
   connect();
@@ -68,7 +68,7 @@ it("limits the time for the response headers, counted from the connection", asyn
   expect(connection.reason).not.toBeNull();
 });
 
-it("limits the time until the next bytes, counted from each chunk", async () => {
+it("an HTTP exchange fails if no more of the body arrives within the idle timeout", async () => {
   const { response, connect, connection, send, sendHead } = startCall();
   connect();
   sendHead();
@@ -86,7 +86,7 @@ it("limits the time until the next bytes, counted from each chunk", async () => 
   await failure;
 });
 
-it("pauses the connection and its timeout while the reader is slow", async () => {
+it("an HTTP exchange pauses the connection and the idle timeout while the caller does not read the body", async () => {
   const { response, connect, connection, send, sendHead } = startCall();
   connect();
   sendHead();

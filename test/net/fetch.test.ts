@@ -5,8 +5,8 @@ import { openedOutbound } from "./support.ts";
 
 const { outbound, server } = openedOutbound();
 
-describe("fetch", () => {
-  it("behaves like the standard fetch: body, headers, response, redirected URL", async () => {
+describe("outbound fetch()", () => {
+  it("sends form bodies, follows redirects and returns a response like the standard fetch()", async () => {
     const seen = await server.forPost("/b").thenReply(200, `{"a":1}`, { "content-type": "application/json" });
     await server.forPost("/a").thenReply(307, "", { location: "/b" });
     const response = await outbound.fetch()(new URL(server.urlFor("/a")), {
@@ -20,7 +20,7 @@ describe("fetch", () => {
     expect(request?.headers["content-type"]).toContain("application/x-www-form-urlencoded");
   });
 
-  it("returns a stream chunk by chunk, as it arrives", async () => {
+  it("returns each chunk of a response body as soon as the chunk arrives", async () => {
     const source = new PassThrough();
     await server.forGet("/a").thenStream(200, source);
     const reader = (await outbound.fetch()(server.urlFor("/a"))).body?.getReader();
@@ -32,7 +32,7 @@ describe("fetch", () => {
     source.destroy();
   });
 
-  it("does not read from the socket while the response is not read", async () => {
+  it("stops reading from the socket while the caller does not read the response", async () => {
     const PIECES = 256;
     const piece = Buffer.alloc(64 * 1024);
     const sockets = new Map<string, Socket>();

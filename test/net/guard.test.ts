@@ -85,7 +85,7 @@ describe("an outbound call", () => {
     "http://169.254.169.254",
     "https://127.0.0.1",
     "https://[::1]",
-  ])("cannot reach the private network by %s", async (origin) => {
+  ])("is blocked if its URL leads to a private address: %s", async (origin) => {
     await using outbound = createOutbound({ allowNetworks: [] });
     await expect(get(outbound, `${origin}:${port}/`)).rejects.toMatchObject({
       name: "OutboundError",
@@ -105,7 +105,7 @@ describe("an outbound call", () => {
     "http://exa mple.com/",
     "//example.com/",
     "",
-  ])("to the URL %j is rejected", async (url) => {
+  ])("rejects the URL %j", async (url) => {
     await using outbound = createOutbound({ allowNetworks: ["0.0.0.0/0", "::/0"] });
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
     await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
@@ -118,7 +118,7 @@ describe("an outbound call", () => {
     ["a private address and a public one", ["::1", "93.184.216.34"]],
     ["loopback inside IPv6", ["::ffff:127.0.0.1"]],
     ["loopback with a zone", ["fe80::1%lo"]],
-  ])("cannot reach the private network by a name that resolves to %s", async (_, addresses) => {
+  ])("is blocked if its host name resolves to %s", async (_, addresses) => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo(addresses) });
     for (const host of ["inner.example", "inner.example.", "INNER.example"]) {
       await expect(get(outbound, `http://${host}:${port}/`)).rejects.toMatchObject({ code: "blocked" });
@@ -127,7 +127,7 @@ describe("an outbound call", () => {
     expect(connections).toBe(0);
   });
 
-  it("checks the addresses of a name for each connection", async () => {
+  it("checks the resolved address again for each connection, which prevents DNS rebinding", async () => {
     const lookup = resolveTo(["127.0.0.1"], ["127.0.0.2"]);
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.1/32"], lookup });
     const url = `http://rebinding.example:${port}/`;
@@ -137,20 +137,20 @@ describe("an outbound call", () => {
     expect(connections).toBe(1);
   });
 
-  it("does not reveal the host or its address in the error if it is rejected", async () => {
+  it("fails with an error that reveals neither the blocked host nor its address", async () => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo(["10.11.12.13"]) });
     const failure = await get(outbound, "http://inner.example/").catch((error: Error) => error.message);
     expect(failure).not.toMatch(/10\.11|inner\.example/);
   });
 
-  it("is checked at every redirect", async () => {
+  it("is blocked if a redirect leads to a forbidden address", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.1/32"] });
     const url = `http://127.0.0.1:${port}/elsewhere`;
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
     await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
   });
 
-  it("fails as a reset, not as a blocked address, if the server closes the connection immediately", async () => {
+  it("fails with the code reset instead of blocked if the server closes the connection immediately", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.0/8"] });
     const turn = new Int32Array(new SharedArrayBuffer(4));
     const resetter = new Worker(RESETTER, { eval: true, workerData: turn });
@@ -175,14 +175,14 @@ describe("an outbound call", () => {
     }
   });
 
-  it("reaches the networks that the operator allows", async () => {
+  it("can reach the private networks that the operator allows", async () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.0/8", "::1/128"] });
     for (const host of ["127.0.0.1", "2130706433", "localhost", "[::1]", "[::ffff:127.0.0.1]"]) {
       expect(String((await get(outbound, `http://${host}:${port}/`)).body)).toBe("inner");
     }
   });
 
-  it("to a name that does not resolve fails as unresolved", async () => {
+  it("fails with the code unresolved if its host name does not resolve", async () => {
     await using outbound = createOutbound({ allowNetworks: [], lookup: resolveTo([]) });
     await expect(get(outbound, "http://nowhere.example/")).rejects.toMatchObject({ code: "unresolved" });
   });

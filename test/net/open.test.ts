@@ -29,7 +29,7 @@ const get = (url: string, headers: Readonly<Record<string, string>> = {}) => ({
 });
 
 describe("a streamed response", () => {
-  it("closes its connection when it is canceled, also during a pending read", async () => {
+  it("closes its connection if it is canceled, even during a pending read", async () => {
     using endless = await startEndless();
     const { body } = await outbound.open(get(endless.url), { signal: new AbortController().signal });
     expect(Buffer.from((await body.read()) ?? []).toString()).toBe("first");
@@ -40,7 +40,7 @@ describe("a streamed response", () => {
     await endless.closed;
   });
 
-  it("closes its connection when the signal aborts, and fails with its reason", async () => {
+  it("closes its connection and fails with the signal's reason if the signal aborts", async () => {
     using endless = await startEndless();
     const controller = new AbortController();
     const { body } = await outbound.open(get(endless.url), { signal: controller.signal });
@@ -52,7 +52,7 @@ describe("a streamed response", () => {
     await endless.closed;
   });
 
-  it("is decoded, and has the URL after redirects", async () => {
+  it("has a decompressed body and the URL of the last redirect", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/b" });
     await server.forGet("/b").thenReply(200, Buffer.from("H4sIAAAAAAAAA0tMSgYAwkEkNQMAAAA=", "base64"), {
       "content-encoding": "gzip",
@@ -64,7 +64,7 @@ describe("a streamed response", () => {
     expect(await body.read()).toBeUndefined();
   });
 
-  it("can be canceled after decoding has failed, as after any other failure", async () => {
+  it("can be canceled without an error after its decompression has failed", async () => {
     await server
       .forGet("/broken")
       .thenReply(200, Buffer.from("this is no gzip"), { "content-encoding": "gzip" });
@@ -74,7 +74,7 @@ describe("a streamed response", () => {
     expect(await body.cancel()).toBeUndefined();
   });
 
-  it("is not requested if a header of the request is invalid", async () => {
+  it("is never requested if a request header is invalid", async () => {
     const { signal } = new AbortController();
     const opening = outbound.open(get(server.urlFor("/a"), { accept: "a\r\nb: c" }), { signal });
     await expect(opening).rejects.toThrow(TypeError);

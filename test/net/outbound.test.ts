@@ -18,8 +18,8 @@ const { call, outbound, server } = openedOutbound();
 const fetchText = async (path: string, limits: OutboundLimits = {}) =>
   (await outbound.fetch(limits)(server.urlFor(path))).text();
 
-describe("a response", () => {
-  it("has status, body, all values of a repeated header, and the URL without its fragment", async () => {
+describe("the response to an outbound call", () => {
+  it("contains the status, the body, every value of a repeated header, and the URL without its fragment", async () => {
     await server.forGet("/a").thenReply(404, "none", { "X-Two": ["1", "2"] as never, "X-One": "1" });
     const { status, headers, url, body } = await call("/a#part");
     expect({ status, url, body: String(body) }).toEqual({
@@ -47,7 +47,7 @@ describe("a response", () => {
   it.each([
     ["no body", 204, undefined],
     ["an empty body", 200, ""],
-  ])("is empty if it declares an encoding and has %s", async (_, status, body) => {
+  ])("has an empty body if it declares a content encoding and has %s", async (_, status, body) => {
     await server.forAnyRequest().thenReply(status, body, { "content-encoding": "gzip" });
     expect((await call("/a")).body).toHaveLength(0);
     expect((await call("/a", { method: "HEAD" })).body).toHaveLength(0);
@@ -62,7 +62,7 @@ describe("a response", () => {
     await expect(fetchText("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
-  it("is limited by its decoded size, to 10 MiB by default", async () => {
+  it("is rejected if its decompressed body exceeds the limit, which is 10 MiB by default", async () => {
     const bomb = gzipSync(Buffer.alloc(11 * 1024 * 1024));
     await server.forAnyRequest().thenReply(200, bomb, { "content-encoding": "gzip" });
     await expect(call("/a", {}, { maxBytes: 100_000 })).rejects.toMatchObject({ code: "tooLarge" });
@@ -70,7 +70,7 @@ describe("a response", () => {
     await expect(call("/a")).rejects.toMatchObject({ code: "tooLarge" });
   });
 
-  it("with a zstd window above 8 MiB is a protocol error", async () => {
+  it("is rejected as a protocol error if its zstd window exceeds 8 MiB", async () => {
     const compressor = createZstdCompress({ params: { [constants.ZSTD_c_windowLog]: 27 } });
     compressor.end("text");
     const body = Buffer.concat(await compressor.toArray());
@@ -78,15 +78,15 @@ describe("a response", () => {
     await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
-  it("is accepted at the maximum size, and rejected with one byte more", async () => {
+  it("is accepted at exactly the maximum size, and rejected at one byte more", async () => {
     await server.forAnyRequest().thenReply(200, Buffer.alloc(1_000));
     expect((await call("/a", {}, { maxBytes: 1_000 })).body).toHaveLength(1_000);
     await expect(call("/a", {}, { maxBytes: 999 })).rejects.toMatchObject({ code: "tooLarge" });
   });
 });
 
-describe("a failed call", () => {
-  it("is a reset if the connection breaks before or during the response", async () => {
+describe("an outbound call", () => {
+  it("fails with the code reset if the connection breaks before or during the response", async () => {
     await server.forGet("/reset").thenResetConnection();
     await server.forGet("/close").thenCloseConnection();
     await expect(call("/reset")).rejects.toMatchObject({ name: "OutboundError", code: "reset" });
@@ -101,7 +101,7 @@ describe("a failed call", () => {
     half.close();
   });
 
-  it("is refused if no server listens, and a TLS error if the server does not use TLS", async () => {
+  it("fails with the code refused if no server listens, or a TLS error if the server speaks plain HTTP", async () => {
     await expect(call("", { url: "http://127.0.0.1:1/" })).rejects.toMatchObject({ code: "refused" });
     const plain = server.urlFor("/").replace("http:", "https:");
     await expect(call("", { url: plain })).rejects.toMatchObject({
@@ -109,7 +109,7 @@ describe("a failed call", () => {
     });
   });
 
-  it("is a timeout if the head, the next bytes or the end do not arrive in time", async () => {
+  it("fails with the code timeout if the headers, the next bytes or the end arrive too late", async () => {
     await server.forGet("/silent").thenTimeout();
     const head = { headTimeoutMs: 30 };
     await expect(call("/silent", {}, head)).rejects.toMatchObject({ code: "timeout" });
@@ -128,7 +128,7 @@ describe("a failed call", () => {
     for (const stream of [stalled, endless]) stream.destroy();
   });
 
-  it("is a timeout if no connection is established", async () => {
+  it("fails with the code timeout if no connection is established in time", async () => {
     await using unresolving = createOutbound({ allowNetworks: [], lookup: () => {} });
     const request = { method: "GET", url: "http://silent.example/", headers: {} };
     await expect(unresolving.request(request, { signal, connectTimeoutMs: 30 })).rejects.toMatchObject({
@@ -152,7 +152,7 @@ describe("a failed call", () => {
     await expect(outbound.request(request, { signal: controller.signal })).rejects.toBe(reason);
   });
 
-  it("reveals neither its query nor its header values in the error", async () => {
+  it("fails with an error that reveals neither the query nor the header values of the request", async () => {
     const secret = "hush";
     const request = { url: `http://127.0.0.1:1/?key=${secret}`, headers: { authorization: secret } };
     const failed = await call("", request).catch((error: Error) => error);
@@ -165,8 +165,8 @@ describe("a failed call", () => {
   });
 });
 
-describe("a request", () => {
-  it("has the Host of its URL, and each header once", async () => {
+describe("the request of an outbound call", () => {
+  it("has the host of its URL as its Host header, and sends each header once", async () => {
     const seen = await server.forGet("/a").thenReply(200);
     const headers = { Host: "evil.example", "X-Key": "1", "x-key": "2" };
     await call("/a", { headers });

@@ -3,7 +3,7 @@ import { openedOutbound } from "./support.ts";
 
 const { call, other, outbound, server } = openedOutbound();
 
-describe("a redirect", () => {
+describe("an HTTP redirect", () => {
   const secrets = {
     authorization: "a",
     cookie: "b",
@@ -12,7 +12,7 @@ describe("a redirect", () => {
     "user-agent": "d",
   };
 
-  it("to another origin forwards no credentials", async () => {
+  it("to another origin is followed without credentials and API key headers", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/b" });
     await server.forGet("/b").thenReply(307, "", { location: other.urlFor("/c") });
     const unused = await server.forGet("/never").thenReply(200);
@@ -30,7 +30,7 @@ describe("a redirect", () => {
       expect(fetched?.headers).not.toHaveProperty(name);
   });
 
-  it("within its origin keeps all headers", async () => {
+  it("within the same origin is followed with all headers", async () => {
     await server.forGet("/a").thenReply(308, "", { location: "b?x=1" });
     const there = await server.forGet("/b").thenReply(200);
     await call("/a", { headers: secrets });
@@ -45,7 +45,7 @@ describe("a redirect", () => {
     [302, "PUT", "PUT", "body"],
     [307, "POST", "POST", "body"],
     [308, "POST", "POST", "body"],
-  ])("with status %i turns a %s into a %s", async (status, method, becomes, body) => {
+  ])("with status %i after a %s request is followed with %s", async (status, method, becomes, body) => {
     await server
       .forAnyRequest()
       .matching(({ path }) => path === "/a")
@@ -60,7 +60,7 @@ describe("a redirect", () => {
     expect(arrived?.headers["content-type"]).toBe(body === "" ? undefined : "text/plain");
   });
 
-  it("is not followed if it would send the body to another origin", async () => {
+  it("is rejected if following it would send the request body to another origin", async () => {
     await server.forPost("/a").thenReply(307, "", { location: other.urlFor("/") });
     const there = await other.forAnyRequest().thenReply(200);
     await expect(call("/a", { method: "POST", body: "client_secret=x" })).rejects.toMatchObject({
@@ -76,12 +76,12 @@ describe("a redirect", () => {
     "http://[",
     "data:,x",
     "javascript:0",
-  ])("is not followed to %s", async (location) => {
+  ])("is rejected if its Location is %s", async (location) => {
     await server.forGet("/a").thenReply(302, "", { location });
     await expect(call("/a")).rejects.toMatchObject({ code: "redirects" });
   });
 
-  it("is followed up to maxRedirects times, and can be returned or rejected instead", async () => {
+  it("is rejected beyond maxRedirects, and fetch() can return or reject every redirect", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/a" });
     await expect(call("/a", {}, { maxRedirects: 3 })).rejects.toMatchObject({ code: "redirects" });
     await expect(call("/a", {}, { maxRedirects: 0 })).rejects.toMatchObject({ code: "redirects" });

@@ -9,7 +9,7 @@ const readWait = (headers: Readonly<Record<string, string>>, status = 429): numb
   return notBefore === undefined ? undefined : notBefore - NOW;
 };
 
-describe("notBeforeOf", () => {
+describe("reading Retry-After and rate-limit headers", () => {
   it.each([
     ["seconds", { "retry-after": "120" }, 120_000],
     ["zero seconds", { "retry-after": "0" }, 0],
@@ -22,22 +22,30 @@ describe("notBeforeOf", () => {
     ["a reset in milliseconds since 1970", { "x-ratelimit-reset": String(NOW + 30_000) }, 30_000],
     ["several headers, as the longest of them", { "retry-after": "5", "x-ratelimit-reset": "30" }, 30_000],
     ["seconds beyond a day, as one day", { "retry-after": "999999999" }, 86_400_000],
-  ])("reads the wait from %s", (_, headers, wait) => {
+  ])("accepts %s", (_, headers, wait) => {
     expect(readWait(headers)).toBe(wait);
   });
 
-  it("uses the server's clock if it sends a Date header", () => {
+  it("compares absolute times with the response's Date header, not with the local clock", () => {
     const headers = { date: "Sat, 31 Jan 2026 08:30:00 GMT", "retry-after": "Sat, 31 Jan 2026 08:31:00 GMT" };
     expect(readWait(headers)).toBe(60_000);
     expect(readWait({ date: headers.date, "x-ratelimit-reset": String(EPOCH - 3_600 + 10) })).toBe(10_000);
   });
 
-  it("ignores the rate limit while requests remain", () => {
+  it("ignores the reset time of a rate limit while requests remain", () => {
     expect(readWait({ "x-ratelimit-remaining": "41", "x-ratelimit-reset": "30" }, 200)).toBeUndefined();
     expect(readWait({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "30" }, 200)).toBe(30_000);
   });
 
-  it.each(["", "soon", "-5", "1e9", "Jan 31", "2026-01-31", "5 apples"])("ignores %j", (text) => {
+  it.each([
+    "",
+    "soon",
+    "-5",
+    "1e9",
+    "Jan 31",
+    "2026-01-31",
+    "5 apples",
+  ])("ignores the invalid value %j", (text) => {
     expect(readWait({ "retry-after": text, "ratelimit-reset": text })).toBeUndefined();
   });
 });
