@@ -15,7 +15,7 @@ const event = {
   fields: ["specversion", "1.0", "id", "1", "source", "/s", "type", "t", "data", "{}"],
 };
 
-it("treats only 2xx responses as success, does not follow redirects, and reports 410 as gone", async () => {
+it("a delivery attempt succeeds only with a 2xx response, follows no redirects, and reports a 410 response as gone", async () => {
   const attempt = createAttempt({
     outbound,
     credentialsOf: () => {

@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 const FAILURES = 5;
 
 describe("a handler's circuit breaker", () => {
-  it("opens after five failures in a row, and doubles its wait up to five minutes with each further one", () => {
+  it("opens after five failures in a row, and each further failure doubles the time until the next attempt, up to five minutes", () => {
     const changes: boolean[] = [];
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
     const waits: number[] = [];
@@ -19,7 +19,7 @@ describe("a handler's circuit breaker", () => {
     expect(changes).toEqual([true]);
   });
 
-  it("closes and resets after the first success", () => {
+  it("closes after the first success, and then needs five failures again to open", () => {
     const changes: boolean[] = [];
     const breaker = createBreaker({ firstWaitMs: 1_000, onChange: (isOpen) => changes.push(isOpen) });
     for (let i = 0; i < FAILURES + 3; i++) breaker.recordRejection();

@@ -80,7 +80,7 @@ async function groupsOf(id: string, on = spine): Promise<string[]> {
 
 const missing = () => lines.filter(({ msg }) => msg.startsWith("a consumer group was missing"));
 
-it("restores all consumer groups and topic sets after Redis was flushed, and logs it", async () => {
+it("the reconciler restores all consumer groups and topic sets after Redis was flushed, and logs that it did", async () => {
   const app = await spine.install(channel("main", "push", "pull"), channel("second", "x"));
   const all = await subscribe(app.id, "*", "earliest");
   const some = await subscribe(app.id, "main:*");
@@ -110,7 +110,7 @@ it("restores all consumer groups and topic sets after Redis was flushed, and log
   await until(() => reported() === "3,2");
 });
 
-it("creates the other consumer groups if one fails, logs the failure once and retries it later", async () => {
+it("the reconciler creates the remaining consumer groups if one cannot be created, logs that failure once and retries it later", async () => {
   const app = await spine.install(channel("main", "push"), channel("second", "x"));
   const blocked = await subscribe(app.id, "main:*");
   const other = await subscribe(app.id, "second:*");
@@ -127,7 +127,7 @@ it("creates the other consumer groups if one fails, logs the failure once and re
   expect(told()).toHaveLength(1);
 });
 
-it("creates a consumer group for the topic of a new definition as soon as the change feed reports it", async () => {
+it("the reconciler creates a consumer group on the topic of a new event definition as soon as the change feed reports the definition", async () => {
   const app = await spine.install(channel("main", "push"));
   const covering = await subscribe(app.id, "main:*");
   const other = await subscribe(app.id, "main:push");
@@ -147,7 +147,7 @@ it("creates a consumer group for the topic of a new definition as soon as the ch
   expect([...body.topics].sort()).toEqual(await groupsOf(covering.id));
 });
 
-it("keeps the consumer group on the topic of a removed definition, but not of a deleted channel", async () => {
+it("the reconciler keeps consumer groups on topics of removed event definitions, but removes them from topics of deleted channels", async () => {
   const app = await spine.install(channel("main", "push", "gone"), channel("second", "x"));
   const { id, topics } = await subscribe(app.id, "*");
   const changes = createTestChanges();
@@ -161,7 +161,7 @@ it("keeps the consumer group on the topic of a removed definition, but not of a 
   await until(async () => (await groupsOf(id)).join() === left.join());
 });
 
-it("does not change existing consumer groups and their positions, even with several reconcilers", async () => {
+it("several reconcilers leave existing consumer groups and their positions unchanged", async () => {
   const app = await spine.install(channel("main", "push"));
   const { id, topics } = await subscribe(app.id, "*", "earliest");
   const [topic = ""] = topics;
@@ -184,7 +184,7 @@ it("does not change existing consumer groups and their positions, even with seve
   expect(await spine.groups.find(topic, id)).toEqual(before);
 });
 
-it("leaves no keys in Redis if a subscription is deleted while its consumer groups are created", async () => {
+it("the reconciler leaves no keys in Redis if a subscription is deleted while its consumer groups are created", async () => {
   const app = await spine.install(channel("main", ...Array.from({ length: 30 }, (_, i) => `t${i}`)));
   startReconciler({ tickMs: 1, sweepEveryMs: 0 });
   const { db } = spine.api.database;
@@ -203,7 +203,7 @@ it("leaves no keys in Redis if a subscription is deleted while its consumer grou
   }
 });
 
-it("starts while Redis is unavailable, and restores consumer groups whenever Redis returns empty", async () => {
+it("the reconciler starts while Redis is unavailable, and restores consumer groups each time Redis returns without data", async () => {
   await using server = await startRedis();
   await using own = await startTestSpine({ server });
   const app = await own.install(channel("main", "push"));

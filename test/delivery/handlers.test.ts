@@ -106,7 +106,7 @@ describe("a handler that cannot be called", () => {
     ["tls", () => handler.urlOf("/tls").replace("http:", "https:"), /TLS/],
     ["timeout", () => handler.urlOf("/slow"), /timeoutMs/],
     ["http", () => handler.urlOf("/failing"), /^The handler responded 503\. /],
-  ])("reports the reason and the fix on the subscription and in the log: %s", async (code, url, remedy) => {
+  ])("shows the error and a suggested fix on its subscription and in the log: %s", async (code, url, remedy) => {
     handler.answers.set("/failing", () => ({ status: 503 }));
     handler.answers.set("/slow", () => "hang");
     // A slow machine needs a long timeout, except in the case that tests the timeout.
@@ -132,7 +132,7 @@ describe("a handler that cannot be called", () => {
   });
 });
 
-it("sends test events only to handlers with testEvents, and acknowledges them for all others", async () => {
+it("test events are sent only to handlers that enable testEvents, and are acknowledged for all other handlers", async () => {
   const asking = { url: handler.urlOf("/asking"), testEvents: true };
   const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/others") }, asking);
   start();
@@ -149,7 +149,7 @@ it("sends test events only to handlers with testEvents, and acknowledges them fo
 });
 
 describe("an event that its handler does not accept for 24 hours", () => {
-  it("becomes a dead letter with all attempts, which can be listed, filtered, redriven and deleted", async () => {
+  it("becomes a dead letter that lists all attempts and can be listed, filtered, redriven and deleted", async () => {
     let isMended = false;
     handler.answers.set("/dead", () => ({ status: isMended ? 200 : 500 }));
     const { subscriptions, send } = await subscribe("/dead");
@@ -201,7 +201,7 @@ describe("an event that its handler does not accept for 24 hours", () => {
     expect(await spine.api.call.get(letters)).toHaveLength(1);
   });
 
-  it("is kept while no dead letter can be stored, and becomes one afterwards", async () => {
+  it("stays in the retry queue while the database cannot store a dead letter, and becomes a dead letter afterwards", async () => {
     handler.answers.set("/unwritten", () => ({ status: 500 }));
     const { subscriptions, send } = await subscribe("/unwritten");
     const { db } = spine.api.database;
@@ -218,7 +218,7 @@ describe("an event that its handler does not accept for 24 hours", () => {
 });
 
 describe("a handler's concurrency", () => {
-  it("limits the concurrency of first attempts and retries together", async () => {
+  it("limits the total number of first attempts and retries in flight", async () => {
     let [under, most] = [0, 0];
     const server = createServer((request, response) => {
       most = Math.max(most, ++under);
@@ -243,7 +243,7 @@ describe("a handler's concurrency", () => {
 });
 
 describe("a delivery attempt that is in flight when its gateway stops", () => {
-  it("is repeated by another gateway", async () => {
+  it("is made again by another gateway", async () => {
     handler.answers.set("/stopped", (_, times) =>
       times === 1 ? { status: 500 } : times === 2 ? "hang" : { status: 200 },
     );
@@ -258,7 +258,7 @@ describe("a delivery attempt that is in flight when its gateway stops", () => {
 });
 
 describe("a replay of events", () => {
-  it("counts the selected events first, and sends them only to the subscription's own handler", async () => {
+  it("returns the number of selected events before it starts, and sends the events only to the handler of its subscription", async () => {
     const { subscriptions, send } = await subscribe("/one", "/other");
     const [{ path }] = subscriptions;
     start();
@@ -300,7 +300,7 @@ describe("a replay of events", () => {
     expect([handler.at("/one").length, handler.at("/other").length]).toEqual([14, 5]);
   });
 
-  it("is rejected with a reason if it would have no effect", async () => {
+  it("is rejected if its parameters are invalid, a selected event does not exist, or the subscription has no handler", async () => {
     const { subscriptions } = await subscribe("/refused");
     const [{ path, topics }] = subscriptions;
     const refusal = async (of: string, body: object) => {
@@ -322,7 +322,7 @@ describe("a replay of events", () => {
   });
 });
 
-it("does not retry delivery of a deleted event", async () => {
+it("an event that is deleted while it waits for a retry is not delivered again", async () => {
   let tries = 0;
   handler.answers.set("/erased", ({ body }) => {
     if (JSON.parse(body).id === "gone") tries++;

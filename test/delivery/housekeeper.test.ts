@@ -97,8 +97,8 @@ const removals = (on = spine) => on.api.database.db.selectFrom("removals").selec
 const holder = async (on = spine) =>
   (await on.api.database.db.selectFrom("leases").select("holder").executeTakeFirst())?.holder;
 
-describe("a deletion", () => {
-  it("removes the consumer groups and the topic set of a subscription immediately", async () => {
+describe("cleanup in Redis after a deletion", () => {
+  it("removes the consumer groups and the topic set of a deleted subscription immediately", async () => {
     const keeper = startKeeper({ takesTurns: false });
     spine.onDeleted = keeper.settleNow;
     const app = await spine.install(channel("main"));
@@ -110,7 +110,7 @@ describe("a deletion", () => {
     expect(await spine.server.client.exists(`inlet:sub:${id}`)).toBe(0);
   });
 
-  it("removes a channel's consumer groups and quarantine, and keeps its events and foreign groups", async () => {
+  it("removes the consumer groups and quarantine of a deleted channel, but keeps its events and the consumer groups of other programs", async () => {
     const quarantined = async () => (await spine.server.client.keys("inlet:{q.*r:*")).length;
     const before = await quarantined();
     const app = await spine.install(channel("main"), channel("second"));
@@ -130,7 +130,7 @@ describe("a deletion", () => {
     expect(await spine.api.call.get(`/apps/${app.id}/quarantine`)).toHaveLength(1);
   });
 
-  it("removes a channel's events with purge, even those that another gateway appends late", async () => {
+  it("removes the events of a channel deleted with purge, even events that another gateway appends late", async () => {
     const app = await spine.install(channel("main"));
     const [{ id: channelId }] = app.channels;
     const { events } = await spine.send(channelId, { id: "1" });
@@ -147,7 +147,7 @@ describe("a deletion", () => {
     expect(await spine.server.client.exists(topic)).toBe(0);
   });
 
-  it("removes all Redis keys of an app with purge", async () => {
+  it("removes all Redis keys of an app deleted with purge", async () => {
     const keys = async () => new Set(await spine.server.client.keys("*"));
     // Removes delivery records of earlier tests.
     await spine.path.recorder.flush();
@@ -165,7 +165,7 @@ describe("a deletion", () => {
     expect(left.filter((key) => !/^inlet:(?:rate:|.jobs\..*:meta$|.d\..*:g:)/.test(key))).toEqual([]);
   });
 
-  it("succeeds while Redis is unavailable, and is completed once Redis is available again", async () => {
+  it("is completed once Redis is available again, if Redis was unavailable during the deletion", async () => {
     await using server = await startRedis();
     await using own = await startTestSpine({ server });
     const app = await own.install(channel("main"));
@@ -184,8 +184,8 @@ describe("a deletion", () => {
   });
 });
 
-describe("retention", () => {
-  it("trims an idle topic by its age", async () => {
+describe("the housekeeper", () => {
+  it("deletes entries older than the maximum age from a topic that receives no new entries", async () => {
     const app = await spine.install(channel("main", { retention: { maxAgeSeconds: 86_400 } }));
     const { topics } = await subscribe(app.id);
     await spine.server.client.xadd(topics[0], `${Date.now() - 86_401_000}-0`, "data", "1");
@@ -194,7 +194,7 @@ describe("retention", () => {
     await until(async () => (await spine.server.client.xlen(topics[0])) === 1);
   });
 
-  it("deletes only empty retired topics, together with their streams and consumer groups", async () => {
+  it("deletes the topic of a deleted channel with its stream and consumer groups, but only once the topic is empty", async () => {
     const app = await spine.install(channel("main"), channel("second"), channel("third"));
     const { topics } = await subscribe(app.id);
     await spine.send(app.channels[1].id, { id: "1" });
@@ -210,7 +210,7 @@ describe("retention", () => {
     await until(async () => (await topicRows(app.id)).length === 1);
   });
 
-  it("keeps a retired topic while a gateway with stale caches may still publish to it", async () => {
+  it("keeps the topic of a deleted channel while another gateway with stale caches may still publish to that topic", async () => {
     const app = await spine.install(channel("main"), channel("second"));
     const { topics } = await subscribe(app.id);
     await spine.api.call.delete(`/apps/${app.id}/channels/${app.channels[0].id}`);
@@ -234,7 +234,7 @@ describe("retention", () => {
   });
 });
 
-it("deletes dead letters after 30 days", async () => {
+it("dead letters are deleted after 30 days", async () => {
   const app = await spine.install(channel("main"));
   const { id: subscriptionId } = await subscribe(app.id);
   const { db } = spine.api.database;
@@ -260,7 +260,7 @@ it("deletes dead letters after 30 days", async () => {
 });
 
 describe("an organization over its topic storage limit", () => {
-  it("is blocked until its readers acknowledge entries, and loses no unread entries", async () => {
+  it("cannot publish until its readers acknowledge entries, and loses no unread entries", async () => {
     const { api, redis, groups } = spine;
     const tenant = api.as(await api.createForeignKey());
     const events = [{ type: "t", idPath: "$.id" }];
@@ -308,7 +308,7 @@ describe("an organization over its topic storage limit", () => {
   });
 });
 
-it("reports quarantine usage and limit by organization", async () => {
+it("the housekeeper reports the quarantine size and limit of each organization", async () => {
   const { db } = spine.api.database;
   const { organizationId } = await db
     .transaction()
@@ -323,7 +323,7 @@ it("reports quarantine usage and limit by organization", async () => {
   expect(keeper.quarantineUsage().at(-1)).toEqual({ organization: "other", bytes: 0, limit: undefined });
 });
 
-it("deletes audit entries and rejection counts after their retention period", async () => {
+it("audit entries and counts of rejected requests are deleted after their retention period", async () => {
   const { db } = spine.api.database;
   const author = { organizationId: "org_old", accountId: null, keyId: null, requestId: null };
   const refusal = { organizationId: "org_old", accountId: "", keyId: "", address: "192.0.2.1", status: 401 };
@@ -350,7 +350,7 @@ it("deletes audit entries and rejection counts after their retention period", as
 });
 
 describe("the housekeeper lease", () => {
-  it("is held by one gateway, and passes to another at once when that gateway stops", async () => {
+  it("is held by one gateway at a time, and passes to another gateway as soon as its holder stops", async () => {
     const first = startKeeper();
     await until(async () => (await holder()) !== undefined);
     const firstHolder = await holder();
@@ -367,7 +367,7 @@ describe("the housekeeper lease", () => {
     expect(await holder()).toBeUndefined();
   });
 
-  it("lets a gateway that cannot hold it trim only the topics to which it appends", async () => {
+  it("is never acquired by a gateway that is excluded from it, which then only trims the topics to which it appends", async () => {
     const app = await spine.install(channel("main"));
     const { topics } = await subscribe(app.id);
     const { client } = spine.server;
@@ -385,7 +385,7 @@ describe("the housekeeper lease", () => {
     await until(async () => (await removals()).length === 0);
   });
 
-  it("passes from a dead gateway to another only after it expires", async () => {
+  it("passes from a killed gateway to another gateway only after the lease has expired", async () => {
     const { db } = spine.api.database;
     const inAnHour = new Date(Date.now() + HOUR_MS);
     await db

@@ -61,7 +61,7 @@ async function startRefused(options: {
 }
 
 describe("an event that its handler rejects", () => {
-  it("is acknowledged only after its retry has been stored", async () => {
+  it("is acknowledged in Redis only after its retry has been stored", async () => {
     const asked = Promise.withResolvers<void>();
     const stored = Promise.withResolvers<void>();
     await using refused = await startRefused({
@@ -77,7 +77,7 @@ describe("an event that its handler rejects", () => {
     await until(async () => (await refused.pending()) === 0);
   });
 
-  it("stays unacknowledged if its retry cannot be stored, and is delivered again", async () => {
+  it("stays unacknowledged in Redis if its retry cannot be stored, and is delivered again", async () => {
     let asked = 0;
     await using refused = await startRefused({
       async store() {

@@ -90,7 +90,7 @@ async function isOver({ channelId }: Installed): Promise<boolean> {
 }
 
 describe("a paused channel", () => {
-  it("verifies each delivery, buffers it in quarantine, and responds that it was accepted", async () => {
+  it("verifies each delivery, stores it in quarantine, and responds that it was accepted", async () => {
     const installed = await install({
       config: { verification: { scheme: "hmac", name: "x-signature" }, itemsPath: "$.items[*]" },
     });
@@ -118,7 +118,7 @@ describe("a paused channel", () => {
     expect((await records(installed)).filter(({ reason }) => reason === "paused")).toEqual([]);
   });
 
-  it("stays paused when it is updated, and ignores a second pause or resume", async () => {
+  it("stays paused when its settings change, and ignores a second pause and a second resume", async () => {
     const installed = await install();
     const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
     await installed.pause();
@@ -131,7 +131,7 @@ describe("a paused channel", () => {
     expect((await spine.api.call("PUT", path, { title: "newer" })).body).toMatchObject({ state: "active" });
   });
 
-  it("rejects deliveries that exceed the quarantine limit, so that senders retry", async () => {
+  it("rejects deliveries as unavailable once quarantine has reached its size limit, so that senders retry", async () => {
     const installed = await install();
     await installed.pause();
     const { db } = spine.api.database;
@@ -158,7 +158,7 @@ describe("a paused channel", () => {
 });
 
 describe("a resumed channel", () => {
-  it("publishes buffered deliveries in order of arrival, and new deliveries after them", async () => {
+  it("publishes the buffered deliveries in order of arrival, and then the new deliveries", async () => {
     const installed = await install();
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
@@ -180,7 +180,7 @@ describe("a resumed channel", () => {
     expect(await records(installed)).toEqual([]);
   });
 
-  it("is drained by another gateway if one stops midway, and publishes each event once", async () => {
+  it("publishes each buffered event once, even if a gateway stops halfway and another gateway continues", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
     for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
@@ -216,7 +216,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual([1, 1, 2]);
   });
 
-  it("publishes a signed body once, and quarantines copies with other ids as replayed", async () => {
+  it("publishes a signed body that was buffered several times with different ids only once, and quarantines the copies as replayed", async () => {
     const verification = { scheme: "hmac", name: "x-signature", bindDedupe: "signedBytes" };
     const secrets = [{ value: "s3cret" }];
     const sendTo = ({ channelId }: Installed, n: number, id: string) => {
@@ -245,7 +245,7 @@ describe("a resumed channel", () => {
     expect([await onTopic(nameless), await records(nameless)]).toEqual([[1, 2], []]);
   });
 
-  it("quarantines failed buffered items even if the channel rejects invalid ones, and continues", async () => {
+  it("quarantines invalid buffered items, even if its setting is to reject invalid deliveries, and publishes the remaining items", async () => {
     const installed = await install({ config: { onInvalid: "reject", itemsPath: "$[*]" } });
     await installed.pause();
     const tooMany = `[${"1,".repeat(1_000)}1]`;
@@ -264,7 +264,7 @@ describe("a resumed channel", () => {
     ]);
   });
 
-  it("keeps the remaining buffered deliveries if it is paused again, and publishes them later", async () => {
+  it("keeps the deliveries that are still buffered when it is paused again, and publishes them after the next resume", async () => {
     const installed = await install();
     await installed.pause();
     for (const n of range(0, 110)) await spine.send(installed.channelId, { n });
@@ -289,7 +289,7 @@ describe("a resumed channel", () => {
     expect(await onTopic(installed)).toEqual(range(0, 111));
   });
 
-  it("processes buffered deliveries with the definitions at the time of resuming", async () => {
+  it("processes buffered deliveries with the event definitions at the time of the resume", async () => {
     const installed = await install({ events: [] });
     await installed.pause();
     await spine.send(installed.channelId, { n: 7 });
@@ -300,7 +300,7 @@ describe("a resumed channel", () => {
     await until(async () => (await onTopic(installed)).length === 1);
   });
 
-  it("does not wait for failing channels, even if there are more of them than are drained at a time", async () => {
+  it("publishes its buffered deliveries even while those of many other channels cannot be published", async () => {
     const failing = await Promise.all(range(0, 5).map(() => install()));
     const installed = await install();
     for (const one of [...failing, installed]) {

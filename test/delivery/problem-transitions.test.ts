@@ -41,29 +41,29 @@ function look(seen: readonly (Sighting | "nothing" | undefined)[], open: readonl
 const times = <const T>(count: number, one: T): readonly T[] => Array.from({ length: count }, () => one);
 
 describe("a problem", () => {
-  it("opens after every check has found it for openAfterMs", () => {
+  it("opens once every check has found it for at least openAfterMs milliseconds", () => {
     expect(look(times(4, SEEN))).toEqual(["", "", "opens", ""]);
     expect(look([SEEN, SEEN, "nothing", SEEN, SEEN, SEEN])).toEqual(["", "", "", "", "", "opens"]);
   });
 
-  it("is resolved after no check has found it for resolveAfterMs", () => {
+  it("is resolved once no check has found it for at least resolveAfterMs milliseconds", () => {
     expect(look(times(8, "nothing"), [OPEN])).toEqual(["", "", "", "", "", "", "ends", ""]);
     const comesBack = ["nothing", ...times(4, "nothing"), SEEN, ...times(7, "nothing")] as const;
     expect(look(comesBack, [OPEN])).toEqual([...times(12, ""), "ends"]);
   });
 
-  it("is reported once if it flaps faster than openAfterMs and resolveAfterMs", () => {
+  it("opens only once if it appears and disappears faster than openAfterMs and resolveAfterMs", () => {
     const flapping = Array.from({ length: 30 }, (_, at) => (at % 4 < 2 ? SEEN : "nothing")) as Sighting[];
     expect(look([SEEN, ...flapping]).filter((one) => one !== "")).toEqual(["opens"]);
     expect(look(flapping, [OPEN]).filter((one) => one !== "")).toEqual([]);
   });
 
-  it("neither opens nor resolves while its value is between the two thresholds", () => {
+  it("neither opens nor is resolved while its value is between the thresholds for opening and for resolving", () => {
     expect(look(times(10, NEAR))).toEqual(times(10, ""));
     expect(look(times(10, NEAR), [OPEN])).toEqual(times(10, ""));
   });
 
-  it("neither opens nor resolves while its checks fail", () => {
+  it("neither opens nor is resolved while its checks fail", () => {
     expect(look(times(10, undefined), [OPEN])).toEqual(times(10, ""));
     expect(look([SEEN, ...times(5, undefined), SEEN])).toEqual([...times(6, ""), "opens"]);
   });

@@ -75,8 +75,8 @@ async function published(): Promise<readonly string[]> {
 
 const untold = () => spine.api.database.db.selectFrom("problemEvents").selectAll().execute();
 
-describe("the event about a problem", () => {
-  it("is published once, even if its publication cannot be recorded", async () => {
+describe("the event about a new problem", () => {
+  it("is published only once, even if the gateway stops before it has recorded the publication", async () => {
     const sighting = await failing();
     let calls = 0;
     {
@@ -99,7 +99,7 @@ describe("the event about a problem", () => {
     expect(await published()).toEqual(before);
   });
 
-  it("waits in order until it can be published", async () => {
+  it("is published later and in order if Redis is unavailable at first", async () => {
     const sighting = await failing();
     const already = await published();
     let seen = [sighting];
@@ -126,7 +126,7 @@ describe("the event about a problem", () => {
     await until(() => watch.lines.some(({ event }) => event === "problems.recovered"));
   });
 
-  it("is published even if those of another organization cannot be published", async () => {
+  it("is published even if events of another organization cannot be published", async () => {
     const stranger = spine.api.as(await spine.api.createForeignKey());
     const [away, other] = [await failing(), await failing(stranger)];
     const told = async (one: Sighting) => {
@@ -154,7 +154,7 @@ describe("the event about a problem", () => {
 });
 
 describe("problems while their check fails", () => {
-  it("do not change, and the failed check is reported", async () => {
+  it("stay unchanged, and the API shows that the check fails", async () => {
     const sighting = await failing();
     let isAway = false;
     await using watch = startWatch(async () => {
@@ -185,7 +185,7 @@ describe("problems while their check fails", () => {
 });
 
 describe("problem checks", () => {
-  it("run on the lease holder, and continue on another gateway when it stops", async () => {
+  it("run only on the gateway that holds the lease, and continue on another gateway after the holder stops", async () => {
     const sighting = await failing();
     const turn = { of: "first" };
     const checks = { first: 0, second: 0 };
@@ -212,7 +212,7 @@ describe("problem checks", () => {
 });
 
 describe("an acknowledged problem", () => {
-  it("is audited once, and cannot be acknowledged after it is resolved", async () => {
+  it("adds one audit entry, and a resolved problem cannot be acknowledged", async () => {
     const sighting = await failing();
     let seen = [sighting];
     await using _ = startWatch(async () => seen);

@@ -50,7 +50,7 @@ it.each<[string, (app: Installed) => string, isLeft: number]>([
   expect(await spine.server.client.exists(`inlet:sub:${id}:known`)).toBe(isLeft);
 });
 
-it("leaves no stream in Redis if a channel is deleted during a rewind", async () => {
+it("a rewind leaves no stream in Redis if the channel is purged in the meantime", async () => {
   const app = await install();
   const { id } = await app.subscribe();
   const { reset } = spine.groups;
@@ -62,7 +62,7 @@ it("leaves no stream in Redis if a channel is deleted during a rewind", async ()
   expect(await standing()).toEqual([]);
 });
 
-it("leaves no stream in Redis if a channel is deleted while consumer groups are reconciled", async () => {
+it("the reconciler leaves no stream in Redis if a channel is purged while its consumer groups are created", async () => {
   const app = await install();
   const { topics } = await app.subscribe();
   await spine.server.client.del(topics);
@@ -83,7 +83,7 @@ it("leaves no stream in Redis if a channel is deleted while consumer groups are 
   await until(async () => isMade && (await standing()).length === 0);
 });
 
-it("keeps the consumer groups of a topic that a new channel is taking over", async () => {
+it("consumer groups on the topic of a deleted channel are kept if a new channel takes over the topic at the same time", async () => {
   const { connection, db } = spine.api.database;
   const app = await install();
   await spine.api.call.post(`${app.path}/channels`, { ...channel, uid: "other" });

@@ -59,8 +59,8 @@ async function fill() {
   return { behind, done, topic, stateOf };
 }
 
-describe("a subscription that is about to lose unread events to retention", () => {
-  it("is marked as failing, logged once, and counted until it has caught up", async () => {
+describe("a subscription with unread events that retention will soon delete", () => {
+  it("is in state failing, logged once, and counted as at risk, until its reader has caught up", async () => {
     const { behind, done, topic, stateOf } = await fill();
     const watch = startWatch();
     await until(async () => (await stateOf(behind)) === "failing");
@@ -79,7 +79,7 @@ describe("a subscription that is about to lose unread events to retention", () =
     expect(lines).toMatchObject([{}, { msg: "unread events are no longer at risk from retention" }]);
   });
 
-  it("stays marked as failing if the check itself fails, which is logged once", async () => {
+  it("stays in state failing while the check itself fails, and the failed check is logged once", async () => {
     const { behind, stateOf } = await fill();
     let isAway = false;
     const look = createInspectGroups(spine);
@@ -103,7 +103,7 @@ describe("a subscription that is about to lose unread events to retention", () =
   });
 });
 
-it("reports the subscription with the largest backlog, and the sum of all others", async () => {
+it("backlog metrics contain the subscription with the largest backlog, and the sum of all other subscriptions", async () => {
   const { behind, done } = await fill();
   await spine.server.client.xadd(`{${behind.topics[0]}}:dead:${behind.id}`, "*", "entry", "1-0");
   const { db } = spine.api.database;

@@ -48,7 +48,7 @@ async function createTenant(): Promise<string> {
 }
 
 describe("an organization over its topic storage limit", () => {
-  it("makes its sources wait and later fetch the unpublished events again", async () => {
+  it("makes its polling and streaming sources wait, and these fetch the unpublished events again later", async () => {
     const app = await spine.install({
       uid: "main",
       kind: "webhook",
@@ -77,7 +77,7 @@ describe("an organization over its topic storage limit", () => {
     expect(await fetch()).toMatchObject({ kind: "accepted", outcome: { published: 1 } });
   });
 
-  it("loses its oldest events, even unread ones, if it chose to trim", async () => {
+  it("loses its oldest events, even unread ones, if its overLimit setting is trim", async () => {
     const { api, redis } = spine;
     const { db } = api.database;
     const tenant = api.as(await api.createForeignKey());
@@ -110,7 +110,7 @@ describe("an organization over its topic storage limit", () => {
     expect(String(await redis.call("get", [OVER_LIMIT_KEY]))).not.toContain(organizationId);
   });
 
-  it("is blocked below its limit while Redis is nearly full, if it is one of the largest organizations", async () => {
+  it("is blocked below its own limit while Redis is nearly full, if the organization is one of the largest", async () => {
     const { db, organizationId: ours } = await operators();
     await using small = await startRedis(["--maxmemory", "24mb", "--maxmemory-policy", "noeviction"]);
     await using redis = await openTestRedis(small.url, { checkEveryMs: 20 });
@@ -161,7 +161,7 @@ describe("an organization over its topic storage limit", () => {
     expect(await settle()).toBe(null);
   });
 
-  it("may keep its current size when limits are introduced", async () => {
+  it("gets its current size as its limit when the gateway first introduces limits", async () => {
     const { db } = spine.api.database;
     const organizationId = await createTenant();
     await sql`UPDATE cluster SET limited_since = NULL`.execute(db);
@@ -180,7 +180,7 @@ describe("an organization over its topic storage limit", () => {
     expect(derived?.(organizationId).bytes).toBe(700_000);
   });
 
-  it("keeps its size as limit if a topic fails in the first sweep, and stays blocked if one fails later", async () => {
+  it("gets its current size as its limit only once every topic was measured, and stays blocked while a topic cannot be measured", async () => {
     const { redis, api } = spine;
     const { db } = api.database;
     const organizationId = await createTenant();

@@ -53,8 +53,8 @@ async function onTopic({ topicOf }: Channel): Promise<readonly number[]> {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
-describe("pausing a channel on one gateway", () => {
-  it("also takes effect on the other gateway, and event order survives the resume", async () => {
+describe("a channel that is served by two gateways", () => {
+  it("is also paused on the other gateway, and publishes buffered deliveries in order after a resume", async () => {
     const channel = await install();
     expect((await send(other, channel, -1)).published).toBe(1);
     await act(one, channel, "pause");
@@ -78,7 +78,7 @@ describe("pausing a channel on one gateway", () => {
     expect(order).toEqual(range(0, next));
   });
 
-  it("loses no delivery when the resuming gateway is killed midway", async () => {
+  it("loses no delivery if the gateway that resumes it is killed while publishing buffered deliveries", async () => {
     const channel = await install();
     const dying = await startGatewayProcess(stores.env);
     await act(dying, channel, "pause");
@@ -110,8 +110,8 @@ async function passTime(seconds: number): Promise<void> {
   const now = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => now() + seconds * 1_000);
 }
-describe("giving a channel a new address", () => {
-  it("keeps the old address for its grace period, then ends it on all gateways, and keeps deduplicating ids", async () => {
+describe("a channel with a new address", () => {
+  it("accepts deliveries at its old address until the grace period ends, and detects duplicates across both addresses", async () => {
     const first = await install();
     expect((await send(other, first, 1)).published).toBe(1);
     const second = await act(one, first, "rotate", { graceSeconds: GRACE_S });
@@ -130,7 +130,7 @@ describe("giving a channel a new address", () => {
     await expect(one.api("GET", `/apps/${first.appId}/channels/${second.id}`)).rejects.toThrow("404");
   });
 
-  it("without a grace period ends all former addresses, immediately on the gateway that is called", async () => {
+  it("rejects deliveries at all old addresses immediately if there is no grace period", async () => {
     const first = await install();
     const second = await act(one, first, "rotate");
     for (const gateway of [one, other]) await send(gateway, first, 1);

@@ -77,7 +77,7 @@ async function entriesOf(uid: string): Promise<readonly (readonly string[])[]> {
 }
 
 describe("a CloudEvents channel", () => {
-  it("publishes each event that the `cloudevents` library emits exactly once, in each mode", async () => {
+  it("publishes each event of the `cloudevents` library exactly once, in binary, structured and batched mode", async () => {
     const event = new CloudEvent({ ...eventOf("E1"), subject: "123", comexample: "x", data: { n: 1 } });
     const body = `${JSON.stringify([event.cloneWith({ id: "E2" }), event.cloneWith({ id: "E3" })])}`;
     const emit = (mode: Mode) => emitterFor(httpTransport(addressOf("open")), { mode })(event);
@@ -123,7 +123,7 @@ describe("a CloudEvents channel", () => {
     expect(kept.detail).toBe("id must not be empty");
   });
 
-  it("quarantines a known id with different data as a conflict, but accepts the id from another source as a new event", async () => {
+  it("quarantines a known id with different data as a conflict, but accepts that id from another source as a new event", async () => {
     const answers = [];
     for (const others of [{ data: 1 }, { data: 1 }, { data: 2 }, { data: 2, source: "/others" }]) {
       answers.push((await send("open", structured, JSON.stringify(eventOf("C1", others)))).body);
@@ -139,30 +139,30 @@ describe("a CloudEvents channel", () => {
     expect(answers[2].quarantine).toMatchObject([{ reason: "id_conflict" }]);
   });
 
-  it("responds 415 to unknown event formats, and to batches when the channel rejects them", async () => {
+  it("responds 415 to an unknown event format, and to a batch when its settings disallow batches", async () => {
     for (const type of ["application/cloudevents+avro", "application/cloudevents", "multipart/form-data"]) {
       expect((await send("open", { "content-type": type }, "x")).status).toBe(415);
     }
     expect((await send("strict", batched, "[]")).status).toBe(415);
   });
 
-  it("responds 400 to an invalid delivery when the channel rejects invalid ones, and names the attribute", async () => {
+  it("responds 400 and names the invalid attribute when its settings reject invalid deliveries", async () => {
     const { status, body } = await send("strict", structured, JSON.stringify(eventOf("S1", { time: "now" })));
     expect([status, body.code]).toEqual([400, "invalid_parameters"]);
     expect(body.details[0].path).toBe("body: time");
     expect(await entriesOf("strict")).toEqual([]);
   });
 
-  it("rejects definitions that set their own paths", async () => {
+  it("rejects an event definition that sets idPath, because the specification defines where the id is", async () => {
     const wrong = { uid: "wrong", kind: "cloudevents", events: [{ type: "a", idPath: "$.id" }] };
     await expect(gateway.api("POST", `/apps/${app.id}/channels`, wrong)).rejects.toThrow("events[0].idPath");
   });
 });
 
-describe("a validation request", () => {
+describe("a validation request (OPTIONS) of the CloudEvents webhook specification", () => {
   const validation = { "webhook-request-origin": "emitter.example.com", "webhook-request-rate": "1000" };
 
-  it("is granted to an allowed origin, at most at the channel's rate", async () => {
+  it("is granted to an allowed origin, with at most the channel's own rate limit", async () => {
     const { status, headers } = await send("restricted", validation, "", "OPTIONS");
     expect(status).toBe(200);
     expect(headers.get("webhook-allowed-origin")).toBe("emitter.example.com");
@@ -170,7 +170,7 @@ describe("a validation request", () => {
     expect(headers.get("allow")).toBe("POST, OPTIONS");
   });
 
-  it("is rejected from other origins, and gets 405 when the channel allows no origin", async () => {
+  it("gets 403 from any other origin, and 405 if the channel allows no origins at all", async () => {
     const other = await send(
       "restricted",
       { ...validation, "webhook-request-origin": "evil.example.com" },
@@ -207,7 +207,7 @@ describe("a validation request", () => {
     expect([first === validating, text.slice(0, 12)]).toEqual([true, `HTTP/1.1 ${status}`]);
   });
 
-  it("has its callback called over HTTPS only", async () => {
+  it("has its callback URL called over HTTPS, but never over HTTP", async () => {
     const callback = await sender.forGet("/confirm").thenReply(200);
     const plain = await sender.forGet("/plain").thenReply(200);
     const call = (url: string) =>

@@ -73,7 +73,7 @@ async function startRelay(target: string, env: Readonly<Record<string, string>>)
   };
 }
 
-it("the page's pasted commands list problems and subscribe the relay, which posts the start and end of a problem to Slack", async () => {
+it("the commands on the problems page list problems and start a relay that posts the start and end of a problem to Slack", async () => {
   const port = await freePort();
   const pasted = [...PAGE.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
     .map(([, block]) => block)
@@ -117,7 +117,7 @@ it("the page's pasted commands list problems and subscribe the relay, which post
   }
 });
 
-it("the relay e-mails a signed problem, reports a failed e-mail to its caller, and rejects an unsigned problem", async () => {
+it("the documented e-mail relay sends signed problems, responds with an error if sending fails, and rejects unsigned problems", async () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
   await using relay = await startRelay("./to-email.mjs", {
     HANDLER_SECRET: secret,

@@ -51,8 +51,8 @@ function start(command: string, args: string[], env: Record<string, string> = {}
   return { output: () => output };
 }
 
-describe("the reader script of the docs", () => {
-  it("reads new entries, entries of a dead reader, and entries whose handling failed once", async () => {
+describe("the shell script for readers in the documentation", () => {
+  it("reads new entries, entries that a dead reader left unacknowledged, and entries whose handling failed once", async () => {
     await using server = await startRedis();
     const { client, socketPath } = server;
     const [topic, sub] = ["events.o.apps.app.event_received.a.c.a type", "sub_1"];

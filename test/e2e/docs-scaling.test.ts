@@ -16,8 +16,8 @@ const [secret, authentication, scaled] = parseAllDocuments(blocks("yaml")[0] ?? 
 
 const spine = opened(startTestSpine);
 
-describe("the worked example of scaling by lag", () => {
-  it("fits the schemas of Kubernetes and KEDA, and its objects reference each other", () => {
+describe("the documented KEDA configuration that scales readers by lag", () => {
+  it("is valid under the schemas of Kubernetes and KEDA, and its objects refer to each other by the right names", () => {
     new Secret(secret).validate();
     new TriggerAuthentication(authentication).validate();
     new ScaledObject(scaled).validate();
@@ -31,7 +31,7 @@ describe("the worked example of scaling by lag", () => {
     ]);
   });
 
-  it("works with a key that may only read apps, and its `valueLocation` selects the lag as a number", async () => {
+  it("reads the lag as a number, with an API key that may only read apps", async () => {
     const [shown = "", key = ""] = blocks("json");
     const { call } = spine.api;
     const app = await spine.install({ uid: "main", kind: "webhook", events: [{ type: "e" }] });

@@ -98,7 +98,7 @@ const curlTo = ({ origin }: { readonly origin: string }): string => curl.replace
 
 // The tests share one data directory: each start finds the data of the starts before it.
 describe("a gateway with embedded servers", () => {
-  it("prints a key once on the first start, and two commands that work as pasted", async () => {
+  it("prints an API key only on the first start, with two commands that can be pasted into a shell", async () => {
     await using gateway = await startGatewayProcess({ INLET_DATA_DIR: dataDir, INLET_API_KEY: "" });
     curl = pasted(gateway, "curl");
     xrange = pasted(gateway, "redis-cli");
@@ -124,7 +124,7 @@ describe("a gateway with embedded servers", () => {
     expect(await processesOf(dataDir)).toEqual([]);
   });
 
-  it("finds all data after a restart, and does not print a key again", async () => {
+  it("still has all data after a restart, and does not print an API key again", async () => {
     killed = await start();
     expect(keyIn(killed.output())).toBeUndefined();
     expect(await shell(xrange)).toContain('{"hello":"world"}');
@@ -132,13 +132,13 @@ describe("a gateway with embedded servers", () => {
     expect(apps.filter(({ isSystem }) => !isSystem).map(({ uid }) => uid)).toEqual(["welcome"]);
   });
 
-  it("locks its data directory: a second gateway fails to start and names the process that holds it", async () => {
+  it("locks its data directory, so that a second gateway fails to start and names the process that holds the lock", async () => {
     const second = startTestGateway({ INLET_DATA_DIR: dataDir });
     await expect(second).rejects.toThrow(new RegExp(`process ${killed.pid};.*set INLET_DATA_DIR`));
   });
 
   it.runIf(process.platform === "linux")(
-    "decompresses bodies in threads of lower priority than its other threads",
+    "decompresses bodies in threads that have a lower priority than all other threads",
     async () => {
       const [own = 0] = await nicesOf("MainThread", killed.pid);
       // These threads have a nice value 5 above the process's. The maximum is 19, the lowest priority.
@@ -148,7 +148,7 @@ describe("a gateway with embedded servers", () => {
     },
   );
 
-  it("names the setting to change and the cause when its port or folder is unusable", async () => {
+  it("fails to start if its port or folder is unusable, and names the cause and the setting to change", async () => {
     const { port } = new URL(killed.origin);
     const inVain = startTestGateway({ INLET_DATA_DIR: join(dir, "fourth"), INLET_PORT: port });
     await expect(inVain).rejects.toMatchObject({
@@ -161,7 +161,7 @@ describe("a gateway with embedded servers", () => {
     );
   });
 
-  it("keeps the first key available when its port is in use, or when it is killed right after printing the key", async () => {
+  it("prints the first API key at the next start if the first start failed or was killed", async () => {
     await using database = await createTestDatabase();
     const { db } = database;
     const env = { ...externalDatabase(database), INLET_DATA_DIR: join(dir, "third"), INLET_API_KEY: "" };
@@ -195,7 +195,7 @@ describe("a gateway with embedded servers", () => {
     expect(keyIn(second.greeting)).toBeUndefined();
   });
 
-  it("waits for an unavailable PostgreSQL, alive but not ready, and names the server", async () => {
+  it("waits for an unavailable PostgreSQL server, alive but not ready, and logs which server", async () => {
     await using database = await createTestDatabase();
     const { host, database: name } = database.connection;
     const allow = (connections: boolean) =>
@@ -218,7 +218,7 @@ describe("a gateway with embedded servers", () => {
     expect(gateway.lines.filter(({ event }) => event === "database.awaited").length).toBeGreaterThan(0);
   });
 
-  it("exits when PostgreSQL rejects it, and prints the reason at any log level", async () => {
+  it("exits when PostgreSQL rejects the connection, and prints the reason at any log level", async () => {
     await using database = await createTestDatabase();
     const dataDir = join(dir, "sixth");
     const inVain = startInVain({
@@ -235,7 +235,7 @@ describe("a gateway with embedded servers", () => {
     expect(await processesOf(dataDir)).toEqual([]);
   });
 
-  it("adopts its servers after kill -9, and loses no data when they are killed with it", async () => {
+  it("continues with its running servers after kill -9, and loses no data when those servers are killed too", async () => {
     const before = JSON.parse(await shell(curlTo(killed))) as Outcome;
     killed.kill("SIGKILL");
     await killed.exited;
@@ -256,7 +256,7 @@ describe("a gateway with embedded servers", () => {
     expect(JSON.parse(await shell(curlTo(third)))).toMatchObject({ published: 1 });
   });
 
-  it("responds 503 and is not ready while its Redis is down, and recovers automatically", async () => {
+  it("responds 503 and is not ready while its Redis is down, and recovers without a restart", async () => {
     await using gateway = await startTestGateway({ INLET_DATA_DIR: dataDir }, { timeoutMs: 1_000 });
     const redis = serversIn(gateway.lines).find(({ server }) => server === "redis");
     if (redis === undefined) throw new Error("the gateway has no embedded Redis");
@@ -275,7 +275,7 @@ describe("a gateway with embedded servers", () => {
     await until(isPublished);
   });
 
-  it("rejects a database with another master key", async () => {
+  it("fails to start with a master key other than the one that encrypted the database", async () => {
     const wrong = startTestGateway({ INLET_DATA_DIR: dataDir, INLET_MASTER_KEY: "f".repeat(64) });
     await expect(wrong).rejects.toThrow(WrongMasterKeyError);
     expect(await processesOf(dataDir)).toEqual([]);

@@ -25,18 +25,18 @@ async function send(config: object, body: string, headers: Readonly<Record<strin
   return { app, id, outcome, kept, data: await fieldsOn(stores, app.topicOf("in", "all"), "data") };
 }
 
-describe("a form delivery", () => {
-  it("is published as sent by default", async () => {
+describe("a form-encoded delivery", () => {
+  it("is published as the form-encoded text by default", async () => {
     const { data } = await send({}, "payload=%7B%22a%22%3A1%7D");
     expect(data).toEqual(["payload=%7B%22a%22%3A1%7D"]);
   });
 
-  it("is parsed from the field that holds its JSON, and keeps the spelling of numbers", async () => {
+  it("is published as the JSON in one of its fields if `forms.field` names that field, with numbers as received", async () => {
     const { data } = await send({ forms: { field: "payload" } }, "x=1&payload=%7B%22a%22%3A+1.50%7D");
     expect(data).toEqual(['{"a": 1.50}']);
   });
 
-  it("is quarantined when that field is missing, repeated, or not JSON", async () => {
+  it("is quarantined if the field named in `forms.field` is missing, repeated, or not JSON", async () => {
     for (const body of ["x=1", "payload=1&payload=2", "payload=%7B"]) {
       const { data, kept } = await send({ forms: { field: "payload" } }, body);
       expect(data).toEqual([]);
@@ -44,7 +44,7 @@ describe("a form delivery", () => {
     }
   });
 
-  it("is quarantined with a hint when its preset cannot read it, and published once the channel reads forms", async () => {
+  it("is quarantined with a suggested fix if the channel's preset expects JSON, and published once `forms` is set", async () => {
     const config = { preset: "datadog", secrets: [{ value: "user:password" }] };
     const headers = { authorization: `Basic ${btoa("user:password")}` };
     const refused = await send(config, "id=1", headers);
@@ -56,7 +56,7 @@ describe("a form delivery", () => {
     expect(data).toEqual(["id=1"]);
   });
 
-  it("requires a valid `forms` setting: the API rejects an empty field name", async () => {
+  it("cannot be read from a field with an empty name: the API rejects that setting", async () => {
     const app = await installApp(gateway, []);
     const channel = { uid: "in", kind: "webhook", config: { forms: { field: "" } } };
     await expect(gateway.api("POST", `/apps/${app.id}/channels`, channel)).rejects.toThrow(/forms/);

@@ -52,7 +52,7 @@ const NOTHING: Received = { headers: {}, body: "", path: "" };
 const at = (path: string): readonly Received[] => handler.at(path);
 
 describe("a handler", () => {
-  it("receives each event as a signed CloudEvent that the libraries of both specifications accept", async () => {
+  it("receives each event as a signed request that the `standardwebhooks` library verifies and the `cloudevents` library parses", async () => {
     const { send, secret } = await subscribe("/taken");
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     await send({ id: "größe 1", n: 1 }, { traceparent });
@@ -66,13 +66,13 @@ describe("a handler", () => {
     expect([headers.traceparent, headers["ce-traceparent"]]).toEqual([traceparent, traceparent]);
   });
 
-  it("has its secret shown only once", async () => {
+  it("has a secret that the API returns only once", async () => {
     const { path, secret } = await subscribe("/secret");
     expect(secret).toMatch(/^whsec_/);
     expect(await gateway.api("GET", path)).toMatchObject({ handler: { secret: null, timeoutMs: 10_000 } });
   });
 
-  it("receives a failed event again under the same id, after the event has left the group's pending list", async () => {
+  it("receives an event again after a failed attempt, with the same id, without blocking the consumer group", async () => {
     handler.answers.set("/fails", (_, times) => ({ status: times === 1 ? 500 : 204 }));
     const { path, send, topic } = await subscribe("/fails");
     await send({ id: "1" });
@@ -86,7 +86,7 @@ describe("a handler", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it("that responds 410 has its subscription paused, and receives the missed events after the resume", async () => {
+  it("that responds 410 has its subscription paused, and receives the missed events after the subscription is resumed", async () => {
     let isGone = true;
     handler.answers.set("/gone", () => ({ status: isGone ? 410 : 200 }));
     const { path, send } = await subscribe("/gone", { ordered: true });
@@ -104,7 +104,7 @@ describe("a handler", () => {
     ).toEqual(["1", "2"]);
   });
 
-  it("that always fails is not called for every event, and its subscription is `failing`", async () => {
+  it("that always fails is called less often than once per event, and its subscription is in state `failing`", async () => {
     handler.answers.set("/down", () => ({ status: 503 }));
     const { path, send } = await subscribe("/down", { concurrency: 1 });
     for (let id = 0; id < 30; id++) await send({ id: String(id) });
@@ -112,7 +112,7 @@ describe("a handler", () => {
     expect(at("/down").length).toBeLessThan(15);
   });
 
-  it("that is ordered receives a topic's events one by one, also after a failure", async () => {
+  it("with `ordered` set receives the events of a topic one by one, even after a failed attempt", async () => {
     handler.answers.set("/ordered", ({ body }, times) => ({
       status: JSON.parse(body).id === "3" && times < 3 ? 500 : 200,
     }));
@@ -122,7 +122,7 @@ describe("a handler", () => {
     expect(at("/ordered").map(({ body }) => JSON.parse(body).id)).toEqual([..."0123334567"]);
   });
 
-  it("is rejected with an unusable URL, secret or connection", async () => {
+  it("cannot be set with an invalid URL, an invalid secret or an unknown connection", async () => {
     await expect(subscribe("/x", { url: "ftp://h/" })).rejects.toThrow("handler.url");
     await expect(subscribe("/x", { secret: "short" })).rejects.toThrow("handler.secret");
     await expect(subscribe("/x", { connectionId: "con_x" })).rejects.toThrow("404");

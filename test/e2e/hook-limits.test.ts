@@ -86,8 +86,8 @@ const many = (count: number, deliverOne: (i: number) => Promise<Response>): Prom
 const statusesOf = (answers: readonly Response[], status: number): Response[] =>
   answers.filter((answer) => answer.status === status);
 
-describe("a hook's limits", () => {
-  it("reject a sender over the rate before its verification, and do not affect other senders", async () => {
+describe("rate limiting of webhook deliveries", () => {
+  it("rejects a sender above the channel's rate before verifying its deliveries, and does not affect other senders", async () => {
     const url = urlOf(await install({ limits: { requestsPerSecond: CHANNEL_RATE } }));
     const forged = await many(10, () => deliver(url, "192.0.2.1", "another secret"));
     const verified = statusesOf(forged, 401);
@@ -109,7 +109,7 @@ describe("a hook's limits", () => {
     expect((await deliver(url, "192.0.2.1")).status).toBe(200);
   });
 
-  it("apply a channel's rate to all senders together, and publish no event above it", async () => {
+  it("applies a channel's rate to all of its senders together, and publishes no event above that rate", async () => {
     const app = await install({ limits: { requestsPerSecond: CHANNEL_RATE } });
     const answers = await many(10, (i) => deliver(urlOf(app), `198.51.100.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(CHANNEL_RATE);
@@ -120,7 +120,7 @@ describe("a hook's limits", () => {
     expect(statusesOf(later, 200)).toHaveLength(CHANNEL_RATE);
   });
 
-  it("apply an organization's rate to all of its channels together", async () => {
+  it("applies an organization's rate to all of its channels together", async () => {
     const app = await install({}, {});
     const answers = await many(30, (i) => deliver(urlOf(app, i % 2), `203.0.113.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(ORGANIZATION_RATE);
@@ -128,7 +128,7 @@ describe("a hook's limits", () => {
     expect(refused?.headers.get("ratelimit-limit")).toBe(String(ORGANIZATION_RATE));
   });
 
-  it("count each item: one delivery may exceed the organization's rate, and the next get 429 until the excess has drained", async () => {
+  it("counts the items of a delivery, so that the deliveries after an oversized one get 429 until the excess has drained", async () => {
     const app = await install({ itemsPath: "$[*]" }, {});
     const items = Array.from({ length: 3 * ORGANIZATION_RATE }, (_, n) => ({ n }));
     const first = await deliverBody(urlOf(app), "203.0.113.1", items);
@@ -142,13 +142,13 @@ describe("a hook's limits", () => {
     expect((await deliverBody(urlOf(app), "203.0.113.1", items)).status).toBe(200);
   });
 
-  it("apply no organization rate to the operator's organization, only the rates of its channels", async () => {
+  it("applies no organization rate to the operator's own organization", async () => {
     const app = await installFor(API_KEY, [{}, {}]);
     const answers = await many(30, (i) => deliver(urlOf(app, i % 2), `203.0.113.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(30);
   });
 
-  it("reject without reading or verifying a body once the organization has used up its rate", async () => {
+  it("rejects deliveries without reading their body once the organization has used up its rate", async () => {
     const app = await install({});
     // An unverified delivery does not use up the organization's rate, because its sender is unknown.
     expect((await deliver(urlOf(app), "203.0.113.1", "another secret")).status).toBe(401);

@@ -69,14 +69,14 @@ async function sendRaw(request: string): Promise<string> {
 const rawPost = (target: string, body: string, headers = "Connection: close\r\n"): string =>
   `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${headers}\r\n${body}`;
 
-describe("a hook", () => {
-  it("accepts only POST, and lists it in the Allow header of its 405", async () => {
+describe("a webhook address", () => {
+  it("accepts only POST, and names POST in the Allow header of its 405 response", async () => {
     const { status, headers, body } = await send("plain", "{}", {}, "PUT");
     expect([status, headers.get("allow"), body.code]).toEqual([405, "POST", "method_not_allowed"]);
     expect(headers.get("x-request-id")).toMatch(/^req_/);
   });
 
-  it("responds 503 with Retry-After while its channel lookup times out, and accepts the delivery later", async () => {
+  it("responds 503 with Retry-After if the database does not answer in time, and accepts the delivery later", async () => {
     await using hurried = await startTestGateway(stores.env, { timeoutMs: 1_000 });
     const post = () =>
       fetch(hurried.origin + pathOf("plain"), {
@@ -92,7 +92,7 @@ describe("a hook", () => {
     await until(async () => (await post()).status === 200);
   });
 
-  it("shares its gateway with an API whose responses forbid caching and content sniffing", async () => {
+  it("shares its gateway with API paths whose responses forbid caching and content sniffing", async () => {
     for (const path of ["/v1/apps", "/v1/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
       const { headers } = await fetch(gateway.origin + path);
       expect([path, headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
@@ -120,7 +120,7 @@ describe("a hook", () => {
     expect(statuses).toEqual([200, 405, 404]);
   });
 
-  it("responds 400 to a request with two Host headers, as every path of the gateway does", async () => {
+  it("responds 400 to a request with two Host headers, as all other paths of the gateway do", async () => {
     const twice = (target: string) => sendRaw(rawPost(target, "{}").replace("Host: x", "Host: x\r\nhost: y"));
     for (const target of [`/hooks/${channels.get("plain")}`, "/v1/apps", "/healthz"]) {
       const answer = await twice(target);
@@ -136,7 +136,7 @@ describe("a hook", () => {
     "%zz",
     `ch_${"0".repeat(36)}`,
     "a/b",
-  ])("responds 404 at the unknown address %j", async (id) => {
+  ])("responds 404 if the address %j belongs to no channel", async (id) => {
     const response = await fetch(`${gateway.origin}/hooks/${id}`, { method: "POST", body: "{}" });
     expect([response.status, await response.json()]).toEqual([
       404,
@@ -167,7 +167,7 @@ describe("a hook", () => {
     expect(await sendRaw(rawPost(pathOf("plain"), '{"id":"u"}'))).toContain('"id":"u"');
   });
 
-  it("responds to pipelined requests in order, also at an absolute URL", async () => {
+  it("responds to pipelined requests in order, including requests with an absolute URL in the request line", async () => {
     const target = pathOf("plain");
     const answers = await sendRaw(
       rawPost(target, '{"id":"p1"}', "") +
@@ -179,7 +179,7 @@ describe("a hook", () => {
     ).toEqual([...["200", "p1"], ...["200", "qr"], ...["200", "p2"]]);
   });
 
-  it("publishes no event of a body that is cut off", async () => {
+  it("publishes no event from a body that is cut off", async () => {
     const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1");
     await once(socket, "connect");
     const refused = refusals();
@@ -205,7 +205,7 @@ describe("a hook", () => {
     await until(() => JSON.stringify(gateway.lines).includes("the header x-signature is missing"));
   });
 
-  it("accepts deliveries that fail verification in shadow mode, and counts them by reason", async () => {
+  it("accepts deliveries that fail verification in shadow mode, and counts them by reason in a metric", async () => {
     expect((await send("shadow", '{"id":"s"}')).body).toMatchObject({ published: 1 });
     expect((await send("shadow", '{"id":"t"}', { "x-signature": "sha256=zz" })).body).toMatchObject({
       published: 1,
@@ -214,7 +214,7 @@ describe("a hook", () => {
     expect(metrics).toContain('inlet_shadowed_total{kind="webhook",reason="no_secret"} 2');
   });
 
-  it("responds 400 to a delivery with an invalid item if set to reject, names each invalid item, and publishes no item", async () => {
+  it("responds 400 and names each invalid item if the channel rejects invalid deliveries, and then publishes no item", async () => {
     const refused = await send("strict", '{"items":[{"id":"s1"},{},{"id":"s3"}]}');
     expect([refused.status, refused.body.details]).toEqual([
       400,
@@ -239,7 +239,7 @@ describe("a hook", () => {
     expect(gateway.lines.at(-1)).toMatchObject({ event: "hook.refused", requestId: "mine-1" });
   });
 
-  it("counts each delivery once", async () => {
+  it("counts each accepted or rejected delivery exactly once in the delivery metric", async () => {
     const count = async (): Promise<number> => {
       const metrics = await readMetrics(gateway.origin);
       const lines = [...metrics.matchAll(/^inlet_deliveries_total\{.*\} (\d+)$/gm)];
@@ -253,7 +253,7 @@ describe("a hook", () => {
     expect((await count()) - before).toBe(4);
   });
 
-  it("is timed by outcome, and counted by app and channel", async () => {
+  it("has its response times counted by outcome, and its deliveries counted by app and channel", async () => {
     await send("plain", '{"id":"timed"}');
     await send("signed", "{}");
     const metrics = await readMetrics(gateway.origin);
@@ -273,7 +273,7 @@ describe("a hook", () => {
     expect(counted("inlet_channel_events_total", 'channel="plain",outcome="published"')).toBeGreaterThan(0);
   });
 
-  it("exports exactly the metrics that the metrics page of the docs lists", async () => {
+  it("shares its gateway with a metrics endpoint that exports exactly the metrics listed in the documentation", async () => {
     const page = await readFile(join(import.meta.dirname, "../../src/docs/metrics.md"), "utf8");
     const rows = page.split("\n").filter((line) => line.startsWith("| `inlet_"));
     const listed = rows.flatMap((row) =>
@@ -284,7 +284,7 @@ describe("a hook", () => {
     expect(listed.toSorted()).toEqual(live.toSorted());
   });
 
-  it("reports in a metric how many seconds the machine's clock is ahead", async () => {
+  it("shares its gateway with a metric of how many seconds the machine's clock is ahead of Redis's clock", async () => {
     const aheadSeconds = async () =>
       Number(/^inlet_clock_ahead_seconds (\S+)$/m.exec(await readMetrics(gateway.origin))?.[1]);
     expect(await aheadSeconds()).toBeCloseTo(0, -1);
@@ -298,7 +298,7 @@ describe("a hook", () => {
     }
   });
 
-  it("warns once about an X-Forwarded-For from an untrusted proxy, and names the setting to change", async () => {
+  it("logs one warning about an X-Forwarded-For header from an untrusted proxy, and names the setting to change", async () => {
     for (const id of ["a", "b"])
       await send("plain", JSON.stringify({ id }), { "x-forwarded-for": "192.0.2.1" });
     expect(gateway.lines.filter(({ event }) => event === "proxy.untrusted")).toMatchObject([
@@ -306,7 +306,7 @@ describe("a hook", () => {
     ]);
   });
 
-  it("writes neither its address nor a signature to the log", () => {
+  it("stays out of the log, as do all signatures", () => {
     const log = JSON.stringify(gateway.lines);
     for (const id of channels.values()) expect(log).not.toContain(id);
     expect(log).not.toMatch(/sha256=/);

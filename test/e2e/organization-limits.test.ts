@@ -56,8 +56,8 @@ beforeAll(async () => {
 });
 const set = (limits: object) => gateway.api<OpenApi>("PUT", small.path, limits);
 
-describe("an organization's limits", () => {
-  it("can be set by the operator and read by the organization, which may only choose `overLimit`", async () => {
+describe("the limits of an organization", () => {
+  it("can be set by the operator and read by the organization, which can change only the `overLimit` setting", async () => {
     const first = await small.api("GET", small.path);
     expect(first).toMatchObject({
       status: 200,
@@ -89,7 +89,7 @@ describe("an organization's limits", () => {
     expect(entries.at(-1)).toMatchObject({ action: "update", fields: ["limits.keyFetches"] });
   });
 
-  it("on rows take effect without a restart, and end when they are removed", async () => {
+  it("on database rows apply without a restart, and end when they are removed", async () => {
     await set({ rowsPerResource: 1 });
     let refused: OpenApi;
     await until(async () => {
@@ -102,7 +102,7 @@ describe("an organization's limits", () => {
     await until(async () => (await small.api("POST", "/rooms", { title: "r" })).status === 200);
   });
 
-  it("on quarantine size reject deliveries that would be quarantined, for this organization only", async () => {
+  it("on quarantine size make the gateway reject deliveries that would be quarantined, for this organization only", async () => {
     expect((await small.send()).status).toBe(200);
     await set({ quarantineBytes: 1 });
     await until(async () => (await small.send()).status === 503);
@@ -111,7 +111,7 @@ describe("an organization's limits", () => {
     await until(async () => (await small.send()).status === 200);
   });
 
-  it("on hook deliveries respond 429, for this organization only", async () => {
+  it("on webhook deliveries make the gateway respond 429, for this organization only", async () => {
     await set({ hookRequestsPerSecond: 1 });
     await until(async () => {
       const answers = await Promise.all([small.send(), small.send(), small.send()]);
@@ -121,7 +121,7 @@ describe("an organization's limits", () => {
     await set({ hookRequestsPerSecond: null });
   });
 
-  it("on schema compilation respond 429 with Retry-After, for this organization only", async () => {
+  it("on schema compilation make the API respond 429 with Retry-After, for this organization only", async () => {
     let n = 0;
     const create = (tenant: Tenant) => {
       const events = [{ type: "t", schema: { const: `${n++}` } }];

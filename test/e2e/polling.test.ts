@@ -46,14 +46,14 @@ const onTopic = (type: string): Promise<readonly string[]> => fieldsOn(stores, a
 const idsUpTo = (last: number): string[] =>
   Array.from({ length: last }, (_, i) => `r${String(i + 1).padStart(5, "0")}/1`);
 
-it("rows that a server lists newest first are published once, oldest first", async () => {
+it("polling publishes rows once and oldest first, even if the server lists the newest first", async () => {
   await until(async () => (await onTopic("1")).length >= 8, { everyMs: 50 });
   expect(await onTopic("1")).toEqual(idsUpTo(8));
   const cursor = await gateway.api<{ value: unknown }>("GET", `${path}/source/cursor`);
   expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
 });
 
-it("a dry run shows the next poll without publishing or storing anything", async () => {
+it("a dry run of polling shows the result of the next poll, and neither publishes nor stores anything", async () => {
   upstream.nowMs += 1000;
   const { id } = upstream.insert();
   upstream.update("r00003");
@@ -69,7 +69,7 @@ it("a dry run shows the next poll without publishing or storing anything", async
   expect([[], ["no_match", `${id}/1`]]).toContainEqual(seen.toSorted());
 });
 
-it("an item that matches no definition is quarantined with its page, and published once a definition matches", async () => {
+it("a polled item that matches no event definition is quarantined, and can be published once a definition matches", async () => {
   const quarantine = `/apps/${app.id}/quarantine`;
   const listed = () => gateway.api<{ id: string; reason: string }[]>("GET", quarantine);
   await until(async () => (await listed()).length > 0, { everyMs: 50 });
@@ -89,7 +89,7 @@ it("an item that matches no definition is quarantined with its page, and publish
   expect(await onTopic("1")).toEqual(idsUpTo(9));
 });
 
-it("polling continues from a cursor set by a person, without republishing events", async () => {
+it("polling continues from a cursor that was set through the API, without publishing events again", async () => {
   const requestsBefore = upstream.requests.length;
   await gateway.api("PUT", `${path}/source/cursor`, { value: { timestamp: "2026-01-01T00:00:02Z" } });
   const isCursorUsed = () =>

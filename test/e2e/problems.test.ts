@@ -101,7 +101,7 @@ const TRIVIAL = { kind: "webhook", events: [{ type: "e" }] };
 const STRICT = { type: "e", payloadPath: "$.missing" };
 
 describe("problems of each kind", () => {
-  it("are listed, delivered to a handler, and resolved when their cause is fixed", async () => {
+  it("are listed by the API, sent to a handler, and resolved once their cause is fixed", async () => {
     const one = await organization("/kinds");
     const { call, install } = one;
     const { db, client } = stores;
@@ -224,8 +224,8 @@ describe("problems of each kind", () => {
   });
 });
 
-describe("a handler of the system app", () => {
-  it("does not receive events about its own failure, but another handler does", async () => {
+describe("the handler of problem events", () => {
+  it("receives no events about its own failures, but another handler does", async () => {
     const one = await organization("/deaf");
     const other = await one.call.post(`/apps/${one.system.id}/events/subscribe`, {
       eventUid: "problems:handler_failing.opened",
@@ -264,7 +264,7 @@ describe("a handler of the system app", () => {
 });
 
 describe("the system app", () => {
-  it("the app `inlet` can be listed and read, but not changed, and its channel's address cannot be rotated", async () => {
+  it("`inlet` can be listed and read, but not changed, and the address of its channel cannot be rotated", async () => {
     const { call, system, id } = await organization("/system");
     expect(system).toMatchObject({ uid: "inlet", isSystem: true, spaceId: null, organizationId: id });
     const path = `/apps/${system.id}`;

@@ -1,7 +1,7 @@
 import { it } from "vitest";
 import { expectInOrder, startPastedPages } from "../support/pasted-pages.ts";
 
-it("the pasted commands of the quickstart and quarantine pages show an event, its duplicate, and the release of fixed items", async () => {
+it("the commands of the quickstart and quarantine pages publish an event, detect its duplicate, and release quarantined items after a fix", async () => {
   await using pages = await startPastedPages();
   const output = await pages.paste("quickstart.md", "quarantine.md");
   const refused = ['"quarantined":1', '"schema_mismatch"', "active"];

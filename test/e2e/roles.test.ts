@@ -39,8 +39,8 @@ async function send(origin: string, id: string): Promise<{ status: number; outco
 const statusOf = async (gateway: Pick<TestGateway, "origin">, path: string): Promise<number> =>
   (await fetch(`${gateway.origin}${path}`)).status;
 
-describe("gateways with one role each", () => {
-  it("serve only their role, health checks and metrics", async () => {
+describe("gateways that run only one role each (API, hooks or delivery)", () => {
+  it("serve only the paths of their role, health checks and metrics", async () => {
     expect((await send(hooks.origin, "1")).outcome.published).toBe(1);
     expect((await send(api.origin, "1")).status).toBe(404);
     expect((await send(delivery.origin, "1")).status).toBe(404);
@@ -54,7 +54,7 @@ describe("gateways with one role each", () => {
     }
   });
 
-  it("work together: a new definition takes effect, and its topic gets the subscription's group", async () => {
+  it("work together: the hooks gateway publishes to a new event definition, and the delivery gateway creates its consumer group", async () => {
     const { group } = await api.api<{ group: string }>("POST", `/apps/${app.id}/events/subscribe`, {
       eventUid: "in:*",
       startAt: "earliest",
@@ -79,7 +79,7 @@ describe("gateways with one role each", () => {
 });
 
 describe("a stopping gateway", () => {
-  it("drains under load: it completes every accepted request, and each acknowledged event is on the stream", async () => {
+  it("completes every accepted request under load, and has published each event that it acknowledged", async () => {
     const gateway = await startWith("hooks");
     const acknowledged: string[] = [];
     const statuses = new Set<number>();

@@ -66,8 +66,8 @@ function applyByCommand(
   });
 }
 
-describe("a config file", () => {
-  it("takes effect on gateways that run on the same database", async () => {
+describe("applying a config file", () => {
+  it("changes the settings of gateways that already run on the same database", async () => {
     await using stores = await createTestStores();
     await using gateway = await startTestGateway(stores.env);
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET };
@@ -108,7 +108,7 @@ describe("a config file", () => {
     expect(await deliver(SECRET, "3")).toBe(401);
   });
 
-  it("can be planned, with an exit code that says whether anything would change", async () => {
+  it("can be planned first, with an exit code that tells whether anything would change", async () => {
     await using stores = await createTestStores();
     await using _ = await startTestGateway(stores.env);
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET, INLET_LOG_LEVEL: "fatal" };
@@ -124,7 +124,7 @@ describe("a config file", () => {
     expect(await plan(join(dir, "missing.json"))).toBe(1);
   });
 
-  it("is rejected before any connection is opened when it is missing or wrong", async () => {
+  it("fails before any connection is opened if the config file is missing or invalid", async () => {
     // No server listens at this database address.
     const env = { DATABASE_URL: "postgresql://127.0.0.1:1/none", INLET_MASTER_KEY: "f".repeat(64) };
     const file = join(dir, "wrong.json");
@@ -136,7 +136,7 @@ describe("a config file", () => {
 });
 
 describe("--apply", () => {
-  it("starts the embedded servers when no gateway runs them, and reports the result in its exit code", async () => {
+  it("starts the embedded servers if no gateway is running, and reports the result in its exit code", async () => {
     const own = { INLET_DATA_DIR: join(dir, "data") };
     const env = { ...own, GITHUB_WEBHOOK_SECRET: SECRET };
     expect(await applyByCommand(own, EXAMPLE, "--plan")).toMatchObject({

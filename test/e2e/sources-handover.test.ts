@@ -69,7 +69,7 @@ async function enter({ origin }: TestGateway): Promise<{ readonly leave: () => v
   return { leave: () => socket.destroy() };
 }
 
-it("a stopping gateway hands its streams over immediately, and no event is lost or duplicated", async () => {
+it("a stopping gateway hands its event streams over to another gateway immediately, and no event is lost or duplicated", async () => {
   await until(async () => (await Promise.all([leaving, staying].map(shardsOf))).join() === "128,128");
   await until(() => upstream.open() === CHANNELS.length);
   upstream.make(50);

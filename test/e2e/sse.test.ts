@@ -70,7 +70,7 @@ async function expectAll(total: number): Promise<void> {
   }
 }
 
-it("a stream opens when a subscription covers it, and its events are published once and in order", async () => {
+it("the gateway connects to an event stream once a subscription exists, and publishes its events once and in order", async () => {
   expect(channelOf(app).url).toBeNull();
   server.make(10);
   expect(server.told).toEqual([]);
@@ -81,7 +81,7 @@ it("a stream opens when a subscription covers it, and its events are published o
   expect(server.told).toEqual([""]);
 });
 
-it("a gateway that starts in the middle of a flood continues after the last published event", async () => {
+it("a gateway that starts while a stream is sending many events continues after the last published event", async () => {
   let total = 1_010;
   for (const _ of [1, 2]) {
     const connections = server.told.length;
@@ -110,7 +110,7 @@ it("a gateway that starts in the middle of a flood continues after the last publ
   }
 });
 
-it("a stopped source is logged with its app, channel and reason", async () => {
+it("a source that the upstream server ended is logged with its app, channel and reason", async () => {
   await using upstream = await startPlainServer((_, response) => response.writeHead(204).end());
   const config = { url: upstream.url, run: "always" };
   const over = await installApp(gateway, [{ uid: "over", kind: "sse", config, events: [{ type: "any" }] }]);
@@ -126,7 +126,7 @@ it("a stopped source is logged with its app, channel and reason", async () => {
   });
 });
 
-it("the metric of a worker's sources counts open and stopped sources by state", async () => {
+it("the metric inlet_sources counts the sources of a worker by state, such as open or paused", async () => {
   const count = async (wanted: string) => {
     const metrics = await readMetrics(gateway.origin);
     return Number(new RegExp(`^inlet_sources\\{state="${wanted}"\\} (\\d+)$`, "m").exec(metrics)?.[1]);
@@ -148,7 +148,7 @@ it("the metric of a worker's sources counts open and stopped sources by state", 
   );
 });
 
-it("U+FEFF at the start of an event's data is content, and stays in the published data and in the item", async () => {
+it("a byte order mark at the start of an event's data stays in the published data", async () => {
   await using upstream = await startPlainServer((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(

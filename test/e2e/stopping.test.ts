@@ -75,8 +75,8 @@ async function cutOff(gateway: GatewayProcess): Promise<unknown> {
   return exit;
 }
 
-describe("a stopping gateway", () => {
-  it("becomes unready but keeps serving one last response per connection, until a second signal stops it at once", async () => {
+describe("a gateway that received SIGTERM", () => {
+  it("is not ready but still serves one last response per connection, until a second signal ends it immediately", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "3600" });
     // Without the kill, a failing test would wait for the whole delay, because a quick second signal counts as the first.
     using _ = { [Symbol.dispose]: () => gateway.kill("SIGKILL") };
@@ -95,7 +95,7 @@ describe("a stopping gateway", () => {
     expect(await cutOff(gateway)).toBe(143);
   });
 
-  it("is ended by a second signal even when only a request in flight holds it up", async () => {
+  it("is ended by a second signal, even while a request is in flight", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "0" });
     using _delivery = await startDelivery(gateway.origin, '"cut"}');
     gateway.kill("SIGTERM");
@@ -103,7 +103,7 @@ describe("a stopping gateway", () => {
     expect(await cutOff(gateway)).toBe(143);
   });
 
-  it("exits once the delay is over and the requests in flight have their responses", async () => {
+  it("exits after its drain delay, once every request in flight has its response", async () => {
     await using gateway = await startGatewayProcess({ ...stores.env, INLET_DRAIN_DELAY_SECONDS: "1" });
     const end = '"slow"}';
     using delivery = await startDelivery(gateway.origin, end);

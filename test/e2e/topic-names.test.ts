@@ -22,7 +22,7 @@ async function post(url: string | null, type: string, n: number): Promise<any> {
 }
 
 describe("events whose type contains special characters", () => {
-  it("are published to the topic named after their channel and type, and can be read there", async () => {
+  it("are published to a topic named after their channel and type, and can be read from that topic", async () => {
     const app = await installApp(gateway, [channel(TYPE, CYRILLIC)]);
     for (const type of [TYPE, CYRILLIC]) {
       const topic = app.topicOf("in", type);
@@ -38,7 +38,7 @@ describe("events whose type contains special characters", () => {
     }
   });
 
-  it("stay on a topic that an earlier version named, through all changes of the channel", async () => {
+  it("continue to be published to the topic that an earlier version named differently, even after the channel changes", async () => {
     const app = await installApp(gateway, [channel(TYPE)]);
     const [{ id, url } = { id: "", url: null }] = app.channels;
     const old = app.topicOf("in", "order%2Bcreated%40v2");

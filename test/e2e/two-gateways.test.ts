@@ -39,7 +39,7 @@ async function send(
 }
 
 describe("two gateways on the same stores", () => {
-  it("publish one entry for fifty concurrent deliveries of one id", async () => {
+  it("publish one entry for fifty concurrent deliveries with the same id", async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         send(gateways[i % 2 === 0 ? 0 : 1], { type: "order.paid", id: "o-1", order: { total: "9.90" } }),
@@ -53,13 +53,13 @@ describe("two gateways on the same stores", () => {
     expect(entries.size).toBe(1);
   });
 
-  it("quarantine an id with different data, no matter which gateway received the first delivery", async () => {
+  it("quarantine a known id with different data, no matter which gateway received the first delivery", async () => {
     await send(gateways[0], { type: "order.paid", id: "o-2", order: { total: "1" } });
     const { outcome } = await send(gateways[1], { type: "order.paid", id: "o-2", order: { total: "2" } });
     expect(outcome).toMatchObject({ published: 0, quarantined: 1, quarantine: [{ reason: "id_conflict" }] });
   });
 
-  it("both apply a channel change that one of them received", async () => {
+  it("apply a change of a channel on both gateways when one gateway received it", async () => {
     const [one, other] = gateways;
     const shipped = (id: string) => send(other, { type: "order.shipped", id, order: {} });
     expect((await shipped("s-0")).outcome.quarantine).toMatchObject([{ reason: "no_match" }]);
@@ -72,7 +72,7 @@ describe("two gateways on the same stores", () => {
     await until(async () => (await shipped(`s-${++tries}`)).outcome.published === 1);
   });
 
-  it("let a subscription's group read events from before and after its creation", async () => {
+  it("let a consumer group read events from before and after the subscription was created", async () => {
     const subscription = await gateways[0].api<{ group: string; topics: string[] }>(
       "POST",
       `/apps/${app.id}/events/subscribe`,
@@ -89,7 +89,7 @@ describe("two gateways on the same stores", () => {
     expect(JSON.stringify(read)).toContain('"o-3"');
   });
 
-  it("redrive a quarantined item once the definition is fixed", async () => {
+  it("publish a quarantined item when it is redriven after its event definition was fixed", async () => {
     const [gateway] = gateways;
     const broken = await send(gateway, { type: "order.paid", no: "m-1", order: { total: "4" } });
     expect(broken.outcome.quarantine).toMatchObject([{ reason: "id_missing" }]);
@@ -108,7 +108,7 @@ describe("two gateways on the same stores", () => {
     await expect(gateway.api("GET", `/apps/${app.id}/quarantine/${id}`)).rejects.toThrow("404");
   });
 
-  it("give the same response for an invented and a malformed address", async () => {
+  it("give the same 404 response for an unknown address and a malformed address", async () => {
     const invented = `/hooks/${hookPath().split("/").at(-1)?.replace(/.{4}$/, "0000")}`;
     for (const path of [invented, "/hooks/x", "/hooks/%00"]) {
       const response = await fetch(`${gateways[0].origin}${path}`, { method: "POST", body: "{}" });
@@ -119,7 +119,7 @@ describe("two gateways on the same stores", () => {
 });
 
 describe("a gateway killed with -9", () => {
-  it("leaves its published ids in Redis, so another gateway still detects duplicates", async () => {
+  it("leaves its published ids in Redis, so that another gateway still detects duplicates", async () => {
     await using killed = await startGatewayProcess(stores.env);
     const sent = await send(killed, { type: "order.shipped", id: "k-1", order: {} });
     expect(sent.outcome.published).toBe(1);

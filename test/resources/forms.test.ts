@@ -89,7 +89,7 @@ const inputRefusal = (kind: string, params: object) =>
 const INPUT = "content.items[0].input";
 
 describe("a form", () => {
-  it("with inputs of all sixteen kinds is returned exactly as it was written", async () => {
+  it("with inputs of all sixteen kinds is returned exactly as the request defined it", async () => {
     const given = { uid: "all", title: "All", description: "kinds", content: EVERYTHING };
     const body = await form(given);
     expect(body).toEqual({
@@ -140,7 +140,7 @@ describe("a form", () => {
 
   it.each(
     KINDS,
-  )("with an input of kind %s is rejected if the input has the params of another kind", async (kind) => {
+  )("with an input of kind %s is rejected if the input has parameters of other kinds", async (kind) => {
     const { [kind]: own, ...all } = BLOCKS;
     const others = Object.fromEntries(Object.entries(all).filter(([name]) => name !== "secret"));
     const paths = Object.keys(others).map((other) => `${INPUT}.params.${other}`);
@@ -152,7 +152,7 @@ describe("a form", () => {
 
   it.each(
     KINDS,
-  )("with an input of kind %s accepts params of other kinds if they are null or empty", async (kind) => {
+  )("with an input of kind %s accepts parameters of other kinds if they are null or empty", async (kind) => {
     for (const empty of [null, {}]) {
       const params = { ...Object.fromEntries(KINDS.map((name) => [name, empty])), [kind]: BLOCKS[kind] };
       const { content } = await form({ content: { items: [item("1", input(kind, params))] } });
@@ -165,7 +165,7 @@ describe("a form", () => {
     expect(await inputRefusal(kind, params)).toEqual(refusedFor(`${INPUT}.params.another`));
   });
 
-  it("accepts the limits of a date input as days and as points in time", async () => {
+  it("accepts dates and points in time as the limits of a date input", async () => {
     const block = { minDate: "2026-01-01", maxDate: "2026-12-31T23:59:59.999+02:00" };
     const { content } = await form({ content: { items: [item("1", input("date", { date: block }))] } });
     expect(content.items[0].input.params).toEqual({ date: block });
@@ -173,7 +173,7 @@ describe("a form", () => {
 
   it.each(
     KINDS,
-  )("with an input of kind %s is rejected if its params have fields with a wrong type or name", async (kind) => {
+  )("with an input of kind %s is rejected if its parameters have a wrong type or name", async (kind) => {
     const at = `${INPUT}.params.${kind}`;
     const names = Object.keys(BLOCKS[kind]);
     for (const wrong of [{}, [{}]]) {
@@ -210,13 +210,13 @@ describe("a form", () => {
     ["date", { minDate: "2026-01-31T25:00:00Z" }, "minDate"],
     ["dateTime", { minDateTime: "2026-01-01" }, "minDateTime"],
     ["time", { minTime: "25:00" }, "minTime"],
-  ])("with an input of kind %s is rejected with the params %o", async (kind, block, name) => {
+  ])("with an input of kind %s is rejected with the parameters %o", async (kind, block, name) => {
     expect(await inputRefusal(kind, { [kind]: block })).toEqual(
       refusedFor(`${INPUT}.params.${kind}.${name}`),
     );
   });
 
-  it("is rejected with an error that names the path of every wrong field at any depth", async () => {
+  it("is rejected with the path of every invalid field at any depth", async () => {
     expect(await refusal({ uid: "a b", title: "" })).toEqual(refusedFor("uid", "title"));
     const content = {
       items: [
@@ -239,7 +239,7 @@ describe("a form", () => {
     );
   });
 
-  it("is rejected if an item of kind input has no input, or if any other item has one", async () => {
+  it("is rejected if an item of kind input has no input, or an item of another kind has an input", async () => {
     const text = input("text", { text: {} });
     const items = [item("1", null, { kind: "input" }), item("2", text, { kind: "heading" })];
     expect(await refusal({ content: { items } })).toEqual(
@@ -290,7 +290,7 @@ describe("a form", () => {
     });
   });
 
-  it("refers to a blueprint until the blueprint is deleted, which changes the form's ETag", async () => {
+  it("refers to a blueprint until that blueprint is deleted, and its ETag changes then", async () => {
     const blueprint = await api.call.post("/blueprints", { title: "b" });
     const { id, blueprintId } = await form({ blueprintId: blueprint.id });
     expect(blueprintId).toBe(blueprint.id);
@@ -329,7 +329,7 @@ describe("a version of a form", () => {
     ]);
   });
 
-  it("prevents the deletion of its parent, and a new uid for either form", async () => {
+  it("prevents the deletion of its parent form, and a change of the uid that the two forms share", async () => {
     const first = await form();
     const second = await form({ versionParentId: first.id });
     expect(await api.call.expectRejection("DELETE", `/forms/${first.id}`)).toEqual(conflict);
@@ -343,7 +343,7 @@ describe("a version of a form", () => {
 });
 
 describe("the uid of a form", () => {
-  it("is unique in its organization", async () => {
+  it("must be unique in its organization", async () => {
     const first = await form({ uid: "taken" });
     const second = await form();
     expect(await refusal({ uid: "taken" })).toEqual(conflict);
@@ -353,7 +353,7 @@ describe("the uid of a form", () => {
     await form({ uid: "taken" });
   });
 
-  it("is granted to only one of several concurrent requests", async () => {
+  it("is given to only one of several concurrent requests", async () => {
     const create = () => api.call("POST", "/forms", { title: "Form", uid: "wanted" });
     const answers = await Promise.all([create(), create(), create()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);

@@ -31,7 +31,7 @@ const removals = async () =>
   );
 
 describe("installing a blueprint", () => {
-  it("creates the app and its channels, each with an unguessable address that the gateway can verify", async () => {
+  it("creates the app with its channels, and gives each channel an unguessable address that the gateway can verify", async () => {
     const app = await install(channel("main", "push"), channel("second"));
     const { channels, ...entity } = app;
     expect(entity).toEqual({
@@ -57,7 +57,7 @@ describe("installing a blueprint", () => {
     expect(await api.call.get(`/apps/${app.id}`)).toEqual(entity);
   });
 
-  it("creates the topics of its channels and records the changes in the change feed", async () => {
+  it("creates the topics of its channels, and adds the new app and its channels to the change feed", async () => {
     const before = (await changes()).length;
     const app = await install(channel("main", "push", "a b"));
     expect((await topicRows(app.id)).map(({ topic }) => topic)).toEqual([
@@ -87,7 +87,7 @@ describe("installing a blueprint", () => {
     expect((await api.call("POST", "/apps/install")).status).toBe(400);
   });
 
-  it("treats null like an absent field", async () => {
+  it("accepts null for optional fields, with the same effect as an absent field", async () => {
     const { blueprintId, spaceId } = await install();
     const input = { blueprintId, artifactId: null, spaceId: null };
     expect(await api.call.post("/apps/install", input)).toMatchObject({ blueprintId, spaceId });
@@ -116,7 +116,7 @@ describe("an app", () => {
     expect((await api.call("PUT", `/apps/${app.id}`, { spaceId: "spc_1" })).status).toBe(400);
   });
 
-  it("is deleted with its channels and subscriptions, keeps its topics, and records which Redis keys to clear", async () => {
+  it("is deleted with its channels and subscriptions, keeps its topics, and has the cleanup of its Redis keys scheduled", async () => {
     const app = await install(channel("main", "push"), channel("second", "pull"));
     await api.database.db
       .insertInto("subscriptions")

@@ -40,7 +40,7 @@ describe("an artifact", () => {
     expect((await api.call("GET", path)).status).toBe(404);
   });
 
-  it("is rejected with a blueprint that does not fit its kind, a category without a store, or a given status", async () => {
+  it("is rejected if its blueprint does not fit its kind, its category has no store, or the request sets a status", async () => {
     const refusal = (input: object) =>
       api.call.expectRejection("POST", "/stores/artifacts", {
         kind: "blueprint",
@@ -143,7 +143,7 @@ describe("an approved artifact", () => {
     expect((await buyer.post(`/apps/${app.id}/upgrade`)).added).toEqual(["open"]);
   });
 
-  it("shows its blueprint only to its own organization and the store's organization", async () => {
+  it("shows its blueprint only to the author's organization and the store's organization", async () => {
     const { author, buyer, id, change } = await submitted();
     const path = `/stores/artifacts/${id}/blueprint`;
     expect(await api.call.get(path)).toMatchObject({ version: 1, title: "x", channels: [{ uid: "in" }] });
@@ -152,7 +152,7 @@ describe("an approved artifact", () => {
     expect((await buyer("GET", path)).status).toBe(404);
   });
 
-  it("remains the source of an app's upgrades when another artifact has the same blueprint", async () => {
+  it("remains the source of an app's upgrades, even if another artifact publishes the same blueprint", async () => {
     const { author, buyer, blueprint, id, decide, change } = await submitted();
     await decide("approve");
     const app = await buyer.post("/apps/install", { artifactId: id });
@@ -165,7 +165,7 @@ describe("an approved artifact", () => {
     expect((await buyer("POST", `/apps/${app.id}/upgrade`)).status).toBe(409);
   });
 
-  it("installs the current blueprint version until its store requires approval, then the version that was current at that moment", async () => {
+  it("without required approval installs the current blueprint version, and keeps installing that version once its store requires approval", async () => {
     const { storeId, buyer, id, change } = await submitted({ requireApproval: false });
     await change();
     expect(uidsOf(await buyer.post("/apps/install", { artifactId: id }))).toEqual(["open"]);

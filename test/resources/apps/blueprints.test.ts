@@ -37,7 +37,7 @@ describe("a blueprint", () => {
     expect(await api.call.get(`/blueprints/${body.id}`)).toEqual(body);
   });
 
-  it("returns schemas with their properties in the written order, including names like __proto__", async () => {
+  it("returns schemas with their properties in the original order, including a property named __proto__", async () => {
     const schema = '{"properties":{"__proto__":{"type":"string"},"b":{},"a":{}},"type":"object"}';
     const text = `{"title":"x","channels":[{"uid":"m","kind":"webhook","events":[{"type":"t","schema":${schema}}]}]}`;
     const { id } = await api.call.post("/blueprints", text);
@@ -50,7 +50,7 @@ describe("a blueprint", () => {
     expect(uid).toBe(id);
   });
 
-  it("has a uid that is unique in its organization only", async () => {
+  it("can have the same uid as a blueprint of another organization, but not of its own", async () => {
     const make = { uid: "twice", title: "a" };
     await api.call.post("/blueprints", make);
     expect(await api.call.expectRejection("POST", "/blueprints", make)).toEqual({

@@ -28,7 +28,7 @@ function undescribed(schema: Schema, path = ""): string[] {
 }
 
 describe("GET /channel-kinds", () => {
-  it("returns settings as JSON Schema, each with its default and a description", async () => {
+  it("returns the settings of each channel kind as JSON Schema, with a default and a description for each setting", async () => {
     const { status, body, headers } = await api.call("GET", "/channel-kinds");
     expect([status, headers.get("x-total-count")]).toEqual([200, String(body.length)]);
     const webhook = body.find((one: Schema) => one.kind === "webhook");
@@ -107,7 +107,7 @@ describe("GET /verification-schemes and /presets", () => {
     expect(await api.call.get("/presets?limit=2&offset=1")).toEqual(body.slice(1, 3));
   });
 
-  it("return one preset by name, and suggest the nearest name for a misspelled one, as creating a channel does", async () => {
+  it("return one preset by name, and suggest the closest name for a misspelled one", async () => {
     const presets = await api.call.get("/presets");
     expect(await api.call.get("/presets/github")).toEqual(
       presets.find(({ preset }: Schema) => preset === "github"),

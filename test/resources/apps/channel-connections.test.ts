@@ -29,7 +29,7 @@ const subscribe = (appId: string, eventUid: string, connectionId: string): Promi
   spine.api.call("POST", `/apps/${appId}/events/subscribe`, { eventUid, connectionId });
 
 describe("a channel's connection", () => {
-  it("can be set and removed, and the channel is active only while it is set", async () => {
+  it("can be set and removed, and a channel that requires a connection is active only while one is set", async () => {
     const app = await spine.install(stream("main"));
     expect(await channelOf(app.id, "main")).toMatchObject({ connectionId: null, state: "needsConnection" });
     const connectionId = await connect();
@@ -61,7 +61,7 @@ describe("a channel's connection", () => {
     await spine.api.call.delete(`/connections/${connectionId}`);
   });
 
-  it("must allow the origin of the channel's URL, even after that URL changes", async () => {
+  it("must allow the origin of the channel's URL, also when that URL changes later", async () => {
     const app = await spine.install(stream("main", "optional", "https://other.example"));
     const connectionId = await connect();
     const refused = await put(app.id, "main", { connectionId });
@@ -77,7 +77,7 @@ describe("a channel's connection", () => {
     );
   });
 
-  it("can be set on a channel whose settings do not mention a connection", async () => {
+  it("can be set on a channel whose settings do not mention connections", async () => {
     const { connection: _, ...config } = stream("plain").config;
     const app = await spine.install({ ...stream("plain"), config });
     const connectionId = await connect();
@@ -87,7 +87,7 @@ describe("a channel's connection", () => {
     });
   });
 
-  it("is rejected on a push channel, and on a channel whose settings exclude a connection", async () => {
+  it("is rejected on a channel that receives requests, and on a channel whose settings forbid a connection", async () => {
     const push = { uid: "push", kind: "webhook", events: [{ type: "x" }] };
     const app = await spine.install(push, stream("none", "none"));
     const connectionId = await connect();
@@ -97,7 +97,7 @@ describe("a channel's connection", () => {
 });
 
 describe("a subscription's connection", () => {
-  it("becomes the connection of its channel, and a later subscription with another connection is rejected with 409", async () => {
+  it("becomes the connection of its channel, and a later subscription with a different connection is rejected with 409", async () => {
     const app = await spine.install(stream("main"));
     const [first, other] = [await connect(), await connect()];
     const subscribed = await subscribe(app.id, "main:x", first);
@@ -110,7 +110,7 @@ describe("a subscription's connection", () => {
     expect(notes).toContainEqual(expect.objectContaining({ action: "update", fields: ["connectionId"] }));
   });
 
-  it("is set on each channel that accepts it if the subscription covers the whole app", async () => {
+  it("is set on every channel of the app that accepts the connection, if the subscription covers the whole app", async () => {
     const app = await spine.install(
       stream("first"),
       stream("second", "optional"),
@@ -135,7 +135,7 @@ describe("a subscription's connection", () => {
     expect((await subscribe(app.id, "*", first)).body.connectedChannels).toEqual(["first", "second"]);
   });
 
-  it("is rejected with the reasons if no channel of the app accepts it", async () => {
+  it("is rejected if no channel of the app accepts the connection, with the reason of each channel", async () => {
     const app = await spine.install(stream("refusing", "none"), stream("taken"));
     await put(app.id, "taken", { connectionId: await connect() });
     const { status, body } = await subscribe(app.id, "*", await connect());
@@ -148,7 +148,7 @@ describe("a subscription's connection", () => {
     expect((await spine.api.call("GET", `/apps/${app.id}/subscriptions`)).body).toEqual([]);
   });
 
-  it("leaves the channel unchanged if the connection or the event is unknown", async () => {
+  it("is not set on the channel if the connection or the event type does not exist", async () => {
     const app = await spine.install(stream("main"));
     for (const eventUid of ["main:x", "*"])
       expect((await subscribe(app.id, eventUid, "con_nothing")).status).toBe(404);
@@ -156,13 +156,13 @@ describe("a subscription's connection", () => {
     expect(await channelOf(app.id, "main")).toMatchObject({ connectionId: null });
   });
 
-  it("must allow the origin that the channel calls", async () => {
+  it("must allow the origin of the channel's URL", async () => {
     const app = await spine.install(stream("main"));
     const elsewhere = await connect("https://other.example");
     expect((await subscribe(app.id, "main:x", elsewhere)).status).toBe(400);
   });
 
-  it("cannot be deleted while a subscription or its handler uses it, and the error names what uses it", async () => {
+  it("cannot be deleted while a subscription or its handler uses the connection, and the error names the subscription", async () => {
     const app = await spine.install(stream("main"));
     const [own, handlers] = [await connect(), await connect()];
     const handler = { url: `${ORIGIN}/in`, connectionId: handlers };
@@ -187,8 +187,8 @@ describe("a subscription's connection", () => {
   });
 });
 
-describe("the state of a pull channel", () => {
-  it("is idle, with a reason, while no subscription covers the channel", async () => {
+describe("a channel that polls or streams", () => {
+  it("is in state idle, with a reason, until a subscription covers the channel", async () => {
     const app = await spine.install(stream("main", "optional"), {
       ...stream("always", "optional"),
       config: { url: `${ORIGIN}/events`, run: "always" },

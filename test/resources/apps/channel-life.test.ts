@@ -47,7 +47,7 @@ async function rotate(body?: object): Promise<string> {
 }
 
 describe("rotating a channel's address", () => {
-  it("ends all former addresses after the grace period of the latest rotation", async () => {
+  it("ends every old address after the grace period of the latest rotation", async () => {
     const first = id;
     const second = await rotate({ graceSeconds: 86_400 });
     const third = await rotate();
@@ -70,14 +70,14 @@ describe("rotating a channel's address", () => {
     expect(await Promise.all(former.map(reached))).toEqual([undefined, undefined, undefined]);
   });
 
-  it("ends all former addresses immediately if the grace period is 0", async () => {
+  it("ends every old address immediately if the grace period is 0", async () => {
     const first = id;
     const second = await rotate();
     const third = await rotate({ graceSeconds: 0 });
     expect(await Promise.all([first, second, third].map(reached))).toEqual([undefined, undefined, "present"]);
   });
 
-  it("is rejected while ten former addresses are in their grace period", async () => {
+  it("is rejected while ten old addresses are still in their grace period", async () => {
     for (let i = 0; i < 10; i++) await rotate();
     const before = await api.call.get(`/apps/${appId}/channels/${id}`);
     expect((await act("rotate")).status).toBe(409);
@@ -86,7 +86,7 @@ describe("rotating a channel's address", () => {
     await rotate();
   });
 
-  it("leaves no former address after the channel is deleted", async () => {
+  it("leaves no old address in use after the channel is deleted", async () => {
     const first = id;
     await rotate();
     await api.call.delete(`/apps/${appId}/channels/${id}`);
@@ -103,7 +103,7 @@ describe("rotating a channel's address", () => {
 });
 
 describe("pausing, resuming and rotating a channel", () => {
-  it("writes one audit record per actual change, without the channel's secret address", async () => {
+  it("writes one audit entry for each actual change, without the channel's secret address", async () => {
     for (const action of ["pause", "pause", "resume", "resume", "rotate"]) await act(action);
     const notes = await api.database.db
       .selectFrom("audit")
@@ -114,7 +114,7 @@ describe("pausing, resuming and rotating a channel", () => {
     expect(notes.map(({ action }) => action).sort()).toEqual(["pause", "resume", "rotate"]);
   });
 
-  it("adds each change to the change feed under the internal channel id, which never changes", async () => {
+  it("adds each change to the change feed under the internal channel id, which stays the same", async () => {
     const { db } = api.database;
     const row = await db
       .selectFrom("channels")
@@ -133,7 +133,7 @@ describe("pausing, resuming and rotating a channel", () => {
     }
   });
 
-  it("creates no pause buffer for a pull channel", async () => {
+  it("stores no pause buffer for a channel that polls or streams", async () => {
     const made = await api.call.post(`/apps/${appId}/channels`, { uid: "out", kind: "polling" });
     const stored = () =>
       api.database.db.selectFrom("channels").select("pause").where(hasAddress(api.keyring, made.id));

@@ -61,7 +61,7 @@ const stored = async (id: string) =>
 const live = () => createStoredChannels({ db: api.database.db, keyring: api.keyring });
 
 describe("a channel", () => {
-  it("can be created, read and listed in order of creation, and has an address if its kind receives requests", async () => {
+  it("can be created, read and listed in order of creation, and has an address only if its kind receives requests", async () => {
     const webhook = await create();
     const polling = await create({ kind: "polling", config: { endpoint: "https://api.example" } });
     expect(webhook.url).toBe(`https://hooks.example/hooks/${webhook.id}`);
@@ -72,7 +72,7 @@ describe("a channel", () => {
     expect(listed.headers.get("x-total-count")).toBe(String(listed.body.length));
   });
 
-  it("has a uid that is unique in its app, and rejects a change of its uid or kind", async () => {
+  it("has a uid that is unique in its app, and can change neither its uid nor its kind", async () => {
     const { uid, id } = await create();
     const again = await api.call.expectRejection("POST", `/apps/${appId}/channels`, { uid, kind: "webhook" });
     expect(again).toEqual({ status: 409, code: "conflict" });
@@ -99,7 +99,7 @@ describe("a channel", () => {
     });
   });
 
-  it("is in state needsSetup until its verification scheme has a secret, and again after the secret is removed", async () => {
+  it("is in state needsSetup until its verification scheme has a secret, and again after that secret is removed", async () => {
     const channel = await create({ config: { verification: HMAC } });
     const path = `/apps/${appId}/channels/${channel.id}`;
     expect(channel.state).toBe("needsSetup");
@@ -109,7 +109,7 @@ describe("a channel", () => {
     expect(await api.call.put(path, { config: { secrets: null } })).toMatchObject({ state: "needsSetup" });
   });
 
-  it("does not decrypt secrets that were moved to another channel's row", async () => {
+  it("rejects encrypted secrets that were copied from another channel's database row", async () => {
     const [first, second] = [await create({ config: { secrets: [{ value: "s3cret" }] } }), await create()];
     const { sealedSettings } = await stored(first.id);
     await api.database.db
@@ -120,7 +120,7 @@ describe("a channel", () => {
     await expect(live().findById(second.id)).rejects.toThrow("another row");
   });
 
-  it("is changed by a merge patch that also updates its topics and the change feed", async () => {
+  it("is changed by a merge patch, which also updates its topics and the change feed", async () => {
     const channel = await create({ events: [{ type: "a" }, { type: "b" }] });
     const path = `/apps/${appId}/channels/${channel.id}`;
     const body = await api.call.put(path, {
@@ -223,7 +223,7 @@ describe("a channel", () => {
     }
   });
 
-  it("is deleted with its secrets, and a new channel with the same uid gets a new id and takes over the topics", async () => {
+  it("is deleted with its secrets, and a new channel with the same uid has a new id but uses the same topics", async () => {
     const first = await create({ uid: "again", config: { secrets: [{ value: "s3cret" }] } });
     const path = `/apps/${appId}/channels/${first.id}`;
     const { number } = await stored(first.id);
@@ -238,7 +238,7 @@ describe("a channel", () => {
     expect(await topics("again")).toMatchObject([{ channelNumber: successor.number, retiredAt: null }]);
   });
 
-  it("can be addressed by its uid wherever its id is allowed, and an id takes precedence over a uid", async () => {
+  it("can be addressed by its uid wherever its id is allowed, and the id wins if another channel has that uid", async () => {
     const { id } = await create({ uid: "named" });
     const at = `/apps/${appId}/channels`;
     await create({ uid: id, title: "looks like another's id" });

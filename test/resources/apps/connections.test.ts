@@ -64,7 +64,7 @@ describe("a connection", () => {
     ["config.clientAuthentication", "oauth2", { ...KINDS.oauth2, clientAuthentication: "none" }],
     ["config.tokenParameters.client_id", "oauth2", { ...KINDS.oauth2, tokenParameters: { client_id: "b" } }],
     ["config.tokenEndpoint", "oauth2", { ...KINDS.oauth2, tokenEndpoint: "https://a:b@id.example.com/" }],
-  ] as const)("is rejected with an error at %s if its kind is %s and its config is %j", async (path, kind, config) => {
+  ] as const)("is rejected with an error at %s if the kind is %s and the config is %j", async (path, kind, config) => {
     const { status, paths } = await api.call.expectRejection("POST", "/connections", draft(kind, config));
     expect(status).toBe(400);
     expect(paths).toContain(path);
@@ -90,7 +90,7 @@ describe("a connection", () => {
     expect(made.allowedOrigins).toEqual([ORIGIN]);
   });
 
-  it("requires its secret again when a change allows more origins to receive the secret", async () => {
+  it("requires its secret again when a change would send the secret to more origins", async () => {
     const wider = { allowedOrigins: [ORIGIN, "https://evil.example"] };
     const bearer = (await create("bearer")).id;
     expect(await refusal(bearer, wider)).toMatchObject({ status: 400, paths: ["config.token"] });
@@ -109,7 +109,7 @@ describe("a connection", () => {
     expect(await refusal(oauth2, moved)).toMatchObject({ paths: ["config.clientSecret"] });
   });
 
-  it("keeps secrets that a patch omits, and rejects a patch that leaves a header without its secret", async () => {
+  it("keeps secrets that a patch does not mention, and rejects a patch that removes a secret which a header still uses", async () => {
     const config = { fields: { a: "1", b: "2" }, headers: { "x-a": "{{a}}{{b}}" } };
     const { id } = await create("custom", config);
     expect(await refusal(id, { config: { fields: { b: null } } })).toMatchObject({ status: 400 });
@@ -117,7 +117,7 @@ describe("a connection", () => {
     expect(await refusal(id, { config: { headers: { "x-b": "{{b}}" } } })).toMatchObject({ status: 400 });
   });
 
-  it("is recorded in the audit and in the log without its secrets", async () => {
+  it("is recorded in the audit log and in the gateway's log without its secrets", async () => {
     const { id } = await create("apiKey");
     await change(id, { name: "Other", config: { value: "secret-2", prefix: "k " } });
     const notes = await api.call.get(`/audit?entityId=${id}`);
@@ -130,7 +130,7 @@ describe("a connection", () => {
     expect(JSON.stringify([notes, api.lines])).not.toContain("secret-");
   });
 
-  it("does not decrypt sealed secrets that were moved to another row", async () => {
+  it("rejects an encrypted secret that was copied from another connection's database row", async () => {
     const { db } = api.database;
     const [from, to] = [(await create("bearer")).id, (await create("bearer")).id];
     const { sealedSecrets } = await db

@@ -26,8 +26,8 @@ async function install(config: object = {}) {
   };
 }
 
-describe("an explanation", () => {
-  it("returns the result of each step of a delivery, and publishes no event", async () => {
+describe("explaining a delivery (processing it without publishing)", () => {
+  it("returns the result of each processing step, and publishes no event", async () => {
     const { explain, path } = await install({ itemsPath: "$.items" });
     const items = [
       { type: "push", id: 1, n: 2 },
@@ -61,7 +61,7 @@ describe("an explanation", () => {
     expect(topics.every(({ length }: { length: number }) => length === 0)).toBe(true);
   });
 
-  it("shows each event in structured mode, as it would be published", async () => {
+  it("returns each event as it would be published, in CloudEvents structured format", async () => {
     const { explain, send, path } = await install();
     const body = { type: "pull", id: "a", data: { n: 1.5, text: "ü" } };
     const { items } = await explain({ body: JSON.stringify(body) });
@@ -72,7 +72,7 @@ describe("an explanation", () => {
     expect(published).toMatchObject({ ...event, time: expect.any(String) });
   });
 
-  it("reports a duplicate, and a conflict if a known id arrives with other data", async () => {
+  it("reports a duplicate for a known id with the same data, and a conflict for a known id with other data", async () => {
     const { explain, send } = await install();
     const { events } = await send({ type: "push", id: "a", n: 1 });
     const known = await explain({ body: '{"type":"push","id":"a","n":1}' });
@@ -81,7 +81,7 @@ describe("an explanation", () => {
     expect(other.items[0].events).toMatchObject([{ status: "conflict", entryId: events[0]?.entryId }]);
   });
 
-  it("can try other event definitions, and rejects a definition whose path does not compile", async () => {
+  it("can use event definitions from the request, and rejects a definition with an invalid path", async () => {
     const { explain, path, channelId } = await install();
     const body = '{"kind":"x"}';
     const tried = await explain({ body, events: [{ type: "x", typePath: "$.kind" }] });
@@ -92,7 +92,7 @@ describe("an explanation", () => {
     ).toMatchObject({ status: 400, paths: ["events[0].typePath"] });
   });
 
-  it("rejects a schema that does not compile, as a change of the channel would", async () => {
+  it("rejects a schema that does not compile with the same error as a change of the channel", async () => {
     const { path, channelId } = await install();
     const events = [{ type: "x" }, { type: "y", schema: { properties: { a: { type: "int" } } } }];
     const refusal = {
@@ -110,7 +110,7 @@ describe("an explanation", () => {
     );
   });
 
-  it("reports why verification fails, or skips verification if verify is false", async () => {
+  it("reports why verification fails, and skips verification if verify is false", async () => {
     const { explain } = await install({ verification: { scheme: "hmac", name: "x-signature" } });
     const body = '{"type":"push","id":1,"n":1}';
     const refused = await explain({ body });
@@ -125,7 +125,7 @@ describe("an explanation", () => {
     });
   });
 
-  it("hides the sender's credentials from definition paths, even if verification is skipped", async () => {
+  it("hides the sender's credentials from the paths of event definitions, even if verification is skipped", async () => {
     const { explain } = await install();
     const events = [{ type: "e", idPath: "$headers.authorization" }];
     const { items } = await explain({
@@ -137,7 +137,7 @@ describe("an explanation", () => {
     expect(items[0].failures).toMatchObject([{ reason: "id_missing" }]);
   });
 
-  it("reports a body that cannot be parsed, and accepts bytes in base64", async () => {
+  it("reports a body that cannot be parsed, and accepts a binary body in base64", async () => {
     const { explain } = await install();
     const malformed = await explain({ body: "{" });
     expect(malformed.items).toMatchObject([{ failures: [{ reason: "invalid_body" }] }]);
@@ -146,8 +146,8 @@ describe("an explanation", () => {
   });
 });
 
-describe("a preview of quarantine", () => {
-  it("counts the items that new definitions would release, without releasing them", async () => {
+describe("a preview of a redrive from quarantine", () => {
+  it("counts the items that new event definitions would publish, without publishing them", async () => {
     const { path, channelId, send } = await install({ onNoMatch: "quarantine" });
     await send({ type: "new", id: 1 });
     await send({ type: "push", id: 2, n: "x" });

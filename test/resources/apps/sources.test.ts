@@ -62,7 +62,7 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
 }
 
 describe("a source that has never run", () => {
-  it("is idle, without a cursor or an owner", async () => {
+  it("is in state idle, and has neither a cursor nor a worker as its owner", async () => {
     const { path } = await install("sse");
     const { status, body } = await spine.api.call("GET", path);
     expect(status).toBe(200);
@@ -80,7 +80,7 @@ describe("a source that has never run", () => {
     });
   });
 
-  it("is not found for a push channel", async () => {
+  it("does not exist for a channel that receives requests", async () => {
     const { path } = await install("webhook");
     for (const [method, below, body] of [
       ["GET", "", undefined],
@@ -95,8 +95,8 @@ describe("a source that has never run", () => {
   });
 });
 
-describe("the state of a source", () => {
-  it("is reported by the worker that runs the source, until that worker leaves", async () => {
+describe("the status of a source", () => {
+  it("contains the state that its worker reported, until that worker stops", async () => {
     const { number, bus, take, path } = await install("sse");
     await spine.api.call.post(`${path.split("/channels")[0]}/events/subscribe`, { eventUid: "*" });
     const { epoch } = await take();
@@ -120,7 +120,7 @@ describe("the state of a source", () => {
     expect((await spine.api.call("GET", path)).body.state).toBe("paused");
   });
 
-  it("is silent after no event has arrived for longer than its channel expects", async () => {
+  it("shows that the source is silent if no event arrives within expectEverySeconds", async () => {
     const { number, path } = await install("sse", { expectEverySeconds: 3_600 });
     expect((await spine.api.call("GET", path)).body.silent).toBe(false);
     const longAgo = new Date(Date.now() - 3_601_000);
@@ -134,7 +134,7 @@ describe("the state of a source", () => {
 });
 
 describe("the cursor of a source", () => {
-  it("is set only if it still has the version in the request, and the change is recorded in the feed and the audit", async () => {
+  it("is set only if it still has the version given in the request, and each change is recorded in the audit log", async () => {
     const { number, take, path } = await install("sse");
     const set = await spine.api.call("PUT", `${path}/cursor`, { value: 5, version: 0 });
     expect([set.status, set.body]).toEqual([200, { value: 5, version: 1, updatedAt: expect.any(String) }]);
@@ -149,13 +149,13 @@ describe("the cursor of a source", () => {
     expect(audit.map(({ fields }) => fields)).toContainEqual(["cursor"]);
   });
 
-  it("is rejected if its channel kind cannot parse the value", async () => {
+  it("is rejected if it is not a valid cursor for the channel kind", async () => {
     const { path } = await install("sse");
     const { status, body } = await spine.api.call("PUT", `${path}/cursor`, { value: "five" });
     expect([status, body.details]).toEqual([400, [{ path: "value", message: "must be a number" }]]);
   });
 
-  it("is removed by a reset, and the next worker starts without a cursor", async () => {
+  it("is removed by a reset, so that the next worker starts without a cursor", async () => {
     const { take, path } = await install("sse");
     const before = await take();
     await spine.api.call("PUT", `${path}/cursor`, { value: 5 });
@@ -167,8 +167,8 @@ describe("the cursor of a source", () => {
   });
 });
 
-describe("a dry run", () => {
-  it("shows the request and the events that would result, without changing the cursor or the topic", async () => {
+describe("a dry run of a source", () => {
+  it("returns the upstream request and the resulting events, without moving the cursor or publishing", async () => {
     const { bus, number, path } = await install("polling", { itemsPath: "$[*]" });
     await spine.api.call("PUT", `${path}/cursor`, { value: 2 });
     const { status, body } = await spine.api.call("POST", `${path}/dry-run`, {});
@@ -189,7 +189,7 @@ describe("a dry run", () => {
     expect(await spine.server.client.exists(topic)).toBe(0);
   });
 
-  it("starts at the cursor that the request gives, if the channel kind can parse it", async () => {
+  it("starts at the cursor in the request, and rejects an invalid cursor", async () => {
     const { path } = await install("polling");
     await spine.api.call("POST", `${path}/dry-run`, { cursor: 9 });
     expect(dryRuns.at(-1)).toEqual({ cursor: "9" });
@@ -203,7 +203,7 @@ describe("a dry run", () => {
   });
 });
 
-it("a source has no keys left in Redis after its channel is deleted, and its worker cannot write new ones", async () => {
+it("a source leaves no keys in Redis after its channel is deleted, and its worker can no longer write any", async () => {
   const { number, bus, take, path } = await install("sse");
   const { epoch } = await take();
   await bus.states.write(number, epoch, { state: "open" }, 1);

@@ -6,7 +6,7 @@ const spine = opened(startTestSpine);
 const pathOf = (app: { readonly id: string }, uid = "main") => `/apps/${app.id}/channels/${uid}/test`;
 const eventsOf = (app: { readonly id: string }) => spine.api.call.get(`/apps/${app.id}/events`);
 
-it("each request publishes the sample of the channel's preset as a test event", async () => {
+it("a request for a test event publishes the sample delivery of the channel's preset, marked as a test", async () => {
   const app = await spine.install({ uid: "main", kind: "webhook", config: { preset: "github" }, events: [] });
   // The channel has no secret yet. Test events need none.
   const tested = await spine.api.call.post(pathOf(app));
@@ -19,7 +19,7 @@ it("each request publishes the sample of the channel's preset as a test event", 
   expect(audit.filter(({ action }: { action: string }) => action === "test")).toHaveLength(2);
 });
 
-it("a test event does not deduplicate a later event with the same id, and its failures are returned but not stored", async () => {
+it("a test event does not make a real event with the same id a duplicate, and its failures are not stored in quarantine", async () => {
   const events = [{ type: "a", typePath: "$.type", idPath: "$.id", schema: { required: ["n"] } }];
   const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events });
   const body = JSON.stringify({ type: "a", id: "1", n: 1 });
@@ -31,7 +31,7 @@ it("a test event does not deduplicate a later event with the same id, and its fa
   expect(await spine.api.call.get(`/apps/${app.id}/quarantine`)).toEqual([]);
 });
 
-it("a channel without a preset gets a minimal delivery of its kind, but a pull channel requires a body in the request", async () => {
+it("a test event without a preset uses a minimal delivery of the channel kind, but a polling or streaming channel requires a body", async () => {
   const app = await spine.install(
     { uid: "hook", kind: "webhook", config: {}, events: [{ type: "any" }] },
     { uid: "ce", kind: "cloudevents", config: {}, events: [{ type: "com.example.made" }] },
@@ -55,7 +55,7 @@ it("a channel without a preset gets a minimal delivery of its kind, but a pull c
   expect(await spine.api.call.post(pathOf(app, "feed"), given)).toMatchObject({ events: [{ type: "tick" }] });
 });
 
-it("a test event is rejected if the channel is paused or the caller may only read channels", async () => {
+it("a test event is rejected if the channel is paused, or if the caller may only read channels", async () => {
   const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events: [{ type: "a" }] });
   const reader = spine.api.as(await spine.api.keyWith("channels.read", "apps.write"));
   expect(await reader.expectRejection("POST", pathOf(app), {})).toMatchObject({ status: 403 });

@@ -41,7 +41,7 @@ async function liveTopics() {
 }
 
 describe("an upgrade", () => {
-  it("changes channels to match the blueprint, adds new ones, and keeps channels that the blueprint no longer has", async () => {
+  it("updates channels to match the blueprint, adds new ones, and keeps channels that the blueprint no longer contains", async () => {
     await change(next);
     const body = await upgrade();
     expect(body).toMatchObject({
@@ -68,7 +68,7 @@ describe("an upgrade", () => {
     expect(await upgrade()).toMatchObject({ added: [], updated: [], kept: ["goes"], removed: [] });
   });
 
-  it("removes missing channels on request if they came from the blueprint, but never channels added by hand", async () => {
+  it("removes channels that the blueprint no longer contains on request, but never channels that were added manually", async () => {
     const added = await api.call.post(`/apps/${app.id}/channels`, channel("mine", "e"));
     await change(next);
     expect(await upgrade({ removeMissing: true })).toMatchObject({ kept: ["mine"], removed: ["goes"] });
@@ -79,7 +79,7 @@ describe("an upgrade", () => {
     expect(JSON.stringify(removal)).toContain('"uid":"goes"');
   });
 
-  it("keeps the verification of a channel when the blueprint has none for it", async () => {
+  it("keeps the verification settings of a channel if the blueprint has none", async () => {
     const path = `/apps/${app.id}/channels/${idOf("changes")}`;
     const config = { verification: { scheme: "hmac", name: "x-signature" }, secrets: [{ value: "s3cret" }] };
     const { verification } = (await api.call.put(path, { config })).config;
@@ -97,7 +97,7 @@ describe("an upgrade", () => {
   it.each([
     ["a preset without verification", { preset: "docker-hub" }],
     ["a verification in shadow mode", { verification: { scheme: "hmac", name: "x-other" }, shadow: true }],
-  ])("keeps the verification of a channel when the blueprint has %s", async (_, opening) => {
+  ])("keeps the verification settings of a channel if the blueprint has %s", async (_, opening) => {
     const path = `/apps/${app.id}/channels/${idOf("stays")}`;
     const config = { verification: { scheme: "hmac", name: "x-signature" }, secrets: [{ value: "s3cret" }] };
     const before = await api.call.put(path, { config });
@@ -111,7 +111,7 @@ describe("an upgrade", () => {
     });
   });
 
-  it("keeps a channel's secrets and paused state, and reverts other manual changes", async () => {
+  it("keeps the secrets and the paused state of a channel, and reverts other manual changes", async () => {
     const verification = { scheme: "hmac", name: "x-signature" };
     await change([{ ...channel("stays", "a"), config: { verification } }]);
     expect((await upgrade()).channels[0]).toMatchObject({ state: "needsSetup" });
@@ -127,7 +127,7 @@ describe("an upgrade", () => {
     expect(await api.call.post(`${path}/resume`)).toMatchObject({ state: "active" });
   });
 
-  it("changes nothing and is rejected with 409 if one channel conflicts or the blueprint was deleted", async () => {
+  it("is rejected with 409 and changes nothing if one channel conflicts or the blueprint was deleted", async () => {
     await api.database.db
       .updateTable("blueprints")
       .set({ channels: JSON.stringify([channel("comes", "d"), { ...channel("stays"), kind: "sse" }]) })
@@ -151,7 +151,7 @@ describe("an upgrade", () => {
     expect(answers.map(({ channels }) => channels.length)).toEqual([4, 4, 4]);
   });
 
-  it("records each change of a channel in the audit", async () => {
+  it("records each changed channel in the audit log", async () => {
     await change(next);
     await api.database.db.deleteFrom("audit").execute();
     await upgrade({ removeMissing: true });

@@ -36,7 +36,7 @@ describe("a record", () => {
     ...(kind === "choice" && { options: ["red", "green"] }),
   });
 
-  it("accepts a value of each kind of field, and rejects a value of the wrong kind", async () => {
+  it("accepts a value for each kind of field, and rejects a value of the wrong type", async () => {
     const at = await collection(...Object.keys(KINDS).map(fieldOf));
     const values = Object.fromEntries(Object.entries(KINDS).map(([kind, [fits]]) => [kind, fits]));
     const made = await api.call.post(at.records, { values });
@@ -74,7 +74,7 @@ describe("a record", () => {
     expect(await api.call.get(at.records)).toEqual([]);
   });
 
-  it("is changed by replacing all its values, which clears omitted fields and stores a null inside a value", async () => {
+  it("is changed by replacing all of its values, so that omitted fields are cleared", async () => {
     const at = await collection({ name: "a", kind: "text", required: true }, { name: "b", kind: "json" });
     const { id } = await api.call.post(at.records, { values: { a: "1", b: { x: 1, y: 2 } } });
     const path = `${at.records}/${id}`;
@@ -95,7 +95,7 @@ describe("a record", () => {
     expect(Object.entries(record.values)).toEqual(names.map((name, index) => [name, index + 1]));
   });
 
-  it("is found only under its own collection, and so is a field", async () => {
+  it("is found only under its own collection, as are fields", async () => {
     const [at, other] = [await collection({ name: "a", kind: "text" }), await collection()];
     const record = await api.call.post(at.records, { values: { a: "x" } });
     const field = await fieldNamed(at, "a");
@@ -118,7 +118,7 @@ describe("a record", () => {
     expect([end.body, end.headers.get("x-total-count")]).toEqual([[], "12"]);
   });
 
-  it("cannot take the unique value of another record, even in concurrent requests", async () => {
+  it("cannot have the same value in a unique field as another record, even after concurrent requests", async () => {
     const at = await collection({ name: "key", kind: "text", unique: true });
     const create = (key: string | null) => api.call("POST", at.records, { values: { key } });
     const answers = await Promise.all([1, 2, 3].map(() => create("a")));
@@ -134,7 +134,7 @@ describe("a record", () => {
 });
 
 describe("a field", () => {
-  it("has a name that is unique in its collection, and may have options only if its kind is choice", async () => {
+  it("has a name that is unique in its collection, and may have options only if its kind is `choice`", async () => {
     const at = await collection();
     const create = (body: object) => api.call("POST", at.fields, { name: "f", kind: "text", ...body });
     const answers = await Promise.all([create({}), create({})]);

@@ -7,7 +7,7 @@ const api = opened(createTestApi);
 const agent = (body: object = {}) => api.call.post("/agents", { name: "Agent", ...body });
 
 describe("an agent", () => {
-  it("is returned with every field, with null for missing values, and with its whole knowledge base", async () => {
+  it("is returned with every field, null for missing values, and its embedded knowledge base", async () => {
     const knowledgeBase = await api.call.post("/knowledge-bases", {
       name: "Handbook",
       metadata: { pages: 7 },
@@ -59,7 +59,7 @@ describe("an agent", () => {
     expect(await api.call.get("/agents")).toEqual([made, bare]);
   });
 
-  it("is changed by a merge patch that clears fields with null, replaces arrays, and keeps the ids of known query suggestions", async () => {
+  it("is changed by a merge patch that clears fields with null and replaces arrays, but keeps ids of existing query suggestions", async () => {
     const made = await agent({
       color: "red",
       toolIds: ["a", "b"],
@@ -72,7 +72,7 @@ describe("an agent", () => {
     expect(body.querySuggestions).toEqual([{ id: expect.stringMatching(/^qs_/), content: "new" }, one]);
   });
 
-  it("is rejected with a malformed uid, an avatar URL that is not http(s), or two suggestions with the same id", async () => {
+  it("is rejected with a malformed uid, an avatar URL that is not http(s), or two query suggestions with the same id", async () => {
     const bad = {
       name: "Agent",
       uid: "a b",
@@ -86,7 +86,7 @@ describe("an agent", () => {
     expect([status, [...paths].sort()]).toEqual([400, ["avatarPublicUrl", "querySuggestions[1].id", "uid"]]);
   });
 
-  it("has a uid and an identifier that are unique in its organization only", async () => {
+  it("can have the same uid and identifier as an agent of another organization, but not of its own", async () => {
     const made = await agent({ uid: "own", identifier: "own" });
     for (const body of [{ uid: "own" }, { identifier: "own" }])
       expect((await api.call("POST", "/agents", { name: "b", ...body })).status).toBe(409);
@@ -97,7 +97,7 @@ describe("an agent", () => {
     await api.call.put(`/agents/${made.id}`, { uid: "own", identifier: "own" });
   });
 
-  it("loses its reference to a deleted blueprint or space, but prevents the deletion of its knowledge base", async () => {
+  it("loses its reference to a blueprint or space that is deleted, but a knowledge base in use cannot be deleted", async () => {
     const knowledgeBase = await api.call.post("/knowledge-bases", { name: "kept" });
     const blueprint = await api.call.post("/blueprints", { title: "b" });
     const { id: spaceId } = await api.call.post("/spaces", { name: "s" });
@@ -112,7 +112,7 @@ describe("an agent", () => {
 });
 
 describe("a knowledge base", () => {
-  it("can be created, read, listed, changed and deleted, and a change replaces its metadata as a whole", async () => {
+  it("can be created, read, listed, changed and deleted, and a change replaces its whole metadata", async () => {
     const collectionId = (await api.call.post("/collections", { name: "C" })).id;
     const made = await api.call.post("/knowledge-bases", {
       name: "K",
@@ -143,7 +143,7 @@ describe("a knowledge base", () => {
     expect(await api.call.delete(`/knowledge-bases/${made.id}`)).toEqual({ id: made.id });
   });
 
-  it("belongs by default to the caller and the caller's default space, even if the request gives null", async () => {
+  it("belongs to the caller and the caller's default space if the request names no owner and no space", async () => {
     const [account] = await api.call.get("/iam/accounts");
     const [space] = await api.call.get("/spaces");
     const made = await api.call.post("/knowledge-bases", { name: "K" });
@@ -176,7 +176,7 @@ describe("a knowledge base", () => {
   });
 });
 
-it("changes of agents add no records to the audit", async () => {
+it("changes of agents are not recorded in the audit log", async () => {
   const { n } = await api.database.db
     .selectFrom("audit")
     .select((eb) => eb.fn.countAll<number>().as("n"))

@@ -13,7 +13,7 @@ beforeAll(async () => {
 const start = (body: object = {}) => api.call.post("/conversations", { roomId, ...body });
 
 describe("a conversation", () => {
-  it("is created in the space of its room, can be read, listed and changed, and is deleted with its messages", async () => {
+  it("is created in the space of its room, and can be read, listed, changed, and deleted with its messages", async () => {
     const room = await api.call.get(`/rooms/${roomId}`);
     const made = await start({ title: "Order 17" });
     expect(made).toEqual({
@@ -50,7 +50,7 @@ describe("a conversation", () => {
     expect((await api.call("GET", `/rooms/${roomId}/messages/${message.id}`)).status).toBe(404);
   });
 
-  it("can be ended once, and rejects messages after that", async () => {
+  it("can be ended once, and rejects messages after its end", async () => {
     const { id } = await start();
     expect(await api.call.post(`/conversations/${id}/end`)).toMatchObject({ id, isLive: false });
     for (const [action, body] of [
@@ -63,7 +63,7 @@ describe("a conversation", () => {
     expect(await api.call.get(`/conversations/${id}/messages`)).toEqual([]);
   });
 
-  it("stores each message that is sent while the conversation ends, or rejects the message", async () => {
+  it("either stores or rejects each message that is sent while the conversation ends, and acknowledges only stored messages", async () => {
     const { id } = await start();
     const send = () => api.call("POST", `/conversations/${id}/messages`, { content: "a" });
     const answers = await Promise.all([
@@ -80,7 +80,7 @@ describe("a conversation", () => {
     expect((await api.call.get(`/conversations/${id}`)).messages).toHaveLength(accepted);
   });
 
-  it("starts with copies of the room's participants that have autoJoin", async () => {
+  it("starts with copies of those participants of the room that have autoJoin set", async () => {
     const room = await api.call.post("/rooms", {});
     const path = `/rooms/${room.id}/participants`;
     const joining = await api.call.post(path, {
@@ -99,7 +99,7 @@ describe("a conversation", () => {
     expect((await api.call.get(`/conversations/${id}`)).participants).toHaveLength(1);
   });
 
-  it("embeds its newest 1,000 messages and lists all of them in pages", async () => {
+  it("is returned with its newest 1,000 messages, and lists all messages in pages", async () => {
     const { id, organizationId } = await start();
     await api.database.db
       .insertInto("messages")
@@ -129,7 +129,7 @@ describe("a conversation", () => {
     expect(page.headers.get("x-total-count")).toBe("1010");
   });
 
-  it("embeds its newest messages up to 1 MiB of attachments, and always includes the newest message", async () => {
+  it("is returned with its newest messages up to 1 MiB of attachments, and always with its newest message", async () => {
     const { id } = await start();
     const attachments = [{ name: "a", payload: Array.from({ length: 60_000 }, () => 1) }];
     for (let n = 0; n < 20; n++)

@@ -16,7 +16,7 @@ async function begin(body: object = {}) {
   return { conversation, guest: api.as(conversation.liveToken), path: `/conversations/${conversation.id}` };
 }
 
-it("a guest can read and post messages in a live conversation with only the live token, until the conversation ends", async () => {
+it("a guest can read and post messages in a live conversation with only its live token, until the conversation ends", async () => {
   const room = await api.call.post("/rooms", { title: "Shop" });
   const [account] = await api.call.get("/iam/accounts");
   await api.call.post(`/rooms/${room.id}/participants`, { accountId: account.id, autoJoin: true });
@@ -95,7 +95,7 @@ describe("a live token", () => {
     expect(await api.call.get(`/conversations/${made.id}`)).toMatchObject({ isLive: true });
   });
 
-  it("does not share Idempotency-Keys with the account that created the conversation", async () => {
+  it("has its own Idempotency-Keys, separate from those of the account that created the conversation", async () => {
     const { guest, path } = await begin();
     const headers = { "idempotency-key": "one" };
     const first = await guest("POST", `${path}/messages`, { content: "a" }, headers);
@@ -130,7 +130,7 @@ describe("a live token", () => {
 });
 
 describe("CreateLiveConversation", () => {
-  it("is rejected in a room that does not allow messages, without creating a conversation or message", async () => {
+  it("is rejected in a room that does not allow messages, and creates neither a conversation nor a message", async () => {
     const room = await api.call.post("/rooms", { allowMessages: false });
     for (const body of [{}, { message: "Hello" }])
       expect(await api.call.expectRejection("POST", LIVE, { roomId: room.id, ...body })).toEqual({
@@ -140,7 +140,7 @@ describe("CreateLiveConversation", () => {
     expect(await api.call.get(`/rooms/${room.id}`)).toMatchObject({ conversations: [], messages: [] });
   });
 
-  it("checks token, permission, body, room and state in that order", async () => {
+  it("reports the first failed check in this order: token, permission, body, room, state of the room", async () => {
     const closed = await api.call.post("/rooms", { allowMessages: false });
     const reader = api.as(await api.keyWith("conversations.read"));
     const unknown = { roomId: "room_01jc9x2k4v8m3n5p7q9r1s0" };
@@ -152,7 +152,7 @@ describe("CreateLiveConversation", () => {
     expect((await api.call("POST", LIVE, { roomId: closed.id })).status).toBe(409);
   });
 
-  it("returns the same token to a retry with the same API key, and rejects a retry with another key", async () => {
+  it("returns the same live token to a retry with the same API key, and rejects a retry with a different API key", async () => {
     const headers = { "idempotency-key": "begin" };
     const once = await api.call("POST", LIVE, { roomId }, headers);
     const again = await api.call("POST", LIVE, { roomId }, headers);

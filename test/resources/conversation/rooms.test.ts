@@ -40,7 +40,7 @@ describe("a room", () => {
     expect((await call("GET", `/rooms/${made.id}`)).status).toBe(404);
   });
 
-  it("shows its conversations, participants and all messages, and cannot be deleted while it has a conversation", async () => {
+  it("is returned with its conversations, participants and all messages, and cannot be deleted while it has a conversation", async () => {
     const { id: roomId } = await room();
     const participant = await call.post(`/rooms/${roomId}/participants`, {
       accountId: ownerId,
@@ -71,7 +71,7 @@ describe("a room", () => {
     await call.delete(`/rooms/${roomId}`);
   });
 
-  it("with immutable set cannot be changed or made mutable again", async () => {
+  it("can neither be changed nor made mutable again after immutable was set", async () => {
     const { id } = await room({ immutable: true });
     const status = async (patch: object) => (await call("PUT", `/rooms/${id}`, patch)).status;
     for (const patch of [{ title: "new" }, { immutable: false }, {}]) expect(await status(patch)).toBe(409);
@@ -82,7 +82,7 @@ describe("a room", () => {
     await call.delete(`/rooms/${id}`);
   });
 
-  it("is created in the given space or in the caller's default space, and can be removed from its space", async () => {
+  it("is created in the requested space or in the caller's default space, and can be removed from its space", async () => {
     const [{ id: spaceId }] = await call.get("/spaces");
     const other = await call.post("/spaces", { name: "s" });
     expect(await room()).toMatchObject({ spaceId });
@@ -135,7 +135,7 @@ describe("a participant", () => {
     expect(await call.get(path)).toEqual([guest]);
   });
 
-  it("is unique for each account in the room and in each conversation", async () => {
+  it("can exist only once for each account in a room, and once in each of its conversations", async () => {
     const { id: roomId } = await room();
     const path = `/rooms/${roomId}/participants`;
     const inRoom = { accountId: ownerId };
@@ -161,7 +161,7 @@ describe("a participant", () => {
     expect((await call("GET", `/rooms/${roomId}/participants/${id}`)).status).toBe(404);
   });
 
-  it("is found only in its own room, and joins only that room's conversations", async () => {
+  it("is found only in its own room, and can join only conversations of that room", async () => {
     const [one, other] = [await room(), await room()];
     const { id } = await call.post(`/rooms/${one.id}/participants`, {});
     const others = `/rooms/${other.id}/participants`;
@@ -205,7 +205,7 @@ describe("a participant", () => {
 });
 
 describe("a message", () => {
-  it("is stored byte for byte, and returned with its room and conversation", async () => {
+  it("is stored without any change to its text or attachments, and returned with its room and conversation", async () => {
     const made = await room();
     const payload = Array.from({ length: 256 }, (_, byte) => byte);
     const attachments = [

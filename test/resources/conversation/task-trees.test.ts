@@ -32,7 +32,7 @@ interface Tree {
 }
 
 describe("a tree of tasks", () => {
-  it("is returned whole, with 10,000 levels or with 1,000 children of one task", async () => {
+  it("is returned completely, with 10,000 levels or with 1,000 children of one task", async () => {
     const idOf = await insert(1_001, sql`0`);
     const { children } = await api.call.get(`/tasks/${idOf(0)}`);
     const titles = children.map(({ title }: { title: string }) => title);
@@ -70,7 +70,7 @@ describe("a tree of tasks", () => {
     expect(queries.filter((sql) => sql.includes("tasks"))).toHaveLength(1);
   });
 
-  it("rejects a move of a task below itself, its child or its grandchild", async () => {
+  it("rejects moving a task below itself, its child or its grandchild", async () => {
     const root = await task();
     const child = await task({ parentId: root.id });
     const grandchild = await task({ parentId: child.id });
@@ -89,7 +89,7 @@ describe("a tree of tasks", () => {
     expect((await move(child.id, grandchild.id)).status).toBe(200);
   });
 
-  it("contains no cycle after concurrent moves that would form one together", async () => {
+  it("contains no cycle after concurrent moves that would form a cycle together", async () => {
     for (let round = 0; round < 4; round++) {
       const [a, b, c] = [await task(), await task(), await task()];
       const moves = await Promise.all([move(a.id, b.id), move(b.id, c.id), move(c.id, a.id)]);

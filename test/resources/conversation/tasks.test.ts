@@ -22,7 +22,7 @@ const shape = ({ title, children }: Tree): string =>
   children.length === 0 ? title : `${title}(${children.map(shape).join(" ")})`;
 const shapeOf = async (id: string): Promise<string> => shape(await call.get(`/tasks/${id}`));
 
-it("the API can build a tree of tasks and start, end, fail, cancel, move and delete its tasks", async () => {
+it("a client can build a tree of tasks, and start, end, fail, cancel, move and delete its tasks", async () => {
   const root = await task({ title: "release" });
   const build = await task({ title: "build", parentId: root.id });
   const test = await task({ title: "test", parentId: root.id });
@@ -56,7 +56,7 @@ it("the API can build a tree of tasks and start, end, fail, cancel, move and del
 });
 
 describe("a task", () => {
-  it("has every field, with null for missing values", async () => {
+  it("is returned with every field, and with null for missing values", async () => {
     const made = await task();
     expect(made).toEqual({
       id: expect.stringMatching(/^task_/),
@@ -84,7 +84,7 @@ describe("a task", () => {
     expect(await call.get(`/tasks/${made.id}`)).toEqual(made);
   });
 
-  it("refers to an executor, an app, a state and any target, and loses its reference to a deleted app or state", async () => {
+  it("refers to an executor, an app, a state and any target, and loses its reference to an app or state that is deleted", async () => {
     const blueprint = await call.post("/blueprints", { title: "b" });
     const app = await call.post("/apps/install", { blueprintId: blueprint.id });
     const state = await call.post("/states", { name: "s" });
@@ -105,7 +105,7 @@ describe("a task", () => {
     });
   });
 
-  it("changes only from created to running to one final status, and sets its times with each change", async () => {
+  it("changes only from created to running to one final status, and records the time of each change", async () => {
     const actions = { start: {}, end: {}, cancel: {}, fail: { errors: [{ code: "c", message: "m" }] } };
     const ends = { end: "completed", cancel: "canceled", fail: "failed" };
     const does = async (id: string, name: keyof typeof actions) =>
@@ -158,7 +158,7 @@ describe("a task", () => {
     });
   });
 
-  it("can be listed by parent and status, without its children", async () => {
+  it("can be listed by parent task and status", async () => {
     const root = await task({ title: "root" });
     const [a, b] = [await task({ parentId: root.id }), await task({ parentId: root.id })];
     await task({ parentId: a.id });

@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 describe("the record of a delivery", () => {
-  it("contains the delivery's request, the values that each path selects, and the outcome", async () => {
+  it("contains the request, the values that each path of an event definition selected, and the outcome", async () => {
     const app = await install();
     const text = '{"type":"push","id":"1","data":{"n":10000000000000000001}}';
     const result = await deliver(app, text, { "x-request-id": "req-1", "x-other": "kept" });
@@ -84,7 +84,7 @@ describe("the record of a delivery", () => {
     expect(explanation[0].events).toMatchObject([{ status: "duplicate" }]);
   });
 
-  it("can be found by request id, event id, entry id, status, channel and time, in either order", async () => {
+  it("can be found by request id, event id, entry id, status, channel and time, oldest or newest first", async () => {
     const app = await install();
     const sent = await deliver(app, pushed("one"), { "x-request-id": "req-a" });
     // Records of the same millisecond have no defined order, so the second delivery waits for the next one.
@@ -109,7 +109,7 @@ describe("the record of a delivery", () => {
     });
   });
 
-  it("shows both the original outcome and the outcome with the current event definitions", async () => {
+  it("shows the outcome when the delivery arrived, and the outcome that the current event definitions would have", async () => {
     const app = await install();
     await deliver(app, { kind: "push", id: "1", data: {} });
     const [{ id, status }] = await listed(app);
@@ -146,7 +146,7 @@ describe("the record of a delivery", () => {
       for (const hidden of [token, address, "an-api-key"]) expect(text).not.toContain(hidden);
   });
 
-  it("contains only the headers and the reason if the delivery was rejected", async () => {
+  it("contains only the headers and the rejection reason if the delivery was rejected", async () => {
     const app = await install({ verification: { scheme: "token", in: "header", name: "x-token" } });
     await spine.api.call.put(`/apps/${app.id}/channels/main`, {
       config: { secrets: [{ value: "right-token" }] },
@@ -159,7 +159,7 @@ describe("the record of a delivery", () => {
     expect(shown.headers).toEqual({ "content-type": "application/json", "x-other": "kept" });
   });
 
-  it("is not written if the channel turns delivery records off", async () => {
+  it("is not written if the channel has delivery records turned off", async () => {
     const app = await install({ deliveryRecords: false });
     await deliver(app, pushed("1"));
     expect(await listed(app)).toEqual([]);
@@ -178,8 +178,8 @@ describe("the record of a delivery", () => {
   });
 });
 
-describe("a preview of the newest deliveries", () => {
-  it("counts events and failures by type and reason, before and after a change of the definitions", async () => {
+describe("a preview of new event definitions on recorded deliveries", () => {
+  it("counts events and failures by type and reason, with the current and the new event definitions", async () => {
     const app = await install();
     for (const [id, type] of [
       ["1", "push"],
@@ -225,8 +225,8 @@ describe("a preview of the newest deliveries", () => {
   });
 });
 
-describe("the readings of a delivery's events", () => {
-  it("show for each subscription whether the event is unread, pending, acknowledged, retried or a dead letter", async () => {
+describe("the API for readers of a delivery's events", () => {
+  it("shows for each subscription whether an event is unread, pending, acknowledged, retried or a dead letter", async () => {
     const app = await install();
     const subscribe = async (handler?: object) =>
       (await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*", handler })).id;
@@ -266,8 +266,8 @@ describe("the readings of a delivery's events", () => {
   });
 });
 
-describe("deleting data for privacy", () => {
-  it("also removes every delivery record that contains the deleted event, including that of a repeated delivery", async () => {
+describe("deleting data for privacy reasons", () => {
+  it("also removes every delivery record that contains the deleted event, including records of repeated deliveries", async () => {
     const app = await install();
     await deliver(app, pushed("kept"));
     const sent = await deliver(app, pushed("gone", { person: "x" }));
@@ -302,7 +302,7 @@ describe("deleting data for privacy", () => {
     expect(await listed(other)).toEqual([]);
   });
 
-  it("also removes the delivery records of a deleted quarantined item or channel", async () => {
+  it("also removes the delivery records of a quarantined item or a channel that is deleted", async () => {
     const app = await install();
     await deliver(app, { type: "push", id: "1", data: "no object" });
     const [{ id }] = await spine.api.call.get(`/apps/${app.id}/quarantine`);
@@ -323,7 +323,7 @@ describe("deleting data for privacy", () => {
   });
 });
 
-it("the overview counts the newest deliveries, backlog and dead letters of only the caller's organization", async () => {
+it("the overview counts deliveries, backlog and dead letters of the caller's organization only", async () => {
   const stranger = spine.api.as(await spine.api.createForeignKey());
   const empty = await stranger.get("/overview");
   expect(empty).toEqual({

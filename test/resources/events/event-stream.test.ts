@@ -84,8 +84,8 @@ function expectInOrder(numbers: readonly number[]): void {
   }
 }
 
-describe("the stream of an app's events", () => {
-  it("starts with new events and sends each event as the operation getEvent returns it", async () => {
+describe("the event stream (SSE) of an app", () => {
+  it("starts with new events, and sends each event in the same form as the operation getEvent", async () => {
     const { appId, channelId, send } = await install();
     await send(3);
     const response = await request(appId);
@@ -107,7 +107,7 @@ describe("the stream of an app's events", () => {
     expect((await reader.take(2)).map(numberOf)).toEqual([1, 4]);
   });
 
-  it("resumes after the last event id across several topics, without skipping or repeating events", async () => {
+  it("resumes after the Last-Event-ID across several topics, without skipping or repeating events", async () => {
     const { appId, send } = await install();
     const sent: number[] = [];
     const seen: number[] = [];
@@ -125,7 +125,7 @@ describe("the stream of an app's events", () => {
     expectInOrder(seen);
   });
 
-  it("sends all missing events to a reader whose previous connection was cut before it read any", async () => {
+  it("sends all missed events to a reader whose previous connection ended before the reader received any event", async () => {
     const { appId, send } = await install();
     const one = { type: "a" };
     const other = await follow(appId);
@@ -147,7 +147,7 @@ describe("the stream of an app's events", () => {
     expect(seen).toEqual([0, 1, 2]);
   });
 
-  it("leaves events on the bus while a reader is slow, and sends all of them later", async () => {
+  it("leaves events in Redis while a reader is slow, and sends all of them later", async () => {
     const { appId, channelId, send } = await install();
     const slow = await follow(appId);
     const quick = await follow(appId);
@@ -164,7 +164,7 @@ describe("the stream of an app's events", () => {
     for (const reader of [slow, quick]) expect((await reader.take(1)).map(numberOf)).toEqual([next]);
   });
 
-  it("responds to a HEAD request without counting it as one of the key's streams", async () => {
+  it("responds to a HEAD request without counting it as an open stream of the API key", async () => {
     const { appId } = await install();
     for (let i = 0; i < 21; i++) {
       const head = await request(appId, { method: "HEAD" });
@@ -174,7 +174,7 @@ describe("the stream of an app's events", () => {
     await follow(appId);
   });
 
-  it("rejects the 21st open stream of an API key until one of its other streams ends", async () => {
+  it("rejects the 21st open stream of an API key until one of the other 20 streams ends", async () => {
     const { appId } = await install();
     const key = await spine.api.keyWith("apps.read");
     for (let i = 0; i < 20; i++) await follow(appId, { key });
@@ -185,14 +185,14 @@ describe("the stream of an app's events", () => {
     await follow(appId, { key });
   });
 
-  it("rejects a Last-Event-ID that the stream cannot have sent", async () => {
+  it("rejects a Last-Event-ID that the API cannot have sent", async () => {
     const { appId } = await install();
     for (const after of ["x", "1.2", "1.abcdefgh:1", `1${".abcdefgh:1-1".repeat(101)}`, "1.abcdefgh:01-1"])
       expect([after, (await request(appId, { after })).status]).toEqual([after, 400]);
   });
 });
 
-describe("the stream of an app's events, with a fake clock", () => {
+describe("the event stream (SSE) of an app, with a fake clock,", () => {
   // All tests share one fake clock, so that times remembered by an earlier test stay in the past.
   beforeAll(() => {
     const nowMs = performance.now();
@@ -203,7 +203,7 @@ describe("the stream of an app's events, with a fake clock", () => {
     vi.useRealTimers();
   });
 
-  it("follows the topic of a new event definition within two seconds", async () => {
+  it("includes the topic of a new event definition within two seconds", async () => {
     const { appId, channelId, send } = await install();
     const reader = await follow(appId);
     const take = async () => (await reader.take(1)).map(numberOf);
@@ -221,7 +221,7 @@ describe("the stream of an app's events, with a fake clock", () => {
     expect(await take()).toEqual([42]);
   });
 
-  it("ends within five seconds after its API key is revoked, while streams of other keys continue", async () => {
+  it("ends within five seconds after its API key is revoked, while streams of other API keys continue", async () => {
     const { appId, send } = await install();
     const key = await spine.api.keyWith("apps.read");
     const ended = await follow(appId, { key });

@@ -36,7 +36,7 @@ const at = (appId: string, { topic, entryId }: { topic: string; entryId: string 
 const REQUIRED = ["specversion", "1.0", "id", "1", "source", "/other", "type", "push"] as const;
 
 describe("an event in a response", () => {
-  it("is CloudEvents JSON that contains all numbers of the data digit for digit as received", async () => {
+  it("is CloudEvents JSON, in which every number of the data has exactly the digits that were received", async () => {
     const app = await install();
     const text = '{"t":"push","id":"1","big":12345678901234567890,"one":1.0,"e":1E+2,"s":"\\u00e9"}';
     const { events } = await spine.send(app.channels[0].id, text);
@@ -60,7 +60,7 @@ describe("an event in a response", () => {
     expect(json).not.toContain(app.channels[0].id);
   });
 
-  it("contains text data as a string and binary data in base64", async () => {
+  it("contains text data as a JSON string, and binary data in base64", async () => {
     const app = await spine.install({ uid: "raw", kind: "webhook", events: [{ type: "all" }] });
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, "1,2\n", { "content-type": "text/csv" });
@@ -82,7 +82,7 @@ describe("an event in a response", () => {
 });
 
 describe("the events of an app", () => {
-  it("are listed in pages, in order of creation across topics, with the total count", async () => {
+  it("are listed in pages and in order of creation across topics, with the total count", async () => {
     const { app, entries } = await installWithEvents(11);
     const pages = await Promise.all(
       [0, 4, 8, 12].map((offset) => spine.api.call("GET", `/apps/${app.id}/events?limit=4&offset=${offset}`)),
@@ -91,7 +91,7 @@ describe("the events of an app", () => {
     expect(pages.map(({ headers }) => headers.get("x-total-count"))).toEqual(["11", "11", "11", "11"]);
   });
 
-  it("can be filtered by type and by the time at which the topic entry was appended", async () => {
+  it("can be filtered by type and by the time of publication", async () => {
     const { app, entries } = await installWithEvents(6);
     const byType = await spine.api.call("GET", `/apps/${app.id}/events?type=${encodeURIComponent("a/b c%")}`);
     expect(placesOf(byType.body)).toEqual(entries.filter(({ topic }) => topic.endsWith("c%25")));
@@ -107,7 +107,7 @@ describe("the events of an app", () => {
     expect(placesOf(to.body)).toEqual(entries.filter((entry) => msOf(entry) < ms));
   });
 
-  it("are merged in order across topics that have more entries than one read returns", async () => {
+  it("are listed in the right order across topics with more entries than one read from Redis returns", async () => {
     const app = await install();
     const rows = await spine.api.database.db
       .selectFrom("topics")
@@ -142,7 +142,7 @@ describe("the events of an app", () => {
 });
 
 describe("one event", () => {
-  it("can be read and deleted by topic and entry id, whether slashes in the topic are encoded or not", async () => {
+  it("can be read and deleted by topic and entry id, with encoded or plain slashes in the topic", async () => {
     const { app, entries } = await installWithEvents(2);
     const event = entries.find(({ topic }) => topic.endsWith("c%25"));
     if (!event) throw new Error("nothing was published");
@@ -158,7 +158,7 @@ describe("one event", () => {
     expect(await spine.server.client.xlen(event.topic)).toBe(0);
   });
 
-  it("is deleted with every copy in quarantine and dead letters, and no copy is written again later", async () => {
+  it("is deleted with all its copies in quarantine and dead letters, and no further copy is written afterwards", async () => {
     const app = await install();
     const [channel] = app.channels;
     const person = { t: "push", id: "7", name: "Ada Lovelace" };
@@ -191,7 +191,7 @@ describe("one event", () => {
     expect((await spine.api.call("DELETE", at(app.id, event))).status).toBe(404);
   });
 
-  describe("when it is deleted", () => {
+  describe("after it is deleted", () => {
     const long = { note: "n".repeat(64) };
     const idsIn = async (appId: string): Promise<string[]> =>
       (await spine.api.call.get(`/apps/${appId}/quarantine`)).map(({ id }: { id: string }) => id);
@@ -211,7 +211,7 @@ describe("one event", () => {
     it.each([
       ["equal data", "webhook", () => long, "application/json"],
       ["no data", "cloudevents", bare, "application/cloudevents+json"],
-    ])("does not delete deliveries of a paused channel that have other ids and %s", async (_, kind, bodyOf, type) => {
+    ])("leaves buffered deliveries of a paused channel that have other ids and %s", async (_, kind, bodyOf, type) => {
       const app = await spine.install({ uid: "beat", kind, events: [{ type: "all" }] });
       const [{ id: channelId }] = app.channels;
       const send = (id: string) => spine.send(channelId, bodyOf(id), { "content-type": type });
@@ -228,7 +228,7 @@ describe("one event", () => {
     it.each([
       ["have ids from an idPath", long, { idPath: "$.id" }],
       ["have too little data to identify them", {}, {}],
-    ])("does not delete other quarantined deliveries with equal data if they %s", async (_, data, path) => {
+    ])("leaves other quarantined deliveries with equal data if they %s", async (_, data, path) => {
       const { app, send } = await installHalf(path);
       const [event] = (await send({ id: "1", data })).events;
       if (!event) throw new Error("nothing was published");
@@ -237,7 +237,7 @@ describe("one event", () => {
       expect(await idsIn(app.id)).toContain(other.quarantine[0]?.id);
     });
 
-    it("also deletes the quarantined delivery that contains its data if the event definition has no idPath", async () => {
+    it("leaves no quarantined delivery with the same data if the event definition has no idPath", async () => {
       const { app, send } = await installHalf({});
       const [event] = (await send({ data: long })).events;
       if (!event) throw new Error("nothing was published");
@@ -247,7 +247,7 @@ describe("one event", () => {
     });
   });
 
-  it("is deleted from the dead letters even if its topic no longer contains it", async () => {
+  it("is deleted from the dead letters, even if its topic no longer contains the event", async () => {
     const app = await install();
     const { events } = await spine.send(app.channels[0].id, { t: "push", id: "8" });
     const [event] = events;
@@ -265,7 +265,7 @@ describe("one event", () => {
     expect(await spine.api.call.get(letters)).toEqual([]);
   });
 
-  it("is not found under another app's topic, a Redis key or an unknown or malformed entry id", async () => {
+  it("cannot be read through another app's topic, another Redis key, or an unknown or malformed entry id", async () => {
     const { app, entries } = await installWithEvents(1);
     const other = await installWithEvents(1);
     const [event] = entries;
@@ -286,7 +286,7 @@ describe("one event", () => {
   });
 });
 
-it("events can be listed newest first, and searched by channel, id and a field of their data", async () => {
+it("events can be listed newest first, and searched by channel, event id and a field of their data", async () => {
   const events = ["a", "b"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
   const app = await spine.install(
     { uid: "one", kind: "webhook", config: {}, events },

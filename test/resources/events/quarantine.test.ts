@@ -25,7 +25,7 @@ async function quarantineOne(
 }
 
 describe("a quarantined item", () => {
-  it("is returned with its whole delivery, but without the channel's address or any credential", async () => {
+  it("is returned with the whole delivery, except for credentials and the secret address of the channel", async () => {
     const app = await install({
       verification: {
         scheme: "hmac",
@@ -69,7 +69,7 @@ describe("a quarantined item", () => {
     expect(JSON.stringify(body)).not.toContain(signature);
   });
 
-  it("is returned without secrets and addresses in its body, but is redriven with the original body", async () => {
+  it("is returned without the secrets and addresses in its body, but is redriven with its original body", async () => {
     const verification = { scheme: "token", in: "body", name: "$.token" };
     const app = await install({ verification });
     const [{ id: channelId }] = app.channels;
@@ -114,7 +114,7 @@ describe("a quarantined item", () => {
     expect((await entriesOf(app.id))[0].data).toEqual(sent.data);
   });
 
-  it("is stored without the wrong secret that made verification of its delivery fail", async () => {
+  it("is stored without the wrong secret if verification failed because of that secret", async () => {
     const app = await install({ verification: { scheme: "token", in: "body", name: "$.token" } });
     const [{ id: channelId }] = app.channels;
     await change(app, { config: { secrets: [{ value: "the-right-token" }] } });
@@ -129,7 +129,7 @@ describe("a quarantined item", () => {
     expect(texts.join()).not.toContain("another-right-token");
   });
 
-  it("shows a binary body in base64", async () => {
+  it("is returned with a binary body in base64", async () => {
     const app = await install();
     const id = await quarantineOne(app, Buffer.from([0x7b, 0xff]));
     const { body } = await spine.api.call("GET", `/apps/${app.id}/quarantine/${id}`);
@@ -148,7 +148,7 @@ describe("a quarantined item", () => {
 });
 
 describe("the list of quarantined items", () => {
-  it("is paginated in order of arrival with the total count, and shows a repeated item once with its number of arrivals", async () => {
+  it("is paginated in order of arrival, and contains a repeated item once with the number of its arrivals", async () => {
     const app = await install();
     const ids = [];
     for (let i = 0; i < 3; i++) ids.push(await quarantineOne(app, { data: i }));
@@ -186,7 +186,7 @@ describe("the list of quarantined items", () => {
     expect((await list(app.id, "?from=bad")).body.details[0].path).toBe("from");
   });
 
-  it("excludes the items of a deleted channel, which cannot be read or redriven either", async () => {
+  it("excludes the items of a deleted channel, which can also be neither read nor redriven", async () => {
     const app = await install();
     const id = await quarantineOne(app);
     await spine.api.call("DELETE", `/apps/${app.id}/channels/${app.channels[0].id}`);
@@ -196,8 +196,8 @@ describe("the list of quarantined items", () => {
   });
 });
 
-describe("a redrive", () => {
-  it("publishes the item with the channel's current definitions, and removes it from quarantine", async () => {
+describe("a redrive (publishing from quarantine)", () => {
+  it("publishes the item with the channel's current event definitions, and removes the item from quarantine", async () => {
     const app = await install();
     const id = await quarantineOne(app, { key: "k1", data: 7 });
     await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
@@ -216,7 +216,7 @@ describe("a redrive", () => {
     expect((await list(app.id)).body).toEqual([]);
   });
 
-  it("keeps the record of an item that fails again for the same reason", async () => {
+  it("leaves an item unchanged in quarantine if it fails again for the same reason", async () => {
     const app = await install();
     const id = await quarantineOne(app);
     expect((await redrive(app.id, id)).body).toMatchObject({
@@ -228,7 +228,7 @@ describe("a redrive", () => {
     expect((await list(app.id)).body).toMatchObject([{ id, count: 2 }]);
   });
 
-  it("keeps a single record with the new reason if the item fails for a different reason", async () => {
+  it("leaves an item in quarantine once, with the new reason, if it fails for a different reason", async () => {
     const app = await install();
     const id = await quarantineOne(app, { key: "k" });
     await change(app, { events: [{ ...events[0], idPath: "$.key" }] });
@@ -238,7 +238,7 @@ describe("a redrive", () => {
     expect(left).toMatchObject([{ id: body.quarantine[0].id, reason: "payload_missing" }]);
   });
 
-  it("publishes an item under a new id on request, but only if its original id conflicts", async () => {
+  it("publishes an item under a new id on request, but only if its original id conflicts with another event", async () => {
     const app = await install();
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { id: "1", data: "a" });
@@ -256,7 +256,7 @@ describe("a redrive", () => {
     expect((await redrive(app.id, other, { force: true })).status).toBe(400);
   });
 
-  it("processes each item of a delivery that failed as a whole", async () => {
+  it("publishes each valid item of a delivery that was quarantined as a whole", async () => {
     const app = await install({ itemsPath: "$.items" });
     const id = await quarantineOne(app, { list: [{ id: "1", data: 1 }, { id: "2" }, { id: "3", data: 3 }] });
     expect((await list(app.id)).body).toMatchObject([{ id, item: null, reason: "invalid_body" }]);
@@ -273,7 +273,7 @@ describe("a redrive", () => {
     expect((await list(app.id)).body).toMatchObject([{ item: 1, reason: "payload_missing", count: 1 }]);
   });
 
-  it("publishes an item only once for three concurrent requests, even under a new id", async () => {
+  it("publishes an item only once after three concurrent requests, even under a new id", async () => {
     const app = await install();
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { id: "1", data: "a" });
@@ -333,7 +333,7 @@ describe("a redrive", () => {
     expect(bad.body.details.map(({ path }: { path: string }) => path)).toEqual(["limit"]);
   });
 
-  it("requires the permission apps.write, while apps.read is enough to read an item", async () => {
+  it("requires the permission apps.write, whereas reading an item requires only apps.read", async () => {
     const app = await install();
     const id = await quarantineOne(app);
     const reader = spine.api.as(await spine.api.keyWith("apps.read"));
@@ -344,7 +344,7 @@ describe("a redrive", () => {
   });
 });
 
-it("an item is not found under another app of its organization, or by a malformed id", async () => {
+it("a quarantined item is not found under another app of its organization, or with a malformed id", async () => {
   const app = await install();
   const other = await install();
   const id = await quarantineOne(app);
@@ -360,7 +360,7 @@ it("an item is not found under another app of its organization, or by a malforme
   expect((await list(app.id)).body).toHaveLength(1);
 });
 
-it("quarantine groups count items by reason and definition, with their first and last arrival", async () => {
+it("the groups of quarantined items count items by reason and event definition, with their first and last arrival", async () => {
   const app = await install();
   await quarantineOne(app, { data: 1 });
   await quarantineOne(app, { data: 2 });

@@ -70,7 +70,7 @@ const append = (entryId: string) =>
   );
 
 describe("the shared reader of event streams", () => {
-  it("skips no entry for a client that joins while a read of its topic is in flight", async () => {
+  it("sends every entry to a client that joins while a read of its topic is in flight", async () => {
     const { tail, found, release } = pauseReadAt("1002-0");
     const hub = hubOf(tail);
     const first = readerOf(hub, tail);
@@ -91,7 +91,10 @@ describe("the shared reader of event streams", () => {
     ["up to which its topics were read", [2_000, 1_000]],
     // The time of a topic list is not always an integer.
     ["at which its topics were listed", [1_000, 2_000.5]],
-  ] as const)("gives a new client no position after the time %s", async (_, [nowAgoMs, listedAgoMs]) => {
+  ] as const)("gives a new client a resume position no later than the time %s", async (_, [
+    nowAgoMs,
+    listedAgoMs,
+  ]) => {
     const tail = createTail({ redis });
     const hub = hubOf(tail);
     const other = readerOf(hub, tail);

@@ -51,7 +51,7 @@ function read(subscription: string, signal: AbortSignal) {
 }
 
 describe("a subscription", () => {
-  it("adds a row to the change feed when it is paused, resumed, rewound or deleted", async () => {
+  it("is added to the change feed when it is paused, resumed, rewound or deleted", async () => {
     const { id, path } = await subscribe();
     const { db } = spine.api.database;
     const announced = async (): Promise<number> => {
@@ -72,7 +72,7 @@ describe("a subscription", () => {
     expect(await announced()).toBeGreaterThan(before);
   });
 
-  it("stops sending events to its readers within a second of a pause, and continues at the same place once resumed", async () => {
+  it("sends no events to its readers from one second after a pause, and continues at the same position once resumed", async () => {
     // Readers check the subscription's state once a second. The fake clock triggers that check.
     vi.useFakeTimers({ toFake: ["performance"] });
     const { id, path, send } = await subscribe();
@@ -109,7 +109,7 @@ describe("a subscription", () => {
     expect(await spine.api.call.expectRejection("POST", `${path}/pause`)).toMatchObject({ status: 409 });
   });
 
-  it("leaves no key in Redis if it is deleted while paused", async () => {
+  it("leaves no key in Redis if it is deleted while it is paused", async () => {
     const { id, path } = await subscribe();
     await spine.api.call.post(`${path}/pause`);
     expect(await spine.server.client.exists(`inlet:sub:${id}:paused`)).toBe(1);
@@ -119,8 +119,8 @@ describe("a subscription", () => {
   });
 });
 
-describe("a rewind of a subscription", () => {
-  it("moves the consumer group to another position, and returns the number of dropped pending entries", async () => {
+describe("rewinding a subscription", () => {
+  it("moves its consumer group to another position, and returns how many pending entries were dropped", async () => {
     const { id, path, topic, send } = await subscribe();
     await send(1, 2, 3);
     await spine.server.client.xreadgroup("GROUP", id, "me", "COUNT", 2, "STREAMS", topic, ">");

@@ -33,7 +33,7 @@ const read = async (topic: string, group: string): Promise<string[]> => {
 };
 
 describe("subscribing to an app's events", () => {
-  it("creates the subscription, its consumer group on every topic, and the set of its topics in Redis", async () => {
+  it("creates a subscription, its consumer group on every topic, and the set of its topics in Redis", async () => {
     const app = await spine.install(channel("main", "push", "a:b c"), channel("second", "x"));
     const { status, body } = await subscribe(app.id, { eventUid: "main:*" });
     expect(status).toBe(200);
@@ -62,7 +62,7 @@ describe("subscribing to an app's events", () => {
     expect((await subscribe(app.id, { eventUid: "main:*" })).body.id).not.toBe(body.id);
   });
 
-  it("covers one event type (which may contain colons), one channel or the whole app", async () => {
+  it("covers one event type (even with colons in its name), one channel or the whole app", async () => {
     const app = await spine.install(channel("main", "push", "a:b"), channel("second", "x"));
     const covered = async (eventUid: string) =>
       (await subscribe(app.id, { eventUid })).body.topics.map(
@@ -74,7 +74,7 @@ describe("subscribing to an app's events", () => {
     expect(await covered("*")).toEqual(["main.a:b", "main.push", "second.x"]);
   });
 
-  it("starts now, at the first entry, or at a given time including the entries of that millisecond", async () => {
+  it("starts at new entries, at the first entry, or at a given time including all entries of that millisecond", async () => {
     const app = await spine.install(channel("main", "push"));
     const [{ id: channelId }] = app.channels;
     const send = async () => (await spine.send(channelId, { n: Math.random() })).events[0]?.entryId ?? "";
@@ -94,7 +94,7 @@ describe("subscribing to an app's events", () => {
     expect((await read(topic, now.id)).length).toBe(0);
   });
 
-  it("returns the number of undelivered entries, even if the start position is between two entries", async () => {
+  it("counts the entries that are not delivered yet, even if the start time is between two entries", async () => {
     const app = await spine.install(channel("main", "push"));
     const [{ id: channelId }] = app.channels;
     await spine.send(channelId, { n: 1 });
@@ -111,7 +111,7 @@ describe("subscribing to an app's events", () => {
     expect(await lag()).toBe(0);
   });
 
-  it("returns the age of the oldest undelivered entry, and counts pending entries and dead letters", async () => {
+  it("returns the age of the oldest undelivered entry, and the number of pending entries and dead letters", async () => {
     const { server, api } = spine;
     const app = await spine.install(channel("main", "a", "b"));
     const [{ id: channelId }] = app.channels;
@@ -191,7 +191,7 @@ describe("subscribing to an app's events", () => {
     expect([most.status, most.body.topics.length, most.body.lag]).toEqual([200, 1_000, 0]);
   });
 
-  it("responds with 503 and writes no row while Redis is unavailable, but still lists subscriptions without their lag", async () => {
+  it("responds with 503 and stores no subscription while Redis is unavailable, and existing subscriptions are listed without lag", async () => {
     const server = await startRedis();
     await using away = await startTestSpine({ server });
     const app = await away.install(channel("main", "push"));
@@ -221,7 +221,7 @@ describe("the subscriptions of an app", () => {
     expect([page.body, page.headers.get("x-total-count")]).toEqual([[listed(made[1] ?? {})], "3"]);
   });
 
-  it("are deleted, and the keys to remove from Redis are recorded", async () => {
+  it("can be deleted, which schedules the cleanup of their Redis keys", async () => {
     const app = await spine.install(channel("main", "push"));
     const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
     expect(await spine.api.call("DELETE", `/apps/${app.id}/subscriptions/${id}`)).toMatchObject({

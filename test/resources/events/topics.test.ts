@@ -8,7 +8,7 @@ const types = ["a", "b", "c"];
 const install = () =>
   spine.install({ uid: "main", kind: "webhook", events: types.map((type) => ({ type, typePath: "$.t" })) });
 
-it("a topic is listed with its entries and readers, and an unused topic is listed as empty", async () => {
+it("a topic is listed with the number of its entries and its readers, and an unused topic is listed as empty", async () => {
   const app = await install();
   const [{ id: channelId }] = app.channels;
   const subscription = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, {
@@ -56,7 +56,7 @@ it("topics are listed in pages, by creation time and then by name", async () => 
   expect(await list("?limit=2&offset=1")).toEqual(["b", "c"]);
 });
 
-it("a topic of a deleted channel is still listed", async () => {
+it("a topic is still listed after its channel was deleted", async () => {
   const app = await install();
   const [{ id: channelId }] = app.channels;
   await spine.send(channelId, { t: "a" });

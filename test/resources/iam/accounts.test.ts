@@ -6,7 +6,7 @@ const api = opened(createTestApi);
 const { call } = api;
 
 describe("an account", () => {
-  it("starts as a member without permissions, and is returned with its identities and memberships", async () => {
+  it("is created as a member without permissions, and returned with its identities and memberships", async () => {
     const account = await call.post("/iam/accounts", {
       name: "Ada",
       firstName: "Ada",
@@ -30,7 +30,7 @@ describe("an account", () => {
     expect(await call.get("/iam/accounts?limit=200")).toContainEqual(shown);
   });
 
-  it("is changed by a merge patch, but cannot change between person and service", async () => {
+  it("is changed by a merge patch, but a person cannot become a service account or the reverse", async () => {
     const { id } = await call.post("/iam/accounts", { name: "Ada", language: "en" });
     const put = (patch: object) => call.put(`/iam/accounts/${id}`, patch);
     expect(await put({ lastName: "Lovelace" })).toMatchObject({ lastName: "Lovelace", language: "en" });
@@ -40,7 +40,7 @@ describe("an account", () => {
     });
   });
 
-  it("changes from pending to active to disabled, without skipping a step or going back", async () => {
+  it("changes its status from pending to active to disabled, without skipping a status or going back", async () => {
     const { id } = await call.post("/iam/accounts", { name: "Ada" });
     const become = async (status: string) => (await call("PUT", `/iam/accounts/${id}`, { status })).status;
     expect(await become("disabled")).toBe(409);
@@ -77,13 +77,13 @@ describe("an account", () => {
     expect((await call("GET", `/iam/identities/${identity.id}`)).status).toBe(404);
   });
 
-  it("cannot be deleted if it was created at the first start", async () => {
+  it("cannot be deleted if the gateway created it at its first start", async () => {
     const [{ id }] = await call.get("/iam/accounts");
     expect(await call.expectRejection("DELETE", `/iam/accounts/${id}`)).toMatchObject({ status: 409 });
     expect((await call("GET", `/iam/accounts/${id}`)).status).toBe(200);
   });
 
-  it("stays visible to its creator without a membership, and can become a member again", async () => {
+  it("stays visible to its creator after losing its membership, and can become a member again", async () => {
     const { id, memberships } = await call.post("/iam/accounts", { name: "Ada" });
     await call.delete(`/iam/memberships/${memberships[0].id}`);
     expect(await call.get(`/iam/accounts/${id}`)).toMatchObject({ memberships: [] });
@@ -91,7 +91,7 @@ describe("an account", () => {
     expect((await call.get(`/iam/accounts/${id}`)).memberships).toHaveLength(1);
   });
 
-  it("can be read but not changed in a second organization, and shows only its membership there", async () => {
+  it("can be read but not changed in a second organization, and shows only its membership of that organization", async () => {
     const made = await call.post("/organizations", { name: "second" });
     const theirs = api.as(made.apiKey.key);
     const account = await call.post("/iam/accounts", { name: "guest" });

@@ -9,7 +9,7 @@ const make = (grant: object = {}) => call.post("/iam/api-keys", { name: "k", ...
 const put = (id: string, patch: object) => call.put(`/iam/api-keys/${id}`, patch);
 
 describe("an API key", () => {
-  it("is returned once, is stored as a hash, and allows only the operations that its permissions cover", async () => {
+  it("is returned once, stored as a hash, and allows only operations that its permissions cover", async () => {
     const { key, ...shown } = await make({ permissions: ["spaces.read"] });
     const spaces = await call.get("/spaces");
     expect(key).toMatch(/^ik_[a-z0-9]{40}$/);
@@ -32,7 +32,7 @@ describe("an API key", () => {
     expect(JSON.stringify(rows)).not.toContain(key.slice(12));
   });
 
-  it("gets a new service account, unless the request names an account", async () => {
+  it("gets a new service account, unless the request names an existing account", async () => {
     const { accountId } = await make({ name: "robot" });
     expect(await call.get(`/iam/accounts/${accountId}`)).toMatchObject({
       name: "robot",
@@ -49,7 +49,7 @@ describe("an API key", () => {
     });
   });
 
-  it("can be created for the caller's own account or a new one, and names the account that created it", async () => {
+  it("can be created only for the caller's own account or a new one, and names the account that created it", async () => {
     const [{ id: creatorId }] = await call.get("/iam/accounts");
     expect(await make()).toMatchObject({ createdById: creatorId });
     const { id } = await call.post("/iam/accounts", { name: "Ada", status: "active" });
@@ -64,7 +64,7 @@ describe("an API key", () => {
     expect((await call.get("/iam/api-keys"))[0]).toMatchObject({ createdById: null });
   });
 
-  it("applies changes of its roles and of its own permissions immediately", async () => {
+  it("gains and loses permissions immediately when its roles or its own permissions change", async () => {
     const role = await call.post("/iam/roles", { name: "followed" });
     const made = await make({ roleIds: [role.id], permissions: ["iam.read"] });
     const theirs = api.as(made.key);
@@ -153,7 +153,7 @@ describe("an API key", () => {
 });
 
 describe("a caller with few permissions", () => {
-  it("cannot grant permissions that it lacks with a new API key, directly or through a role", async () => {
+  it("cannot create an API key with permissions that the caller lacks, directly or through a role", async () => {
     const role = await call.post("/iam/roles", { name: "writers", permissions: ["apps.write"] });
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     for (const grant of [{ permissions: ["apps.write"] }, { roleIds: [role.id] }, { permissions: ["*"] }]) {
@@ -165,7 +165,7 @@ describe("a caller with few permissions", () => {
     await limited.post("/iam/api-keys", { name: "k", permissions: ["apps.read"] });
   });
 
-  it("cannot add permissions that it lacks to an API key, or extend the lifetime of a key that has them", async () => {
+  it("cannot add permissions that the caller lacks to an API key, or extend the lifetime of a key that has them", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const expiresAt = "2100-01-01T00:00:00.000Z";
     const strong = await make({ permissions: ["apps.write"], expiresAt });
@@ -179,7 +179,7 @@ describe("a caller with few permissions", () => {
   });
 });
 
-describe("a caller that takes permissions away", () => {
+describe("a caller that revokes access", () => {
   it("cannot revoke, restrict or shorten the lifetime of an API key with permissions that the caller lacks", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const role = await call.post("/iam/roles", { name: "strong writers", permissions: ["apps.write"] });
@@ -202,7 +202,7 @@ describe("a caller that takes permissions away", () => {
     expect(await limited.delete(`/iam/api-keys/${weak.id}`)).toEqual({ id: weak.id });
   });
 
-  it("cannot remove permissions that it lacks from an account, a membership, an identity or a role", async () => {
+  it("cannot disable or restrict an account, membership, identity or role with permissions that the caller lacks", async () => {
     const limited = api.as(await api.keyWith("iam.write", "apps.read"));
     const denied = { status: 403, code: "permission_denied" };
     const { accountId } = await make({ permissions: ["apps.write"] });
@@ -245,7 +245,7 @@ describe("a caller that takes permissions away", () => {
 describe("the last key with all permissions", () => {
   const LOST = { status: 409, code: "conflict" };
 
-  it("cannot be revoked or restricted, nor its account disabled, even if the key itself is the caller", async () => {
+  it("cannot be revoked or restricted, and its account cannot be disabled, not even by the key itself", async () => {
     const made = await call.post("/organizations", { name: "kept" });
     const owner = api.as(made.apiKey.key);
     const { id, accountId } = made.apiKey;
@@ -273,7 +273,7 @@ describe("the last key with all permissions", () => {
     expect(await api.as(next.key).expectRejection("DELETE", `/iam/api-keys/${next.id}`)).toMatchObject(LOST);
   });
 
-  it("cannot be given an expiry if no other key with all permissions is valid at that time", async () => {
+  it("cannot be given an expiry date if no other key with all permissions is valid on that date", async () => {
     const made = await call.post("/organizations", { name: "without end" });
     const owner = api.as(made.apiKey.key);
     const path = `/iam/api-keys/${made.apiKey.id}`;
@@ -291,7 +291,7 @@ describe("the last key with all permissions", () => {
     await owner.put(`/iam/api-keys/${other.id}`, until(2099));
   });
 
-  it("cannot lose the role that grants its permissions, and the role cannot lose the permissions", async () => {
+  it("cannot lose the role that grants its permissions, and that role cannot lose those permissions", async () => {
     const made = await call.post("/organizations", { name: "by role" });
     const owner = api.as(made.apiKey.key);
     const role = await owner.post("/iam/roles", { name: "all", permissions: ["*"] });
@@ -306,7 +306,7 @@ describe("the last key with all permissions", () => {
     await owner.put(`/iam/roles/${role.id}`, { permissions: ["iam.read"] });
   });
 
-  it("remains valid if all keys are revoked concurrently", async () => {
+  it("remains valid if all keys with all permissions are revoked concurrently", async () => {
     const made = await call.post("/organizations", { name: "at once" });
     const owner = api.as(made.apiKey.key);
     const others = await Promise.all(

@@ -25,7 +25,7 @@ beforeAll(async () => {
 const note = (entry: Parameters<typeof recordAudit>[2], atMs: number, by: Author = author) =>
   api.database.db.transaction().execute((trx) => recordAudit(trx, by, entry, atMs));
 
-describe("the audit list", () => {
+describe("the list of audit entries", () => {
   it("shows account, change and time, oldest first, and can be filtered by entity, account and time", async () => {
     const start = Date.parse("2026-01-01T00:00:00.000Z");
     await note({ action: "create", entity: "role", id: "role_1" }, start);
@@ -62,14 +62,14 @@ describe("the audit list", () => {
     });
   });
 
-  it("rejects an unknown entity, a malformed time and a limit of 0", async () => {
+  it("rejects a filter with an unknown entity or a malformed time, and a limit of 0", async () => {
     for (const query of ["entity=pigeon", "from=yesterday", "limit=0"])
       expect((await api.call("GET", `/audit?${query}`)).status).toBe(400);
   });
 });
 
 describe("a change through the API", () => {
-  it("is recorded in the audit log with its caller and the names of the changed fields, without secrets or channel addresses", async () => {
+  it("is recorded in the audit log with its caller and the changed fields, without secrets or channel addresses", async () => {
     const total = async () => Number((await api.call("GET", "/audit")).headers.get("x-total-count"));
     const before = await total();
     const { call } = api;
@@ -141,8 +141,8 @@ describe("a change through the API", () => {
   });
 });
 
-describe("an operation that changes no configuration", () => {
-  it("is also recorded in the audit log, such as deleting an event, using quarantine and dead letters, or issuing a token", async () => {
+describe("an operation that changes data instead of configuration", () => {
+  it("is recorded in the audit log too, such as deleting an event, redriving from quarantine, or issuing a token", async () => {
     const { call } = api;
     const app = await spine.install({
       uid: "main",
@@ -195,8 +195,8 @@ describe("an operation that changes no configuration", () => {
   });
 });
 
-describe("the audit's export", () => {
-  it("contains every record that matches the filters, one per line and in order, without a page limit", async () => {
+describe("the export of the audit log", () => {
+  it("contains every entry that matches the filters, one per line and in order, without a page limit", async () => {
     const start = Date.parse("2025-01-01T00:00:00.000Z");
     await api.database.db.transaction().execute(async (trx) => {
       for (let i = 0; i < 501; i++) {
@@ -216,10 +216,10 @@ describe("the audit's export", () => {
   });
 });
 
-describe("rejected requests", () => {
+describe("the count of rejected API requests", () => {
   const refusals = async (by = api.call) => (await by.get("/audit/rejections")) as Record<string, unknown>[];
 
-  it("are counted by caller and address, and those with unknown tokens are visible only to the operator", async () => {
+  it("is kept for each caller and address, and only the operator sees requests with unknown tokens", async () => {
     const reader = await api.keyWith("audit.read");
     for (let i = 0; i < 3; i++) expect((await api.as(reader)("GET", "/apps")).status).toBe(403);
     for (let i = 0; i < 2; i++) expect((await api.as("ik_unknown")("GET", "/apps")).status).toBe(401);
@@ -240,14 +240,14 @@ describe("rejected requests", () => {
     expect(await refusals(api.as(await api.createForeignKey()))).toEqual([]);
   });
 
-  it("from all addresses of an IPv6 /64 are counted together if the caller is unknown", async () => {
+  it("is kept for a whole IPv6 /64 network if the caller is unknown", async () => {
     for (const remoteAddress of ["2001:db8:0:9::1", "2001:db8:0:9:ffff::2"])
       await api.app.request("/v1/apps", {}, { incoming: { socket: { remoteAddress } } });
     const found = (await refusals()).filter(({ address }) => String(address).startsWith("2001:db8:0:9:"));
     expect(found).toMatchObject([{ address: "2001:db8:0:9::/64", status: 401, count: 2 }]);
   });
 
-  it("from too many callers in an hour are counted together as others, separately for each organization", async () => {
+  it("puts callers beyond an hourly maximum into one common entry, separately for each organization", async () => {
     const { db } = api.database;
     const log = createLog({ level: "silent" });
     const hour = new Date("2020-01-01T02:00:00Z");
@@ -282,7 +282,7 @@ describe("rejected requests", () => {
     expect(["loud", "late", "others", "b"].map(countOf)).toEqual([8, undefined, 1_002, 1]);
   });
 
-  it("from too many callers are counted together as others, and counts are kept if a write to PostgreSQL fails", async () => {
+  it("puts callers beyond a maximum into one common entry, and survives a failed write to PostgreSQL", async () => {
     const { db } = api.database;
     const log = createLog({ level: "silent" });
     const clock = () => Date.parse("2020-01-01T00:30:00Z");

@@ -10,7 +10,7 @@ const accountsOf = (group: { members: { accountId: string }[] }) =>
   group.members.map(({ accountId }) => accountId).sort();
 
 describe("a group", () => {
-  it("is created with each account as a member only once, and can be read, listed and deleted", async () => {
+  it("contains each account only once, and can be created, read, listed and deleted", async () => {
     const account = await addAccount();
     const group = await call.post("/iam/groups", { name: "Support", members: [account, account] });
     expect(group).toMatchObject({
@@ -27,7 +27,7 @@ describe("a group", () => {
     expect((await call("GET", `/iam/groups/${group.id}`)).status).toBe(404);
   });
 
-  it("gets exactly the members that a change lists, and keeps its members if a change omits the list", async () => {
+  it("has exactly the members that a change lists, and keeps its members if a change has no list", async () => {
     const [a, b, c] = [await addAccount("a"), await addAccount("b"), await addAccount("c")];
     const { id, members } = await call.post("/iam/groups", { name: "g", members: [a, b] });
     const put = (patch: object) => call.put(`/iam/groups/${id}`, patch);
@@ -39,7 +39,7 @@ describe("a group", () => {
     expect(await put({ members: [] })).toMatchObject({ name: "new", members: [] });
   });
 
-  it("stays unchanged if a change names an unknown member", async () => {
+  it("stays unchanged if a change names an account that does not exist", async () => {
     const group = await call.post("/iam/groups", { name: "g", members: [await addAccount()] });
     const patch = { name: "new", members: [await addAccount(), "acc_nobody"] };
     expect(await call.expectRejection("PUT", `/iam/groups/${group.id}`, patch)).toMatchObject({

@@ -55,7 +55,7 @@ describe("an identity", () => {
     });
   });
 
-  it("must be unique within its organization, but not across organizations", async () => {
+  it("must be unique in its organization, but may exist in several organizations", async () => {
     const { id: accountId } = await addAccount();
     const other = await call.post("/organizations", { name: "other" });
     const theirs = api.as(other.apiKey.key);
@@ -70,7 +70,7 @@ describe("an identity", () => {
     expect(await status({ accountId, identifier: "once", provider: ISSUER })).toBe(409);
   });
 
-  it("cannot be added to an account that has more permissions than the caller", async () => {
+  it("cannot be added to an account with permissions that the caller lacks", async () => {
     const account = await addAccount();
     const role = await call.post("/iam/roles", { name: "a", permissions: ["apps.write"] });
     await call.put(`/iam/memberships/${account.memberships[0].id}`, { roleIds: [role.id] });
@@ -85,7 +85,7 @@ describe("an identity", () => {
     await limited.put(path, { phone: "+1" });
   });
 
-  it("can be added to an account in use only by that account, or by a caller with all permissions", async () => {
+  it("cannot be added to another account that is already in use, except by a caller with all permissions", async () => {
     const grant = { name: "k", permissions: ["iam.write", "apps.write"] };
     const [mine, theirs] = [await call.post("/iam/api-keys", grant), await call.post("/iam/api-keys", grant)];
     const strong = api.as(mine.key);

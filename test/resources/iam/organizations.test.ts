@@ -26,7 +26,7 @@ describe("an organization", () => {
     expect(await owner.get(`/organizations/${organization.id}`)).toEqual(organization);
   });
 
-  it("is the only organization that its callers can list", async () => {
+  it("is the only organization that its own API keys can list", async () => {
     await call.post("/organizations", { name: "other" });
     const { body, headers } = await call("GET", "/organizations");
     expect([body.length, headers.get("x-total-count")]).toEqual([1, "1"]);
@@ -49,7 +49,7 @@ describe("an organization", () => {
 });
 
 describe("a new organization", () => {
-  it("is created with a space and a first key with all permissions, which is returned once", async () => {
+  it("is created with a space and a first API key with all permissions, which is returned once", async () => {
     const made = await call.post("/organizations", { name: "other", iamId: "iam-1" });
     const { apiKey, ...organization } = made;
     expect(organization).toMatchObject({ name: "other", iamId: "iam-1", groups: [], roles: [] });
@@ -123,7 +123,7 @@ describe("deleting an organization", () => {
     expect(await remove()).toBe(200);
   });
 
-  it("is rejected for the organization that was created at the first start", async () => {
+  it("is rejected for the organization that the gateway created at its first start", async () => {
     const [first] = await call.get("/organizations");
     expect(await call.expectRejection("DELETE", `/organizations/${first.id}`)).toMatchObject({ status: 409 });
     expect(await call.get("/organizations")).toEqual([first]);

@@ -5,8 +5,8 @@ import { opened } from "../../support/opened.ts";
 const api = opened(createTestApi);
 const { call } = api;
 
-describe("the permissions", () => {
-  it("are those that operations require or that reveal further response fields, plus the permission for everything", async () => {
+describe("the list of permissions", () => {
+  it("contains `*` and each permission that an operation requires or that reveals additional response fields", async () => {
     const all = await call.get("/iam/permissions?limit=200");
     const names = all.map(({ name }: { name: string }) => name);
     expect(names).toEqual(expect.arrayContaining(["*", "apps.read", "apps.write", "iam.read", "iam.write"]));
@@ -19,14 +19,14 @@ describe("the permissions", () => {
     expect(names.toSorted()).toEqual([...new Set(required), "*"].sort());
   });
 
-  it("have stable ids, and can be read by id", async () => {
+  it("has permissions with stable ids, and each can be read by its id", async () => {
     const [first, second] = await call.get("/iam/permissions");
     expect(await call.get(`/iam/permissions/${first.id}`)).toEqual(first);
     expect(await call.get("/iam/permissions?limit=1&offset=1")).toEqual([second]);
     expect(first.organizationId).toBe((await call.get("/organizations"))[0].id);
   });
 
-  it("cannot be created, changed or deleted", async () => {
+  it("cannot be changed: permissions can be neither created, changed nor deleted", async () => {
     const [{ id }] = await call.get("/iam/permissions");
     for (const [method, path] of [
       ["POST", "/iam/permissions"],

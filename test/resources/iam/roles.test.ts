@@ -11,7 +11,7 @@ const newOrganization = async (): Promise<Caller> => api.as(await api.createFore
 const create = (role: object, as: Caller = call) => as.post("/iam/roles", role);
 
 describe("a role", () => {
-  it("returns its permissions by name, each as a permission entity of the organization", async () => {
+  it("is returned with its permissions, each as an entity of the organization", async () => {
     const role = await create({ name: "Operators", permissions: ["iam.read", "apps.read", "apps.read"] });
     const listed = await call.get("/iam/permissions");
     const named = (name: string) => listed.find((one: { name: string }) => one.name === name);
@@ -62,7 +62,7 @@ describe("a role", () => {
     });
   });
 
-  it("must have a name that is unique within its organization, but not across organizations", async () => {
+  it("must have a name that is unique in its organization, but other organizations may use that name too", async () => {
     const { id } = await create({ name: "unique" });
     await create({ name: "other" });
     expect(await call.expectRejection("POST", "/iam/roles", { name: "unique" })).toMatchObject({
@@ -74,7 +74,7 @@ describe("a role", () => {
     expect(await create({ name: "unique" }, await newOrganization())).toMatchObject({ name: "unique" });
   });
 
-  it("cannot be deleted while an API key or a member has it", async () => {
+  it("cannot be deleted while an API key or a member has the role", async () => {
     const { id } = await create({ name: "held" });
     const key = await call.post("/iam/api-keys", { name: "k", roleIds: [id] });
     const [member] = await call.get("/iam/memberships");
@@ -88,7 +88,7 @@ describe("a role", () => {
 });
 
 describe("a caller with few permissions", () => {
-  it("cannot create a role with permissions it lacks, or add such permissions to a role or remove them", async () => {
+  it("cannot create a role with permissions that the caller lacks, or add or remove such permissions on a role", async () => {
     const limited = api.as(await api.keyWith("iam.write", "iam.read", "apps.read"));
     const denied = { status: 403, code: "permission_denied" };
     for (const permissions of [["apps.write"], ["*"]]) {
@@ -118,7 +118,7 @@ describe("a caller with few permissions", () => {
 });
 
 describe("the list of roles", () => {
-  it("can be paginated with parameters in the body or in the query", async () => {
+  it("can be paginated with parameters in the request body or in the query", async () => {
     const owner = await newOrganization();
     for (const name of ["a", "b", "c"]) await create({ name }, owner);
     const { body, headers } = await owner("POST", "/iam/roles/list", { pagination: { limit: 1, offset: 1 } });
@@ -137,7 +137,7 @@ describe("the list of roles", () => {
     });
   });
 
-  it("is read with one query, regardless of the number of roles", async () => {
+  it("is read with one database query, regardless of the number of roles", async () => {
     const owner = await newOrganization();
     await addRoles(owner, 1_000);
     const page = { pagination: { limit: 200, offset: 500 } };

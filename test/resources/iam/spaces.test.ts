@@ -37,7 +37,7 @@ describe("a space", () => {
     await call.delete(path);
   });
 
-  it("is removed as the default space of API keys when it is deleted", async () => {
+  it("is no longer the default space of any API key after it is deleted", async () => {
     const { id: defaultSpaceId } = await call.post("/spaces", { name: "Test" });
     const key = await call.post("/iam/api-keys", { name: "k", defaultSpaceId });
     expect(key).toMatchObject({ defaultSpaceId });
@@ -45,7 +45,7 @@ describe("a space", () => {
     expect(await call.get(`/iam/api-keys/${key.id}`)).toMatchObject({ defaultSpaceId: null });
   });
 
-  it("cannot be deleted if it was created at the first start", async () => {
+  it("cannot be deleted if the gateway created it at its first start", async () => {
     const [{ id }] = await call.get("/spaces");
     expect(await call.expectRejection("DELETE", `/spaces/${id}`)).toMatchObject({ status: 409 });
   });

@@ -43,13 +43,13 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("once")).toBe(1);
   });
 
-  it("counts as the same request if its body has the same fields in another order", async () => {
+  it("is recognized as repeated if its body has the same fields in a different order", async () => {
     const first = await post("/blueprints", { title: "order", description: "d" }, "k-order");
     const again = await post("/blueprints", { description: "d", title: "order" }, "k-order");
     expect(again.text).toBe(first.text);
   });
 
-  it("is rejected if the Idempotency-Key was already used for a different request", async () => {
+  it("is rejected with 409 if that key was already used for a different request", async () => {
     await post("/blueprints", { title: "mine" }, "k-other");
     for (const [path, body] of [
       ["/blueprints", { title: "yours" }],
@@ -61,7 +61,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("yours")).toBe(0);
   });
 
-  it("is independent of a request with the same Idempotency-Key in another organization", async () => {
+  it("runs even if another organization has already used that key", async () => {
     const stranger = await api.createForeignKey();
     const ours = await post("/blueprints", { title: "shared" }, "k-shared");
     const theirs = await post("/blueprints", { title: "shared" }, "k-shared", stranger);
@@ -69,7 +69,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(JSON.parse(theirs.text).id).not.toBe(JSON.parse(ours.text).id);
   });
 
-  it("is independent of a request that the same account sent with the same Idempotency-Key in another organization", async () => {
+  it("runs even if the same account has already used that key in another organization", async () => {
     const { db } = api.database;
     const organizations = await db.selectFrom("organizations").select("id").limit(2).execute();
     const { id: accountId } = await db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
@@ -88,7 +88,7 @@ describe("a creating request with an Idempotency-Key", () => {
     }
   });
 
-  it("runs once if it is sent ten times concurrently, and the others get the same response or a conflict", async () => {
+  it("runs once if it is sent ten times concurrently, and each other response is the first response or a conflict", async () => {
     const sent = await Promise.all(
       Array.from({ length: 10 }, () => post("/blueprints", { title: "crowd" }, "k-crowd")),
     );
@@ -99,7 +99,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", { title: "crowd" }, "k-crowd")).text).toBe(done[0]?.text);
   });
 
-  it("gets the same error response when repeated, even if the cause of the error is gone", async () => {
+  it("gets the same error response when it is repeated, even if the cause of the error has been fixed", async () => {
     const body = { title: "taken", uid: "taken" };
     const { id } = JSON.parse((await post("/blueprints", body, "k-taken-1")).text);
     const refused = await post("/blueprints", body, "k-taken-2");
@@ -118,7 +118,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/blueprints", { title: "later" }, "k-later")).status).toBe(200);
   });
 
-  it("gets a conflict response if the outcome of the first request is unknown", async () => {
+  it("gets a conflict response if the gateway does not know the outcome of the first request", async () => {
     await post("/blueprints", { title: "lost" }, "k-lost");
     const { db } = api.database;
     await db.updateTable("idempotencyKeys").set({ sealedAnswer: null }).where("key", "=", "k-lost").execute();
@@ -126,7 +126,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(await countBlueprints("lost")).toBe(1);
   });
 
-  it("runs again if it is repeated after 24 hours, and older keys are deleted", async () => {
+  it("runs again if it is repeated after 24 hours, and keys of that age are deleted", async () => {
     const { db } = api.database;
     await post("/blueprints", { title: "old" }, "k-old-1");
     await post("/blueprints", { title: "old" }, "k-old-2");
@@ -147,13 +147,13 @@ describe("a creating request with an Idempotency-Key", () => {
     expect(kept).toEqual([{ key: "k-old-1" }]);
   });
 
-  it("gets the stored response only while the caller still has the required permission", async () => {
+  it("gets the stored response only if the caller still has the required permission", async () => {
     await post("/blueprints", { title: "secret" }, "k-allowed");
     const reader = await api.keyWith("blueprints.read");
     expect((await post("/blueprints", { title: "secret" }, "k-allowed", reader)).status).toBe(403);
   });
 
-  it("gets no stored response with another API key of the same account", async () => {
+  it("gets no stored response if it is repeated with another API key of the same account", async () => {
     const create = { name: "root", permissions: ["*"] };
     const first = await post("/iam/api-keys", { name: "mighty", permissions: ["*"] }, "k-mighty");
     const { accountId, key: mighty } = JSON.parse(first.text);
@@ -167,7 +167,7 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/iam/api-keys", create, "k-root", accessToken)).text).toBe(made.text);
   });
 
-  it("has its response stored encrypted, because the response may contain credentials", async () => {
+  it("has its response stored encrypted, because a response may contain credentials", async () => {
     const blueprint = { title: "sealed", channels: [{ uid: "main", kind: "webhook" }] };
     const { id } = JSON.parse((await post("/blueprints", blueprint, "k-sealed-1")).text);
     const { text } = await post("/apps/install", { blueprintId: id }, "k-sealed-2");
@@ -177,7 +177,12 @@ describe("a creating request with an Idempotency-Key", () => {
     expect((await post("/apps/install", { blueprintId: id }, "k-sealed-2")).text).toBe(text);
   });
 
-  it.each(["", "with space", "x".repeat(256), "ü"])("is rejected with the malformed key %j", async (key) => {
+  it.each([
+    "",
+    "with space",
+    "x".repeat(256),
+    "ü",
+  ])("is rejected if the key is the malformed value %j", async (key) => {
     const headers = { "idempotency-key": key };
     const { status, body } = await api.call("POST", "/blueprints", { title: "a" }, headers);
     expect([status, body.details?.[0]?.path]).toEqual([400, "Idempotency-Key"]);

@@ -26,7 +26,7 @@ describe("the OpenAPI document", () => {
     await SwaggerParser.validate(structuredClone(document));
   });
 
-  it("is public, and declares a bearer token for every other operation", async () => {
+  it("can be read without a token, and declares a bearer token for every other operation", async () => {
     expect(document.paths["/openapi.json"].get.security).toEqual([]);
     expect(document.security).toEqual([{ bearer: [] }]);
   });
@@ -41,7 +41,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("lists the errors and the permission of every operation", () => {
+  it("lists the possible errors and the required permission of every operation", () => {
     for (const { path, method } of operationsOf(document)) {
       const operation = document.paths[path][method];
       const errors = Object.keys(operation.responses);
@@ -56,7 +56,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("describes every tag, and lists the tags for events first", () => {
+  it("describes every tag, and lists the tags about events first", () => {
     const tags: readonly { readonly name: string; readonly description?: string }[] = document.tags;
     const used = new Set(everyOperation().flatMap(({ operation }) => operation.tags));
     expect(new Set(tags.map(({ name }) => name))).toEqual(used);
@@ -64,7 +64,7 @@ describe("the OpenAPI document", () => {
     for (const { description } of tags) expect(description).toMatch(/^[A-Z].*[.]$/s);
   });
 
-  it("names contact and license, and describes each operation and its error responses", () => {
+  it("contains contact and license, and describes each operation and its error responses", () => {
     expect(document.info).toMatchObject({
       contact: { name: expect.any(String) },
       license: { identifier: "Apache-2.0" },
@@ -88,7 +88,7 @@ describe("the OpenAPI document", () => {
     for (const name of Object.keys(document.components.schemas)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
   });
 
-  it("has no union with a variant that accepts any value", () => {
+  it("has no union type with a variant that accepts any value", () => {
     const found: unknown[] = [];
     JSON.parse(JSON.stringify(document), (key, value) => {
       if (/^(?:any|one|all)Of$/.test(key) && value.some((one: object) => Object.keys(one).length === 0))
@@ -103,7 +103,7 @@ describe("the OpenAPI document", () => {
     "NewChannel",
     "BlueprintChannel",
     "BlueprintChannelInput",
-  ])("describes the settings of a %s by its kind", (name) => {
+  ])("describes the settings in the schema %s separately for each channel kind", (name) => {
     const { schemas } = document.components;
     const { discriminator, oneOf } = schemas[name];
     expect(discriminator.propertyName).toBe("kind");
@@ -128,7 +128,7 @@ describe("the OpenAPI document", () => {
       .split("/")
       .reduce((at: OpenApi, step) => at[step], document);
 
-  it("lists the headers of every response", () => {
+  it("lists all headers of every response", () => {
     const limits = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
     for (const { path, operation } of everyOperation()) {
       const inApi = document.paths[path].servers === undefined;
@@ -196,7 +196,7 @@ describe("the OpenAPI document", () => {
 });
 
 describe("the OpenAPI document and the router", () => {
-  it("have the same routes", () => {
+  it("contain the same routes", () => {
     const mounted = new Set(
       api.app.routes
         .filter(({ method, path }) => method !== "ALL" && path.startsWith("/v1/"))
@@ -226,7 +226,7 @@ describe("the check of responses against the OpenAPI document", () => {
       ...part,
     });
 
-  it("reports undocumented statuses, paths and fields, and missing headers and fields", async () => {
+  it("detects undocumented statuses, paths and fields, and missing headers and fields", async () => {
     expect(check({ status: 418 })).toContain("status");
     expect(check({})).toContain("header");
     const { id } = await api.call.post("/blueprints", { title: "a" });
@@ -239,14 +239,14 @@ describe("the check of responses against the OpenAPI document", () => {
   });
 });
 
-it("the OpenAPI document also describes hooks, health, metrics and pages, each with its own server", () => {
+it("the OpenAPI document also describes hooks, health checks, metrics and pages, each with its own server URL", () => {
   for (const path of ["/hooks/{channelId}", "/healthz", "/readyz", "/metrics", "/docs", "/console"]) {
     expect(document.paths[path].servers).toHaveLength(1);
   }
   expect(document.paths["/hooks/{channelId}"].servers[0].url).toBe("https://hooks.example");
 });
 
-describe("the documentation page of the API", () => {
+describe("the API page of the documentation", () => {
   it("lists exactly the paths of the OpenAPI document", () => {
     const page = readFileSync(new URL("../../../src/docs/api.md", import.meta.url), "utf8");
     const listed = [...page.matchAll(/^\| (`\/.*?`) \|/gm)].flatMap(([, cell = ""]) =>

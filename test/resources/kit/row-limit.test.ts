@@ -13,8 +13,8 @@ async function fill(by: Caller, path: string, body: (n: number) => object) {
   return { made: 6 };
 }
 
-describe("rows of an organization", () => {
-  it("are limited per resource and organization, with a 409 response that names the limit", async () => {
+describe("the limit on database rows of an organization", () => {
+  it("applies to each resource and organization separately, and is named in the 409 response", async () => {
     const [first, second] = [api.as(await api.createForeignKey()), api.as(await api.createForeignKey())];
     const full = { made: 3, status: 409, message: expect.stringContaining("rowsPerResource") };
     expect(await fill(first, "/rooms", (n) => ({ title: String(n) }))).toEqual(full);
@@ -26,7 +26,7 @@ describe("rows of an organization", () => {
     expect(await fill(first, "/rooms", (n) => ({ title: String(n) }))).toEqual({ ...full, made: 0 });
   });
 
-  it("are counted across all parents, for example participants across all rooms", async () => {
+  it("counts the rows of all parents together, for example participants of all rooms", async () => {
     const by = api.as(await api.createForeignKey());
     const rooms = [await by.post("/rooms", { title: "a" }), await by.post("/rooms", { title: "b" })];
     const join = (n: number) =>
@@ -45,7 +45,7 @@ describe("rows of an organization", () => {
     expect(variables).toMatchObject({ made: 3, status: 409 });
   });
 
-  it("are all rejected if a single request would create more rows than the limit allows", async () => {
+  it("rejects a whole request that would create more rows than allowed", async () => {
     const by = api.as(await api.createForeignKey());
     const refused = { status: 409, body: { message: expect.stringContaining("rowsPerResource") } };
     const state = await by.post("/states", { name: "s" });
@@ -78,7 +78,7 @@ describe("rows of an organization", () => {
     expect(await by.get("/conversations")).toEqual([]);
   });
 
-  it("are also counted if another request creates them, such as a conversation's first message or a key's account", async () => {
+  it("also applies to rows created as a side effect, such as a conversation's first message or an API key's account", async () => {
     const by = api.as(await api.createForeignKey());
     const room = await by.post("/rooms", { title: "r" });
     const { id } = await by.post("/conversations", { roomId: room.id });
@@ -96,7 +96,7 @@ describe("rows of an organization", () => {
     });
   });
 
-  it("are unlimited in the operator's organization", async () => {
+  it("does not apply to the operator's organization", async () => {
     expect(await fill(api.call, "/rooms", (n) => ({ title: String(n) }))).toEqual({ made: 6 });
   });
 });

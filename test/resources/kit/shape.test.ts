@@ -40,8 +40,8 @@ const row = {
   updatedAt: createdAt,
 };
 
-describe("a shape", () => {
-  it("renders a row with times and decimals in the API's format, and without hidden fields", () => {
+describe("the definition of an entity", () => {
+  it("converts a database row to a response, with times and decimals in the API's format and without hidden fields", () => {
     const cards = [{ id: "card_1" }];
     expect(board.render(row, { cards })).toEqual({
       id: "brd_1",
@@ -62,12 +62,12 @@ describe("a shape", () => {
     expect(board.render(row)).toMatchObject({ cards: [], cover: null });
   });
 
-  it("renders stored values that violate the field's current limits", () => {
+  it("accepts stored values in responses, even if they violate the current limits of their field", () => {
     expect(board.input.safeParse({ name: "long ago" }).success).toBe(false);
     expect(board.entity.parse(board.render(row))).toMatchObject({ name: "long ago" });
   });
 
-  it("accepts the writable fields in a POST, and the changeable fields in a PUT", () => {
+  it("allows all writable fields in a POST, but only changeable fields in a PUT", () => {
     const changeable = ["uid", "spaceId", "name", "rate", "opensAt", "tags"];
     expect(Object.keys(board.content.shape)).toEqual(changeable);
     expect(Object.keys(board.input.shape).sort()).toEqual([...changeable, "owner"].sort());
@@ -75,7 +75,7 @@ describe("a shape", () => {
     expect(board.patch.safeParse({ owner: "me" }).success).toBe(false);
   });
 
-  it("documents a field with its description and example, but documents limits only for inputs", () => {
+  it("is written to the OpenAPI document with descriptions and examples, and with limits only in request bodies", () => {
     const schemas = createSchemaWriter();
     schemas.output(board.entity);
     const { properties } = schemas.components().Board as { properties: Record<string, unknown> };
@@ -83,7 +83,7 @@ describe("a shape", () => {
     expect(schemas.input(board.input)).toMatchObject({ properties: { name: { maxLength: 3 } } });
   });
 
-  it("converts times and JSON to the format of their columns", () => {
+  it("converts times and JSON values to the format of their database columns", () => {
     const { opensAt, tags, name } = board.fields;
     expect(opensAt.toColumn("2026-01-31T10:30:00+01:00")).toEqual(createdAt);
     expect([opensAt.toColumn(null), tags.toColumn(["a"]), name.toColumn("a")]).toEqual([null, '["a"]', "a"]);

@@ -28,7 +28,7 @@ describe.each([
   ["a form", makeForm],
   ["a channel", makeChannel],
 ])("%s", (_, make) => {
-  it("is returned with a strong ETag, which every write changes", async () => {
+  it("has a strong ETag, which changes with every write", async () => {
     const { path, etag } = await make();
     expect(etag).toMatch(/^"[^"]+"$/);
     expect((await api.call("GET", path)).headers.get("etag")).toBe(etag);
@@ -37,7 +37,7 @@ describe.each([
     expect((await api.call("GET", path)).headers.get("etag")).toBe(changed);
   });
 
-  it("is changed or deleted only if If-Match names the current version", async () => {
+  it("is changed or deleted only if the If-Match header contains its current ETag", async () => {
     const { path, etag } = await make();
     const current =
       (await api.call("PUT", path, { title: "b" }, { "if-match": etag })).headers.get("etag") ?? "";
@@ -54,7 +54,7 @@ describe.each([
     expect((await api.call("DELETE", path, undefined, { "if-match": "*" })).status).toBe(404);
   });
 
-  it("is changed by only one of three concurrent requests that name the same version", async () => {
+  it("is changed by only one of three concurrent requests with the same If-Match header", async () => {
     const { path, etag } = await make();
     const answers = await Promise.all(
       ["b", "c", "d"].map((title) => api.call("PUT", path, { title }, { "if-match": etag })),
@@ -62,7 +62,7 @@ describe.each([
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("gets a 304 response if If-None-Match names its current version", async () => {
+  it("is returned as 304 if the If-None-Match header contains its current ETag", async () => {
     const { path, etag } = await make();
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
       const answer = await api.call("GET", path, undefined, { "if-none-match": known });
@@ -73,7 +73,7 @@ describe.each([
     expect((await api.call("GET", missing, undefined, { "if-none-match": "*" })).status).toBe(404);
   });
 
-  it("has its body validated before its version is compared", async () => {
+  it("gets a 400 response to an invalid change, even if the If-Match header is outdated", async () => {
     const { path } = await make();
     const answer = await api.call("PUT", path, { title: "" }, { "if-match": '"other"' });
     expect(answer.status).toBe(400);

@@ -22,7 +22,7 @@ const names = async () => (await list()).map(({ name }) => name);
 const SCHEMA = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] };
 
 describe("a request to add variables", () => {
-  it("adds all variables in their order and returns the state's id", async () => {
+  it("adds all of them in the given order, and returns the id of the state", async () => {
     const given = [
       { name: "b", scopeId: "chat", groupIds: ["g2", "g1"], tags: ["t"], schema: SCHEMA },
       ...["a", "d", "c"].map((name) => ({ name })),
@@ -43,7 +43,7 @@ describe("a request to add variables", () => {
     expect(variables[4]).toMatchObject({ schema: true });
   });
 
-  it("adds no variable if one is invalid, and names each invalid field", async () => {
+  it("adds none of them if one is invalid, and reports each invalid field", async () => {
     const wrong = [{ name: "a" }, { scopeId: 1 }, { name: "", tags: [""], schema: "x", extra: 1 }];
     expect((await refusal(wrong)).paths).toEqual([
       ...["[1].name", "[1].scopeId", "[2].name", "[2].tags[0]", "[2].schema", "[2].extra"],
@@ -76,7 +76,7 @@ describe("a request to add variables", () => {
     expect(await names()).toEqual([]);
   });
 
-  it("accepts a name once in each scope, and once without a scope", async () => {
+  it("accepts each name once per scope, and once without a scope", async () => {
     const given = [{ name: "a" }, { name: "a", scopeId: "x" }, { name: "a", scopeId: "y" }, { name: "A" }];
     expect((await add(given)).status).toBe(200);
     for (const one of given) {
@@ -92,7 +92,7 @@ describe("a request to add variables", () => {
     expect((await add(given)).status).toBe(200);
   });
 
-  it("adds a name once if four requests add it concurrently", async () => {
+  it("adds a name only once if four requests add that name concurrently", async () => {
     const answers = await Promise.all(
       [1, 2, 3, 4].map((n) => add([{ name: `own ${n}` }, { name: "shared" }])),
     );

@@ -26,7 +26,7 @@ beforeAll(async () => {
   pricingPlanId = (await seller.post(`/stores/artifacts/${artifactId}/pricing-plans`, plan)).id;
 });
 
-it("an organization can find another organization's public store, order, pay, install, review and get a refund", async () => {
+it("an organization can find another organization's public store, order, pay, install, review, and get a refund", async () => {
   const [store] = (await buyer("GET", "/stores?isPublic=true")).body;
   const [category] = (await buyer("GET", `/stores/categories?storeId=${store.id}`)).body;
   const [artifact] = (await buyer("GET", `/stores/artifacts?categoryId=${category.id}`)).body;
@@ -96,7 +96,7 @@ it("an organization can find another organization's public store, order, pay, in
 });
 
 describe("an order", () => {
-  it("changes only from pending to paid, or from one of these to a final status", async () => {
+  it("changes its status only from pending to paid, or from pending or paid to a final status", async () => {
     const steps = ["pay", "refund", "expire", "cancel"];
     const reached = async (...taken: string[]) => {
       const statusOf = async (id: string) => (await seller.get(`/stores/orders/${id}`)).status;
@@ -130,7 +130,7 @@ describe("an order", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("is paid only if its total matches the total of the payment", async () => {
+  it("is paid only if the reported amount equals its total", async () => {
     const { id } = await order({ tax: "0.1" });
     expect((await step(id, "pay", seller, { total: "19.90" })).status).toBe(409);
     expect((await seller("PUT", `/stores/orders/${id}`, { tax: "0" })).body.total).toBe("19.90");
@@ -154,7 +154,7 @@ describe("an order", () => {
     expect((await buyer("DELETE", `/stores/orders/${paid.id}`)).status).toBe(409);
   });
 
-  it("keeps its amounts when plan and store change, and prevents the deletion of its plan and artifact", async () => {
+  it("keeps its amounts when plan or store change, and its plan and artifact cannot be deleted", async () => {
     const made = await order();
     const plan = `/stores/artifacts/${artifactId}/pricing-plans/${pricingPlanId}`;
     await seller("PUT", plan, { price: "5", interval: "month" });
@@ -171,7 +171,7 @@ describe("an order", () => {
     ).toBe(409);
   });
 
-  it("expires after the interval of its plan, and allows no installation after that", async () => {
+  it("expires after the interval of its pricing plan, and allows no installation after that", async () => {
     const blueprintId = (await seller.post("/blueprints", { title: "monthly", channels })).id;
     const artifact = await seller.post("/stores/artifacts", {
       kind: "blueprint",
@@ -196,7 +196,7 @@ describe("an order", () => {
     expect((await buyer("POST", "/apps/install", { artifactId: artifact.id })).status).toBe(409);
   });
 
-  it("is rejected with a plan of another artifact, an invalid tax, or an artifact that is not published", async () => {
+  it("is rejected with a pricing plan of another artifact, an invalid tax, or an artifact that is not published", async () => {
     const other = await seller.post("/stores/artifacts", { kind: "form", title: "f", storeId });
     const refused = (body: object) =>
       buyer.expectRejection("POST", "/stores/orders", { artifactId, pricingPlanId, ...body });
@@ -216,7 +216,7 @@ describe("an order", () => {
 });
 
 describe("a pricing plan", () => {
-  it("has an amount, a currency and a name that is unique for its artifact", async () => {
+  it("has a price, a currency, and a name that is unique among the plans of its artifact", async () => {
     const { id } = await seller.post("/stores/artifacts", { kind: "form", title: "f" });
     const path = `/stores/artifacts/${id}/pricing-plans`;
     const plan = await seller.post(path, { name: "A", price: "0.5000", currency: "EUR" });
@@ -236,7 +236,7 @@ describe("a pricing plan", () => {
     expect((await seller("DELETE", `${path}/${plan.id}`)).body).toEqual({ id: plan.id });
   });
 
-  it("with a price of zero lets every organization install, like an artifact without plans", async () => {
+  it("with a price of zero lets every organization install the artifact, as does an artifact without plans", async () => {
     const blueprintId = (await seller.post("/blueprints", { title: "free", channels })).id;
     const { id } = await seller.post("/stores/artifacts", {
       kind: "blueprint",

@@ -21,7 +21,7 @@ async function colleague(): Promise<Caller> {
 }
 
 describe("a review", () => {
-  it("belongs to its author, has a rating from one to five, and is changed by a body that repeats its id", async () => {
+  it("belongs to its author and has a rating from one to five, and a change must repeat the review's id", async () => {
     const artifactId = await artifact();
     const made = await review(artifactId, call, { title: "Good" });
     expect(made).toEqual({
@@ -47,7 +47,7 @@ describe("a review", () => {
     expect(await refused({ id, isVerified: true })).toEqual(["isVerified"]);
   });
 
-  it("is unique for each reviewer of an artifact, even in concurrent requests", async () => {
+  it("can exist only once for each reviewer and artifact, even after concurrent requests", async () => {
     const artifactId = await artifact();
     const body = { artifactId, rating: 4 };
     const answers = await Promise.all([1, 2, 3].map(() => call("POST", "/stores/reviews", body)));
@@ -75,7 +75,7 @@ describe("a review", () => {
     expect(await call.delete(`/stores/reviews/${mine}`)).toEqual({ id: mine });
   });
 
-  it("requires a published artifact, and is hidden from others if the artifact is rejected", async () => {
+  it("requires a published artifact, and is hidden from other organizations once the artifact is rejected", async () => {
     const artifactId = await artifact();
     const { id } = await review(artifactId);
     const path = `/stores/reviews/${id}`;

@@ -33,7 +33,7 @@ describe("a store", () => {
     });
   });
 
-  it("is changed only by a request body that repeats the store's id", async () => {
+  it("is changed only by a request body that contains the store's id", async () => {
     const { id } = await store({ description: "d" });
     const other = await store();
     const patch = { commissionRate: 12.5, termsUrl: "https://example.com/terms", description: null };
@@ -76,7 +76,7 @@ describe("a store", () => {
 });
 
 describe("a category", () => {
-  it("has a name that is unique in its store, even in concurrent requests", async () => {
+  it("has a name that is unique in its store, even after concurrent requests", async () => {
     const { id: storeId } = await store();
     const create = () => call("POST", "/stores/categories", { storeId, name: "Same" });
     const answers = await Promise.all([create(), create(), create()]);
@@ -123,14 +123,14 @@ describe("an artifact of another organization", () => {
   const decide = (id: string, decision: string, as: Caller = call) =>
     as("POST", `/stores/artifacts/${id}/${decision}`, {});
 
-  it("is rejected by a store that does not allow submissions, and a private store is not found", async () => {
+  it("is rejected by a store that does not allow submissions, and by a private store as not found", async () => {
     const { id } = await store({ isPublic: true });
     expect((await submit(id)).status).toBe(409);
     await put(id, { allowSubmissions: true, isPublic: false });
     expect((await submit(id)).status).toBe(404);
   });
 
-  it("is published by an approval, and needs another approval after its second change", async () => {
+  it("is published once the store approves it, and needs a new approval after a change", async () => {
     const { id } = await store({ isPublic: true, allowSubmissions: true });
     const { body: artifact } = await submit(id);
     expect(artifact.status).toBe("pending");

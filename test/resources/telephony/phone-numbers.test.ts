@@ -33,8 +33,8 @@ const example = (country: CountryCode) => {
   return found;
 };
 
-describe("the E.164 form", () => {
-  it("is found for numbers of every country in national, international and E.164 format", async () => {
+describe("the conversion of phone numbers to E.164", () => {
+  it("accepts numbers of every country in national, international and E.164 format", async () => {
     const wrong: string[] = [];
     for (const country of getCountries()) {
       const { number: e164 } = example(country);
@@ -59,11 +59,11 @@ describe("the E.164 form", () => {
     ["GB", "112"],
     ["US", "+1 555 555 5555"],
     ["IT", `+39${"1".repeat(60)}`],
-  ])("is not found in %s for the invalid number %s", async (country, text) => {
+  ])("for the country %s, rejects the invalid number %s", async (country, text) => {
     expect(await toE164(country, text)).toMatchObject({ ok: false, error: { path: "phoneNumber" } });
   });
 
-  it("is not found for a country that does not exist", async () => {
+  it("rejects a country code that does not exist", async () => {
     for (const country of ["ZZ", "EU", "UK", "AQ"]) {
       expect(await toE164(country, "+4930901820")).toMatchObject({ error: { path: "countryCode" } });
     }
@@ -85,7 +85,7 @@ describe("registering a phone number", () => {
     "ZA",
     "KE",
     "IM",
-  ] as const)("stores a number of %s in its E.164 form", async (countryCode) => {
+  ] as const)("stores a number of %s in E.164 format", async (countryCode) => {
     const phoneNumber = example(countryCode).formatNational();
     const { status, body } = await register({ countryCode, phoneNumber });
     expect(status).toBe(200);
@@ -103,7 +103,7 @@ describe("registering a phone number", () => {
     expect(await call.get(`${PATH}/${body.id}`)).toEqual(body);
   });
 
-  it("is rejected with the name of the field if the country, the number or the carrier is invalid", async () => {
+  it("is rejected with the name of the invalid field if the country, the number or the carrier is invalid", async () => {
     const fit = { ...fresh(), sipProvider: "sip_provider_1", sipTrunkId };
     for (const [unfit, field] of [
       [{ countryCode: "gb" }, "countryCode"],
@@ -121,13 +121,13 @@ describe("registering a phone number", () => {
       });
   });
 
-  it("checks the number before it looks for the trunk, and the trunk's organization before its carrier", async () => {
+  it("reports an invalid number before a missing trunk, and a trunk of another organization before a wrong carrier", async () => {
     const body = fresh();
     expect((await register({ countryCode: "GB", phoneNumber: "1", sipTrunkId: "trk_x" })).status).toBe(400);
     expect((await register({ ...body, sipProvider: "sip_provider_2" }, stranger)).status).toBe(404);
   });
 
-  it("accepts a number once across all organizations and formats, and does not reveal its owner", async () => {
+  it("accepts each number once across all organizations and formats, and does not reveal the number's owner", async () => {
     const theirs = await trunkOf(stranger);
     const { id, e164 } = await number();
     for (const [as, trunk] of [
@@ -150,7 +150,7 @@ describe("registering a phone number", () => {
     expect((await register(again, stranger)).status).toBe(200);
   });
 
-  it("accepts a number only once if four requests register it concurrently", async () => {
+  it("accepts a number only once if four requests register that number concurrently", async () => {
     const wanted = fresh();
     const theirs = await trunkOf(stranger);
     const answers = await Promise.all(
@@ -195,7 +195,7 @@ describe("a registered number", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it("can change only its channel, its status and its trunk, which must have the same carrier", async () => {
+  it("can change only its channel, its status and its trunk, and only to a trunk of the same carrier", async () => {
     const { id } = await number();
     const path = `${PATH}/${id}`;
     const trunkId = await trunkOf(call);

@@ -50,7 +50,7 @@ describe("a SIP trunk", () => {
     });
   });
 
-  it("keeps a carrier that the gateway no longer offers when its other fields change", async () => {
+  it("can change its other fields, even if the gateway no longer offers its carrier", async () => {
     const { id } = await trunk();
     const { db } = api.database;
     await db.updateTable("sipTrunks").set({ sipProvider: "former" }).where("id", "=", id).execute();
@@ -60,7 +60,7 @@ describe("a SIP trunk", () => {
     });
   });
 
-  it("cannot change its carrier or be deleted while it has numbers, even unassigned ones", async () => {
+  it("cannot change its carrier or be deleted while numbers refer to the trunk, even unassigned ones", async () => {
     const { id } = await trunk();
     const number = {
       countryCode: "DE",

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { addDecimals, percentOf } from "../../../../src/resources/store/orders/decimal.ts";
 
-it("amounts are added exactly, with as many decimal places as the more precise amount", () => {
+it("addDecimals adds exactly, and returns as many decimal places as the more precise amount has", () => {
   expect(addDecimals("0.1", "0.2")).toBe("0.3");
   expect(addDecimals("19.90", "0.5")).toBe("20.40");
   expect(addDecimals("1500", "0")).toBe("1500");
   expect(addDecimals("999999999999.9999", "0.0001")).toBe("1000000000000.0000");
 });
 
-it("percentages are rounded half up to four decimal places, without trailing zeros", () => {
+it("percentOf rounds half up to four decimal places, and omits trailing zeros", () => {
   expect(percentOf("19.90", "12.5")).toBe("2.4875");
   expect(percentOf("19.90", "10")).toBe("1.99");
   expect(percentOf("0.01", "0.5")).toBe("0.0001");
@@ -18,7 +18,7 @@ it("percentages are rounded half up to four decimal places, without trailing zer
   expect(percentOf("100", "0")).toBe("0");
 });
 
-it("a percentage of an amount is never larger than the amount, and is exact to half a unit of the last decimal place", () => {
+it("percentOf is never larger than the amount, and differs from the exact value by at most half a unit of the fourth decimal place", () => {
   const decimal = (max: number) =>
     fc.tuple(fc.integer({ min: 0, max }), fc.integer({ min: 0, max: 9_999 })).map(([whole, fraction]) => ({
       text: `${whole}.${String(fraction).padStart(4, "0")}`,
