@@ -49,8 +49,8 @@ const topicsOf = ({ rules }: CompiledChannel): readonly string[] =>
     getRuleTopic(rules, rule),
   );
 
-describe("compiled channels", () => {
-  it("share compiled parts only if their settings and definitions are equal", () => {
+describe("the compiled rules of two channels", () => {
+  it("share memory only if the settings and event definitions of the channels are equal", () => {
     const first = compile(stored(1));
     const second = compile(stored(2));
     expect(second.settings).toBe(first.settings);
@@ -66,7 +66,7 @@ describe("compiled channels", () => {
     expect(less.rules.groups).toEqual([]);
   });
 
-  it("share definitions, sender and unchanged settings if they differ in a single setting", () => {
+  it("share the event definitions, signature verification and unchanged settings if a single setting differs", () => {
     const [first, second] = [61, 62].map((expectEverySeconds, index) =>
       compile(stored(index, { settings: { expectEverySeconds } })),
     );
@@ -77,7 +77,7 @@ describe("compiled channels", () => {
     expect(second?.config.retention).toBe(first?.config.retention);
   });
 
-  it("do not share definitions if their settings change the meaning of the definitions", () => {
+  it("do not share event definitions if the channels' settings interpret these definitions differently", () => {
     const definitions = [{ type: "a", idPath: "$.id" }];
     const [plain, plus, items] = [{}, { pathSyntax: "jsonpath-plus" }, { itemsPath: "$.items" }].map(
       (settings, index) => compile(stored(index, { settings, definitions })),
@@ -87,7 +87,7 @@ describe("compiled channels", () => {
     expect(plain?.rules.itemsPath).toBeUndefined();
   });
 
-  it("publish to their own topics although they share definitions", () => {
+  it("publish to different topics, even if they share event definitions", () => {
     expect([stored(1), stored(2)].map(compile).map(topicsOf)).toEqual([
       [
         "events.org_1.apps.app.event_received.app_1.hook-1.a%20b",
@@ -105,7 +105,7 @@ describe("compiled channels", () => {
     ]);
   });
 
-  it("never see the secrets of another channel that shares their definitions", () => {
+  it("never contain the secrets of the other channel, even if they share event definitions", () => {
     const [first, second] = ["secret-one", "secret-two"].map((value, index) =>
       compile(stored(index, { settings: { ...GITHUB, secrets: [{ value }] } })),
     );
@@ -115,7 +115,7 @@ describe("compiled channels", () => {
     expect(JSON.stringify(second?.rules)).not.toMatch(/secret-(one|two)/);
   });
 
-  it("have separate verification keys only if the keys are fetched", async () => {
+  it("use separate signature verifiers if the verification keys are fetched from a URL", async () => {
     compile(stored(1));
     compile(stored(2, { settings: { ...GITHUB, secrets: [{ value: "a-secret" }] } }));
     expect(askedFor).toEqual([]);
@@ -127,7 +127,7 @@ describe("compiled channels", () => {
     expect(fourth?.settings).toBe(third?.settings);
   });
 
-  it("become unavailable one by one if their stored settings are no longer valid", () => {
+  it("cannot be compiled if the stored settings are no longer valid, and the error names the channel", () => {
     const wrong = (number: number) => () => compile(stored(number, { settings: { preset: "gone" } }));
     expect(wrong(7)).toThrow(UnavailableError);
     expect(wrong(7)).toThrow("channel 7");

@@ -7,7 +7,7 @@ import { ORIGIN, REQUEST, signal, startConnectionsRig, tokenOf } from "./connect
 const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
 
-describe("OAuth authorization of a connection", () => {
+describe("the OAuth authorization of a connection", () => {
   let provider: OAuthProvider;
   beforeAll(async () => {
     provider = await startOAuthProvider({
@@ -31,7 +31,7 @@ describe("OAuth authorization of a connection", () => {
   };
   const authorize = async (id: string) => callBack(await provider.browse((await begin(id)).href));
 
-  it("stores tokens and renews them, using each refresh token only once", async () => {
+  it("stores the tokens and renews them, and uses each refresh token only once", async () => {
     const id = await rig.create(config());
     expect(await rig.stateOf(id)).toBe("needsReauth");
     const credentials = rig.startWorker()(id);
@@ -63,7 +63,7 @@ describe("OAuth authorization of a connection", () => {
     expect(body.map(({ action }: { action: string }) => action)).toContain("authorize");
   });
 
-  it("replaces a revoked authorization and restarts the channels that its loss had stopped", async () => {
+  it("replaces a revoked authorization, and restarts channels that had stopped because of the revocation", async () => {
     const id = await rig.create(config());
     await authorize(id);
     const blueprint = await rig.api.call("POST", "/blueprints", {
@@ -98,7 +98,7 @@ describe("OAuth authorization of a connection", () => {
     await tokenOf(credentials);
   });
 
-  it("accepts a callback once, within ten minutes, with unchanged settings and an existing API key", async () => {
+  it("accepts a callback only once, and only within ten minutes", async () => {
     const id = await rig.create(config());
     const unknown = { status: 400, text: expect.stringContaining("already used or has expired") };
     const used = await provider.browse((await begin(id)).href);
@@ -175,7 +175,7 @@ describe("OAuth authorization of a connection", () => {
     expect(await rig.stateOf(id)).toBe("needsReauth");
   });
 
-  describe("with an issuer whose issuer name is not configured", () => {
+  describe("without a configured issuer name", () => {
     const endpoints = () => ({
       grant: "authorizationCode",
       tokenEndpoint: `${provider.issuer}/token`,
@@ -185,7 +185,7 @@ describe("OAuth authorization of a connection", () => {
     });
     const write = (method: "POST" | "PUT", path: string, body: object) => rig.api.call(method, path, body);
 
-    it("cannot be created if the issuer requires its name in responses", async () => {
+    it("is impossible, because the connection is rejected, if the issuer requires its name in responses", async () => {
       const body = { name: "x", kind: "oauth2", config: endpoints(), allowedOrigins: [ORIGIN] };
       const rejection = {
         status: 400,
@@ -201,7 +201,7 @@ describe("OAuth authorization of a connection", () => {
       expect((await authorize(id)).status).toBe(200);
     });
 
-    it("reports at the callback that the issuer name is required if the issuer did not announce this before", async () => {
+    it("fails at the callback with instructions if the issuer sends its name without announcing this in its metadata", async () => {
       // The server publishes no metadata under this name.
       const other = `${provider.issuer}/auth`.replace("127.0.0.1", "localhost");
       const id = await rig.create({ ...endpoints(), authorizationEndpoint: other });
@@ -217,14 +217,14 @@ describe("OAuth authorization of a connection", () => {
     });
   });
 
-  it("is rejected for a connection with another grant type and for a read-only caller", async () => {
+  it("cannot be started for a connection with another grant type or by a read-only caller", async () => {
     const id = await rig.create(rig.client());
     expect((await rig.api.call("GET", `/connections/${id}/authorize`)).status).toBe(409);
     const reader = rig.api.as(await rig.api.keyWith("connections.read"));
     expect((await reader("GET", `/connections/${await rig.create(config())}/authorize`)).status).toBe(403);
   });
 
-  it("ends the authorization when the connection is allowed to call further origins", async () => {
+  it("ends when the connection is allowed to call additional origins", async () => {
     const id = await rig.create(config());
     await authorize(id);
     const wider = {

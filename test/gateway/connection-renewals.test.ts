@@ -12,7 +12,7 @@ import { rotate, startConnectionsRig, tokenOf } from "./connections-support.ts";
 const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
 
-describe("token renewal lease", () => {
+describe("the lease for renewing a connection's OAuth token", () => {
   const turnOf = (connectionId: string, holder: string) => ({ connectionId, generation: 0, holder });
   const createTokens = (n: number) => ({ accessToken: `a${n}`, renewAtMs: undefined, refreshToken: `r${n}` });
   const options = { connectionVersion: 1, nowMs: 0 };
@@ -28,7 +28,7 @@ describe("token renewal lease", () => {
       .execute((trx) => storeTokens(trx, rig.api.keyring, turn, createTokens(n), options));
   const claim = (turn: ReturnType<typeof turnOf>) => claimRenewal(rig.api.database.db, turn, 3_600_000);
 
-  it("is held by one worker, and another one can take it over after it expires", async () => {
+  it("is held by one worker until it expires, and can then be acquired by another worker", async () => {
     const id = await rig.create(rig.refreshing());
     const [one, two] = [turnOf(id, "one"), turnOf(id, "two")];
     expect([await claim(one), await claim(two)]).toEqual([true, false]);
@@ -36,7 +36,7 @@ describe("token renewal lease", () => {
     expect(await claim(two)).toBe(true);
   });
 
-  it("lets a slow first holder store the tokens that only it received, even after a takeover", async () => {
+  it("lets a slow worker store its new tokens even if another worker has acquired the lease and was rejected by the issuer", async () => {
     const id = await rig.create(rig.refreshing());
     const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
     await claim(slow);
@@ -51,7 +51,7 @@ describe("token renewal lease", () => {
     expect(tokens).toMatchObject({ generation: 1, refreshToken: "r1", rejectedAtMs: undefined });
   });
 
-  it("prevents the first holder from storing a result once the second holder has stored tokens", async () => {
+  it("prevents a slow worker from storing its result once the next worker has stored new tokens", async () => {
     const id = await rig.create(rig.refreshing());
     const [slow, next] = [turnOf(id, "slow"), turnOf(id, "next")];
     await claim(slow);
@@ -62,7 +62,7 @@ describe("token renewal lease", () => {
     expect(await rig.stateOf(id)).toBe("ok");
   });
 
-  it("passes from a dead worker to another one, which uses the stored refresh token", async () => {
+  it("passes from a dead worker to another worker, which renews with the stored refresh token", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     await claim(turnOf(id, "dead"));
@@ -70,7 +70,7 @@ describe("token renewal lease", () => {
     expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
   });
 
-  it("reports an interrupted renewal as the cause when the issuer then rejects the old refresh token", async () => {
+  it("makes the API report a lost token if a renewal was interrupted and the issuer then rejects the old refresh token", async () => {
     rig.modifyResponse = (response) =>
       Object.assign(response, { statusCode: 400, body: { error: "invalid_grant" } });
     const id = await rig.create(rig.refreshing());
@@ -87,7 +87,7 @@ describe("token renewal lease", () => {
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
   });
 
-  it("reports a renewal with a truncated response as the cause until new tokens are stored", async () => {
+  it("makes the API report a lost token after a truncated token response, until new tokens are stored", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     let isBroken = true;
@@ -111,7 +111,7 @@ describe("token renewal lease", () => {
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "token_lost" });
   });
 
-  it("discards renewed tokens if the grant was replaced in the meantime", async () => {
+  it("prevents a worker from storing renewed tokens if a user has replaced the grant during the renewal", async () => {
     const id = await rig.create(rig.refreshing());
     const turn = turnOf(id, "one");
     await claim(turn);
@@ -120,12 +120,12 @@ describe("token renewal lease", () => {
   });
 });
 
-describe("rejection of a token renewal by the issuer", () => {
+describe("a rejected or failed OAuth token renewal", () => {
   const rejectWith = (error: string, statusCode = 400) => {
     rig.modifyResponse = (response) => Object.assign(response, { statusCode, body: { error } });
   };
 
-  it("requires a new authorization if the grant is invalid, and is retried once a minute across all workers", async () => {
+  it("requires a new authorization if the grant is invalid, and is retried only once a minute by all workers together", async () => {
     rejectWith("invalid_grant");
     const id = await rig.create(rig.refreshing());
     const all = [rig.startWorker()(id), rig.startWorker()(id)];
@@ -154,7 +154,7 @@ describe("rejection of a token renewal by the issuer", () => {
     ["invalid_client", 401],
     ["unauthorized_client", 400],
     ["invalid_scope", 400],
-  ])("reports a wrong client or setting (%s) as an error until the settings are changed", async (error, status) => {
+  ])("with a wrong client or setting (%s) sets the connection to error until a user changes its settings", async (error, status) => {
     rejectWith(error, status);
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
@@ -171,7 +171,7 @@ describe("rejection of a token renewal by the issuer", () => {
     ["temporarily_unavailable", 503],
     ["slow_down", 429],
     ["invalid_grant", 502],
-  ])("leaves the connection unchanged after a temporary error (%s, %i)", async (error, status) => {
+  ])("leaves the state of the connection unchanged after a temporary error (%s, %i)", async (error, status) => {
     rejectWith(error, status);
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
@@ -179,7 +179,7 @@ describe("rejection of a token renewal by the issuer", () => {
     expect(await rig.stateOf(id)).toBe("ok");
   });
 
-  it("retries with the same refresh token after a temporary error", async () => {
+  it("is retried with the same refresh token after a temporary error", async () => {
     rejectWith("server_error", 500);
     const credentials = rig.startWorker()(await rig.create(rig.refreshing()));
     await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "OutboundError" });
@@ -188,7 +188,7 @@ describe("rejection of a token renewal by the issuer", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "first"]);
   });
 
-  it("leaves the connection unchanged if the issuer is unreachable or its response is not OAuth", async () => {
+  it("leaves the state of the connection unchanged if the issuer is unreachable or responds with HTML", async () => {
     rig.modifyResponse = (response) => Object.assign(response, { statusCode: 403, body: "<html>" });
     const id = await rig.create(rig.refreshing());
     await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ code: "protocol" });
@@ -203,7 +203,7 @@ describe("rejection of a token renewal by the issuer", () => {
     for (const one of [id, away, inner]) expect(await rig.stateOf(one)).toBe("ok");
   });
 
-  it("recognizes an OAuth error in a response with status 200", async () => {
+  it("is recognized by the OAuth error in the response body, even with status 200", async () => {
     rejectWith("bad_refresh_token", 200);
     const id = await rig.create(rig.refreshing());
     await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });

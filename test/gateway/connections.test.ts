@@ -13,7 +13,7 @@ import { REQUEST, rotate, signal, startConnectionsRig, tokenOf } from "./connect
 const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
 
-describe("credentials of a connection", () => {
+describe("the credentials of a connection", () => {
   it.each([
     ["apiKey", { name: "X-Key", value: "v", prefix: "k " }, { "x-key": "k v" }, ""],
     ["apiKey", { in: "query", name: "key", value: "a&b" }, {}, "?key=a%26b"],
@@ -25,7 +25,7 @@ describe("credentials of a connection", () => {
       { "x-auth": "1/2" },
       "?s=2",
     ],
-  ])("are added to requests and marked as secret (%s)", async (kind, config, headers, query) => {
+  ])("are added to a request and marked as secret (%s)", async (kind, config, headers, query) => {
     const authorized = await rig
       .startWorker()(await rig.create(config, kind))
       .authorize(REQUEST, { signal });
@@ -45,14 +45,14 @@ describe("credentials of a connection", () => {
     "https://evil.example/?https://api.example.com",
     "https://api.example.com@evil.example/",
     "nothing",
-  ])("are not sent to %s", async (url) => {
+  ])("are not sent to %s, because its origin is not allowed", async (url) => {
     const credentials = rig.startWorker()(await rig.create({ token: "t" }, "bearer"));
     await expect(credentials.authorize({ ...REQUEST, url }, { signal })).rejects.toMatchObject({
       name: "OriginNotAllowedError",
     });
   });
 
-  it("record their last use at most once per minute", async () => {
+  it("have the time of their last use stored at most once per minute", async () => {
     const id = await rig.create({ token: "t" }, "bearer");
     const usedAt = async () => (await rig.api.call.get(`/connections/${id}`)).lastUsedAt;
     await rig.startWorker()(id).authorize(REQUEST, { signal });
@@ -68,8 +68,8 @@ describe("credentials of a connection", () => {
   });
 });
 
-describe("access token of a client credentials grant", () => {
-  it("is requested once, shared by all workers and stored encrypted", async () => {
+describe("the access token of an OAuth client credentials grant", () => {
+  it("is requested once for all workers and stored encrypted", async () => {
     const id = await rig.create(
       rig.client({
         scopes: ["a", "b"],
@@ -101,7 +101,7 @@ describe("access token of a client credentials grant", () => {
     expect(stored).not.toContain(String(authorization).slice(7));
   });
 
-  it("is requested with the client id and secret in the body if configured", async () => {
+  it("is requested with the client id and secret in the request body if configured", async () => {
     const endpoint = `${rig.issuer.issuer.url}/token`;
     const config = rig.client({
       clientAuthentication: "client_secret_post",
@@ -114,7 +114,7 @@ describe("access token of a client credentials grant", () => {
     ]);
   });
 
-  it("is renewed once for all workers, both shortly before it expires and after a server rejects it", async () => {
+  it("is renewed once for all workers, shortly before its expiry or after a server rejects it", async () => {
     rig.modifyResponse = (response, n) =>
       Object.assign(response.body as object, { access_token: `access-${n}`, expires_in: 600 });
     const id = await rig.create(rig.client());
@@ -132,7 +132,7 @@ describe("access token of a client credentials grant", () => {
     expect(rig.tokenRequests).toHaveLength(3);
   });
 
-  it("is used until a server rejects it if it has no expiry time", async () => {
+  it("is never renewed before a server rejects it if it has no expiry time", async () => {
     rig.modifyResponse = (response) => delete (response.body as Record<string, unknown>).expires_in;
     const credentials = rig.startWorker()(await rig.create(rig.client()));
     await tokenOf(credentials);
@@ -154,7 +154,7 @@ describe("access token of a client credentials grant", () => {
     expect(await tokenOf(credentials)).toBe("Bearer access-2");
   });
 
-  it("is requested again if the grant was replaced during the request", async () => {
+  it("is requested again with the new grant if a user replaced the grant during the request", async () => {
     const id = await rig.create(rig.refreshing());
     let replaced: Promise<unknown> | undefined;
     rig.modifyResponse = (response, n) => {
@@ -168,8 +168,8 @@ describe("access token of a client credentials grant", () => {
   });
 });
 
-describe("refresh tokens", () => {
-  it("stores a rotated refresh token before using the new access token", async () => {
+describe("the renewal with an OAuth refresh token", () => {
+  it("stores the new refresh token that the issuer sends, and uses it for the next renewal", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const credentials = rig.startWorker()(id);
@@ -188,7 +188,7 @@ describe("refresh tokens", () => {
     });
   });
 
-  it("keeps a refresh token that the issuer does not rotate", async () => {
+  it("keeps the refresh token if the issuer sends no new one", async () => {
     rig.modifyResponse = (response) =>
       Object.assign(response.body as object, { access_token: "a", refresh_token: undefined, expires_in: 60 });
     const credentials = rig.startWorker()(await rig.create(rig.refreshing()));
@@ -198,7 +198,7 @@ describe("refresh tokens", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "first"]);
   });
 
-  it("keeps the stored refresh token if the issuer sends no new one, even if the settings contain another", async () => {
+  it("uses the last refresh token from the issuer instead of the older refresh token in the settings", async () => {
     rig.modifyResponse = (response, n) => {
       rotate(response, n);
       if (n > 1) Object.assign(response.body as object, { refresh_token: undefined });
@@ -211,7 +211,7 @@ describe("refresh tokens", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-1"]);
   });
 
-  it("stores the refresh token before returning the access token, even after a database failure", async () => {
+  it("stores the new refresh token before it returns the access token, even after a database failure", async () => {
     rig.modifyResponse = rotate;
     const { db } = rig.api.database;
     const id = await rig.create(rig.refreshing());
@@ -245,7 +245,7 @@ describe("refresh tokens", () => {
     expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("uses a refresh token only once for any number of workers and calls", async () => {
+  it("uses a refresh token only once, even with concurrent calls in several workers", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const all = Array.from({ length: 6 }, () => rig.startWorker()(id));
@@ -258,7 +258,7 @@ describe("refresh tokens", () => {
     expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-2"]);
   });
 
-  it("exchanges and stores the refresh token even if the caller disconnects", async () => {
+  it("completes and stores the new refresh token even if the caller aborts", async () => {
     rig.modifyResponse = rotate;
     const id = await rig.create(rig.refreshing());
     const controller = new AbortController();
@@ -272,7 +272,7 @@ describe("refresh tokens", () => {
     expect(rig.tokenRequests).toHaveLength(1);
   });
 
-  it("does not lose a refresh token that arrives together with an invalid ID token", async () => {
+  it("keeps the new refresh token even if the response contains an invalid ID token", async () => {
     rig.modifyResponse = (response, n) => {
       rotate(response, n);
       Object.assign(response.body as object, { id_token: "broken" });
@@ -301,7 +301,7 @@ describe("POST /connections/{connectionId}/test", () => {
     return rig.api.call("POST", `/connections/${id}/test`, body);
   };
 
-  it("reports whether the server accepted the credentials, without showing its response", async () => {
+  it("reports whether the server accepted the credentials, without returning the server's response", async () => {
     expect((await tryWith("right")).body).toEqual({ ok: true, status: 200, code: null, message: null });
     expect((await tryWith("wrong", { url: `${url}/me` })).body).toMatchObject({ ok: false, status: 401 });
     expect(seen).toEqual(["Bearer right", "Bearer wrong"]);

@@ -8,6 +8,6 @@ it.each([
   ["redis://a,redis://b", true, "redis-cli -h 'a' -p 6379 -c"],
   ["redis://me:hidden@h", false, "redis-cli -h 'h' -p 6379 --user 'me' --askpass"],
   ["unix:///it's%20here/redis.sock", false, "redis-cli -s '/it'\\''s here/redis.sock'"],
-])("formats a redis-cli command for %s, without its password", (urls, cluster, line) => {
+])("the startup message contains a redis-cli command for %s without the password", (urls, cluster, line) => {
   expect(formatRedisCli(parseRedisAddresses(urls)[0], { cluster })).toBe(line);
 });

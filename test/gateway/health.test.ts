@@ -31,14 +31,14 @@ async function check(): Promise<Readonly<Record<string, CheckResult>>> {
   );
 }
 
-it("reports a gateway without problems as ready, together with its durability", async () => {
+it("the readiness checks of a gateway without problems succeed and include the durability of Redis", async () => {
   const results = await check();
   expect(Object.values(results).map(({ ok }) => ok)).toEqual([true, true, true, true, true, true]);
   expect(results.redis?.facts).toMatchObject({ durability: "fsync" });
   expect(results.sources?.facts).toEqual({ shards: 2, workers: 3 });
 });
 
-it("reports why a gateway is not ready: embedded servers, Redis, master key or shutdown", async () => {
+it("the readiness checks contain the reason if the embedded servers, Redis, the master key or a shutdown prevents readiness", async () => {
   problems = ["the own PostgreSQL is starting"];
   masterKeyProblem = "was changed";
   redis = { ready: false, problems: ["full"], durability: "fsync" };
@@ -51,7 +51,7 @@ it("reports why a gateway is not ready: embedded servers, Redis, master key or s
   });
 });
 
-it("reports a stale change feed after seconds, and fails the readiness check after ten minutes", async () => {
+it("the readiness checks report a database change feed that is stale, and fail once it has been stale for ten minutes", async () => {
   const changes = async () => (await check()).changes;
   expect(await changes()).toMatchObject({ ok: true, facts: { activeWithinTwoSeconds: true } });
   stalenessMs = 30_000;

@@ -15,14 +15,14 @@ const bytesBy = (topicMebibytesPerOrganization: number | undefined, maxMemoryByt
   return [values.topicBytes / MIB, values.quarantineBytes / MIB];
 };
 
-it("limits each organization to a part of Redis by default, but respects the operator's setting", () => {
+it("the default storage limit of an organization is a fraction of Redis' memory, unless the operator configures a limit", () => {
   expect(bytesBy(undefined, 96 * MIB)).toEqual([24, 12]);
   expect(bytesBy(undefined, 64 * 1024 * MIB)).toEqual([2_048, 512]);
   expect(bytesBy(undefined)).toEqual([2_048, 512]);
   expect(bytesBy(80, 96 * MIB)).toEqual([80, 12]);
 });
 
-it("limits the operator's own organization only by a quarantine of half of Redis' memory", () => {
+it("the operator's own organization has no storage limit except half of Redis' memory for its quarantine", () => {
   const boundOf = (maxMemoryBytes?: number) => {
     const { operators } = computeLimitDefaults(
       { ...settings, topicMebibytesPerOrganization: 80 },

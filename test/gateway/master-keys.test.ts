@@ -31,15 +31,15 @@ afterEach(async () => {
 const openFrom = async (settings = none) =>
   openMasterKeyring(database.db, await loadMasterKeys(settings, dir), Date.now);
 
-describe("master key file in the data directory", () => {
-  it("is deleted if it was just created and the database has another key", async () => {
+describe("the master key file in the data directory", () => {
+  it("is deleted again if the gateway just created it and the database already has another key", async () => {
     await openFrom();
     await rm(join(dir, "master.key"));
     await expect(openFrom()).rejects.toThrow("does not match this database");
     expect(await readdir(dir)).toEqual([]);
   });
 
-  it("is kept if it already existed, even if it does not match the database", async () => {
+  it("is not deleted if it already existed, even if it does not match the database", async () => {
     await openFrom();
     const other = `${Buffer.alloc(32, 7).toString("base64")}\n`;
     await writeFile(join(dir, "master.key"), other);
@@ -47,7 +47,7 @@ describe("master key file in the data directory", () => {
     expect(await readFile(join(dir, "master.key"), "utf8")).toBe(other);
   });
 
-  it("stays unchanged if a rotation was interrupted before the database had the new key", async () => {
+  it("keeps the old key if a rotation was interrupted before the database used the new key", async () => {
     const before = await openFrom();
     await prepareNextMasterKey(dir);
     const sealed = before.seal("text", "here");
@@ -55,7 +55,7 @@ describe("master key file in the data directory", () => {
     expect(await readdir(dir)).toEqual(["master.key"]);
   });
 
-  it("is replaced at the next start if a rotation was interrupted after the database had the new key", async () => {
+  it("gets the new key at the next start if a rotation was interrupted after the database used the new key", async () => {
     await openFrom();
     const { masterKey } = await loadMasterKeys(none, dir);
     const next = await prepareNextMasterKey(dir);
@@ -86,7 +86,7 @@ describe("--rotate-master-key", () => {
     return printed;
   }
 
-  it("changes the key of an external database, and prints the next step", async () => {
+  it("changes the master key of an external database, and prints the next step", async () => {
     await openKeyring({ db: database.db, masterKey: Buffer.from(old, "base64"), clock: Date.now });
     const env = {
       DATABASE_URL: url(),
@@ -99,13 +99,13 @@ describe("--rotate-master-key", () => {
     expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("No change");
   });
 
-  it("requires INLET_NEW_MASTER_KEY if the current key is a setting", () => {
+  it("requires INLET_NEW_MASTER_KEY if the current key is set in INLET_MASTER_KEY", () => {
     const parsed = parseConfig({ INLET_MASTER_KEY: old }, ["--rotate-master-key"]);
     expect(parsed).toMatchObject({ ok: false, error: [{ path: "INLET_NEW_MASTER_KEY" }] });
     expect(parseConfig({}, ["--rotate-master-key", "--apply", "x"])).toMatchObject({ ok: false });
   });
 
-  it("creates a new key in the data directory that the next start uses", async () => {
+  it("creates a new key in the data directory, and the next start uses this key", async () => {
     expect(await run({ INLET_DATA_DIR: dir })).toContain("master.key contains the new key");
     expect(await readdir(dir)).not.toContain("master.key.next");
     await run({ INLET_DATA_DIR: dir, INLET_NEW_MASTER_KEY: fresh });
@@ -113,7 +113,7 @@ describe("--rotate-master-key", () => {
   });
 });
 
-it("keeps a running gateway ready during a rotation only if it has the new master key", async () => {
+it("a running gateway is ready after a master key rotation only if it was started with the new master key", async () => {
   const masterKey = Buffer.alloc(32, 1);
   const newMasterKey = Buffer.alloc(32, 2);
   const open = (newKey?: Buffer) =>

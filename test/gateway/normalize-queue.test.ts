@@ -48,7 +48,7 @@ function asText(normalized: Normalized): Normalized {
   return { ...normalized, events };
 }
 
-describe("normalizing a delivery on the worker thread", () => {
+describe("parsing a delivery on the worker thread", () => {
   it.each<[string, readonly Definition[], Settings, VerifiedDelivery]>([
     ["XML", [{ type: "all", idPath: "$.list.row[0]['@id']" }], {}, xml(elements(500))],
     ["broken XML", [{ type: "all", idPath: "$.a" }], {}, xml(`${elements(500)}<`)],
@@ -87,7 +87,7 @@ describe("normalizing a delivery on the worker thread", () => {
     );
   });
 
-  it("keeps the delivery's body for quarantine, even if it is a slice of a larger buffer", async () => {
+  it("leaves the body of the delivery readable on the main thread, even if the body is a slice of a larger buffer", async () => {
     const text = xml(elements(500)).body;
     const around = Buffer.concat([Buffer.alloc(100), text, Buffer.alloc(100)]);
     const body = around.subarray(100, 100 + text.length);
@@ -98,7 +98,7 @@ describe("normalizing a delivery on the worker thread", () => {
     expect(body.equals(text)).toBe(true);
   });
 
-  it("blocks the main thread only while the delivery is sent", async () => {
+  it("needs less than a quarter of the main thread's CPU time for parsing there", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = xml(elements(5_000));
     /** Returns the lowest of several measurements, because other work on this thread adds to some of them. */
@@ -117,7 +117,10 @@ describe("normalizing a delivery on the worker thread", () => {
     expect(there).toBeLessThan((await cpuMs(() => normalize(rules, delivery, deps))) / 4);
   });
 
-  it.each(["application/json", "text/plain"])("accepts a 2 MB stream event: %s", async (type) => {
+  it.each([
+    "application/json",
+    "text/plain",
+  ])("returns the same result as the main thread for a 2 MB stream event: %s", async (type) => {
     const { config, definitions } = rulesOf([{ type: "all", payloadPath: "$" }]);
     const source = { channel: { ...channel, kind: "sse" }, profile: sse.profile, config, definitions };
     const compiled = compileRules(source);
@@ -135,7 +138,7 @@ describe("normalizing a delivery on the worker thread", () => {
     expect(sentCount).toBe(1);
   });
 
-  it("returns large values as separate buffers instead of strings", async () => {
+  it("returns a large value in a buffer of its own instead of a string", async () => {
     const rules = rulesOf([
       { type: "all", idPath: "$.small" },
       { type: "part", idPath: "$.small", payloadPath: "$.small" },
@@ -150,14 +153,14 @@ describe("normalizing a delivery on the worker thread", () => {
     expect(part?.large).toBeUndefined();
   });
 
-  it("rejects with UnavailableError if the delivery is not processed in time", async () => {
+  it("fails with UnavailableError if the delivery is not parsed in time", async () => {
     const rules = rulesOf([{ type: "all" }]);
     await expect(queue.normalize(rules, xml(elements(20_000)), undefined, 0)).rejects.toThrow(
       UnavailableError,
     );
   });
 
-  it("removes the delivery from the queue when its sender gives up", async () => {
+  it("removes the delivery from the queue when the caller aborts", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const slow = xml(elements(20_000));
     const first = queue.normalize(rules, slow);
@@ -167,14 +170,14 @@ describe("normalizing a delivery on the worker thread", () => {
     await first;
   });
 
-  it("runs on the main thread if the worker thread does not know the channel kind", async () => {
+  it("happens on the main thread instead if the worker thread does not know the channel kind", async () => {
     const known = rulesOf([{ type: "all", idPath: "$.a" }]);
     const rules = { ...known, channel: { ...known.channel, kind: "toy" } };
     expect(await queue.normalize(rules, deliveryOf({ a: "1" }))).toMatchObject({ events: [{ id: "1" }] });
   });
 });
 
-describe("schema code on the worker thread", () => {
+describe("compiled schema code on the worker thread", () => {
   const typed = (...types: readonly string[]) =>
     rulesOf(types.map((type) => ({ type, typePath: "$.type", idPath: "$.id", schema: { title: type } })));
   const delivery = deliveryOf({ type: "used", id: "1" });
@@ -191,13 +194,13 @@ describe("schema code on the worker thread", () => {
   }
   const fits = "module.exports = () => true;";
 
-  it("is evaluated only when a definition matches", async () => {
+  it("is evaluated only when an event definition with this schema matches", async () => {
     const { thread } = startWith((type) => (type === "used" ? fits : "no code at all"));
     await using _ = thread;
     expect(await thread.normalize(typed("unused", "used"), delivery)).toMatchObject(published);
   });
 
-  it("is sent once per channel, even with fifty schemas of 75 kB each", async () => {
+  it("is sent to the thread once per schema, even if all schemas together have more than 100 MB", async () => {
     // Fifty times 1.4 MB, in fewer strings.
     const { requestedTypes, thread } = startWith((type) => `${fits}//${type.padEnd(14_000_000)}`);
     await using _ = thread;
@@ -225,7 +228,7 @@ describe("createNormalizer and the worker thread", () => {
   });
 });
 
-describe("explaining a delivery on the worker thread", () => {
+describe("explaining the outcome of a delivery on the worker thread", () => {
   it("returns the same explanation as the main thread", async () => {
     const definitions = [
       { type: "r1", typePath: "$..id", idPath: "$.rows[0].id" },
@@ -237,7 +240,7 @@ describe("explaining a delivery on the worker thread", () => {
     expect(await queue.explain(rules, deliveryOf(json))).toEqual(here);
   });
 
-  it("explains a page that a source fetched", async () => {
+  it("also explains a page that a polling source fetched", async () => {
     const request: LargeRequest = {
       kind: "page",
       body: Buffer.from('{"rows": [{"id": 1.0}, null, {"id": "é"}]}'),
@@ -254,7 +257,7 @@ describe("explaining a delivery on the worker thread", () => {
     });
   });
 
-  it("explains a delivery on the main thread if the worker thread does not know its channel kind", async () => {
+  it("happens on the main thread instead if the worker thread does not know the channel kind", async () => {
     const toy = { kind: "toy", readLarge: (request: unknown) => ({ request }) };
     expect(await queue.readFor(toy)("x", "a")).toEqual(ok({ request: "x" }));
   });

@@ -27,7 +27,7 @@ describe("API authentication", () => {
     expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer/);
   });
 
-  it("authenticates before it checks paths, bodies and ids", async () => {
+  it("rejects a request without a key with 401 even if its path or body is invalid", async () => {
     expect((await raw("/v1/no-such-thing")).status).toBe(401);
     expect((await raw("/v1/blueprints", { method: "POST", body: "{" })).status).toBe(401);
   });
@@ -41,7 +41,7 @@ describe("API authentication", () => {
 });
 
 describe("API permissions", () => {
-  it("allow only the granted operations, and a 403 response names the missing permission", async () => {
+  it("allow only operations that the API key has permissions for, and a 403 response names the missing permission", async () => {
     const reader = api.as(await api.keyWith("blueprints.read"));
     expect((await reader("GET", "/blueprints")).status).toBe(200);
     const write = await reader("POST", "/blueprints", BLUEPRINT);
@@ -52,7 +52,7 @@ describe("API permissions", () => {
     expect((await reader("GET", "/apps/app_x/channels")).body.message).toContain("apps.read");
   });
 
-  it("are checked before the request body and the id", async () => {
+  it("are checked before the request body and the ids in the path", async () => {
     const reader = api.as(await api.keyWith("blueprints.read"));
     expect((await reader("POST", "/blueprints", "{")).status).toBe(403);
     expect((await reader("DELETE", "/blueprints/nonsense")).status).toBe(403);
@@ -111,7 +111,7 @@ describe("API error responses", () => {
     }
   });
 
-  it("report text that cannot be stored: NUL and lone surrogates", async () => {
+  it("name the fields whose text contains NUL or lone surrogates", async () => {
     const answer = await api.call(
       "POST",
       "/blueprints",
@@ -125,7 +125,7 @@ describe("API error responses", () => {
     ]);
   });
 
-  it("have status 404 for NUL in a path and 400 for NUL in a query", async () => {
+  it("have status 404 for a NUL character in the path and 400 for a NUL character in the query", async () => {
     for (const path of ["/topics", "/subscriptions/sub_%00", "/events/a%00/1-1", "/quarantine/%00"]) {
       expect([path, (await api.call("GET", `/apps/app_%00${path}`)).status]).toEqual([path, 404]);
       expect([path, (await api.call("GET", `/apps/app_x${path}`)).status]).toEqual([path, 404]);
@@ -137,7 +137,7 @@ describe("API error responses", () => {
     }
   });
 
-  it("report NUL in a query, and a topic with NUL has no events", async () => {
+  it("name the query parameter that contains a NUL character", async () => {
     const answer = await api.call("GET", "/audit?accountId=a%00b");
     expect([answer.status, answer.body.details]).toEqual([
       400,
@@ -147,12 +147,12 @@ describe("API error responses", () => {
     expect((await api.call("GET", `/apps/${app}/events/a%00b/1-1`)).status).toBe(404);
   });
 
-  it("report bodies that are nested too deeply", async () => {
+  it("have status 400 for a JSON body with 50,000 nested objects", async () => {
     const answer = await api.call("POST", "/blueprints", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
     expect(answer.status).toBe(400);
   });
 
-  it("hide the cause of a 500 from clients and log it", async () => {
+  it("with status 500 do not contain the cause, which is logged instead", async () => {
     await api.database.db.schema.alterTable("blueprints").renameTo("elsewhere").execute();
     const answer = await api.call("GET", "/blueprints");
     await api.database.db.schema.alterTable("elsewhere").renameTo("blueprints").execute();
@@ -169,7 +169,7 @@ describe("API error responses", () => {
 });
 
 describe("API requests", () => {
-  it("keep a valid X-Request-Id from the client and otherwise get a new one", async () => {
+  it("keep a valid X-Request-Id from the client, and otherwise get a new request id", async () => {
     const given = await raw("/v1/blueprints", { headers: { "x-request-id": "trace-1.a:b" } });
     expect(given.headers.get("x-request-id")).toBe("trace-1.a:b");
     for (const id of ["with space", "x".repeat(129)]) {
@@ -178,7 +178,7 @@ describe("API requests", () => {
     }
   });
 
-  it("are counted by method and status, even without a matching route", async () => {
+  it("are counted by method and status in the metrics, even without a matching route", async () => {
     const reads = await countOf("GET", 200);
     const others = await countOf("other", 405);
     await api.call("GET", "/blueprints");
@@ -189,7 +189,7 @@ describe("API requests", () => {
     expect(text).toMatch(/^inlet_api_request_duration_seconds_count\{.*\} [1-9]/m);
   });
 
-  it("write one log line if they change something or fail, and none for successful reads", async () => {
+  it("are logged if they change something or fail, but not if they are successful reads", async () => {
     const before = api.lines.length;
     await api.call("GET", "/blueprints");
     expect(api.lines).toHaveLength(before);
@@ -241,7 +241,7 @@ describe("API lists", () => {
   });
 });
 
-it("counts a request under the route that handled it, even if other routes match", async () => {
+it("an API request is counted in the metrics under the route that handled it, even if other routes match too", async () => {
   await api.call("GET", "/stores/categories");
   await api.call("GET", "/stores/store_unknown");
   const { values } = await api.metrics.apiRequests.get();

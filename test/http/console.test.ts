@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dist, { recursive: true, force: true }));
 
-it("serves the console's page without caching at the path of each view", async () => {
+it("the page of the web console is served at the path of each view, without caching", async () => {
   for (const path of ["/console", "/console/", "/console/apps/app_1/events", "/console/callback?code=1"]) {
     const answer = await open().request(path);
     expect([path, answer.status, await answer.text()]).toEqual([path, 200, PAGE]);
@@ -38,12 +38,12 @@ it("serves the console's page without caching at the path of each view", async (
   }
 });
 
-it("redirects / to the console", async () => {
+it("the path / redirects to the web console", async () => {
   const { status, headers } = await open().request("/");
   expect([status, headers.get("location")]).toEqual([302, "console"]);
 });
 
-it("allows the console only the gateway's own resources, its API and the issuer", async () => {
+it("the Content-Security-Policy of the web console allows only the gateway itself and the configured OpenID Connect issuer", async () => {
   for (const path of [
     "/console",
     "/console/apps",
@@ -62,7 +62,7 @@ it("allows the console only the gateway's own resources, its API and the issuer"
   expect(without).toContain("connect-src 'self';");
 });
 
-it("serves the console's assets with permanent caching, compressed if the client accepts it", async () => {
+it("assets of the web console are served with permanent caching, and compressed if the client accepts compression", async () => {
   const ask = (encoding?: string) =>
     open().request(
       "/console/assets/index-1a2b.js",
@@ -79,7 +79,7 @@ it("serves the console's assets with permanent caching, compressed if the client
   }
 });
 
-it("responds with 404 to unknown console files and to paths outside the console's folder", async () => {
+it("unknown files of the web console and paths outside of its folder receive 404", async () => {
   for (const name of [
     "index-0000.js",
     "index-1a2b.js.gz",
@@ -92,13 +92,13 @@ it("responds with 404 to unknown console files and to paths outside the console'
   }
 });
 
-it("explains how to build the console if it is not built", async () => {
+it("the response explains how to build the web console if it has not been built", async () => {
   const answer = await open({ dist: join(dist, "none") }).request("/console/apps");
   expect(answer.status).toBe(503);
   expect(await answer.text()).toContain("npm run build:console");
 });
 
-it("returns the sign-in settings of the console without any secret", async () => {
+it("the sign-in settings of the web console are served without secrets", async () => {
   const told = async (deps: object) => (await open(deps).request("/console/settings.json")).json();
   expect(await told({ signIn: SIGN_IN })).toEqual({ signIn: SIGN_IN });
   expect(await told({})).toEqual({ signIn: null });

@@ -30,7 +30,7 @@ async function start(options: { checks?: readonly HealthCheck[]; metricsToken?: 
 }
 
 describe("/healthz and /readyz", () => {
-  it("report a healthy gateway as alive and ready, with the facts of each check", async () => {
+  it("report a healthy gateway as alive and ready, with details of each check", async () => {
     const { get } = await start({
       checks: [{ name: "bus", check: () => ({ ok: true, facts: { durability: "fsync" } }) }],
     });
@@ -42,7 +42,7 @@ describe("/healthz and /readyz", () => {
     ]);
   });
 
-  it("name each check that fails, throws or hangs", async () => {
+  it("report each check that fails, throws or does not respond", async () => {
     const { get } = await start({
       checks: [
         { name: "fine", check: () => ({ ok: true }) },
@@ -82,14 +82,14 @@ describe("/metrics", () => {
     expect(refused.map(({ status }) => status)).toEqual([401, 401]);
   });
 
-  it("responds with instructions if no metrics token is configured", async () => {
+  it("responds with 404 and instructions if no metrics token is configured", async () => {
     const { get } = await start();
     const answer = await get("/metrics", { authorization: "Bearer any" });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ message: expect.stringContaining("INLET_METRICS_LISTEN") });
   });
 
-  it("is the only path of the metrics listener and needs no token there", async () => {
+  it("requires no token on the separate metrics listener, which serves no other path", async () => {
     const app = createMetricsApp({
       clock: Date.now,
       metrics: createMetrics({ includeProcessMetrics: true }),

@@ -24,7 +24,7 @@ app.notFound(() => new Response(null, { status: 418 }));
 describe.each([
   ["the fast path", true],
   ["node:http", false],
-])("hooks on %s", (_, hookFastPath) => {
+])("webhook requests on %s", (_, hookFastPath) => {
   let listener: Listener;
   beforeEach(async () => {
     listener = await startListener({ host: "127.0.0.1", port: 0, hookFastPath }, app.fetch);
@@ -69,7 +69,7 @@ describe.each([
     ["/hooks/", []],
     ["/hooks/%zz", ["%zz"]],
     ["/hooks/a/b", []],
-  ])("parses the target %s as the channel ids %j, and responds with 404 if there is no such channel", async (target, ids) => {
+  ])("with the target %s look up the channel ids %j, and receive 404 if the channel is unknown", async (target, ids) => {
     const { socket, answered } = await open();
     socket.write(head(0, target));
     await once(socket, "data");
@@ -83,7 +83,7 @@ describe.each([
     "/v1/hooks/ch_1",
     "/HOOKS/ch_1",
     "http://any.example/v1/hooks/ch_1",
-  ])("leaves the target %s to other handlers", async (target) => {
+  ])("do not include the target %s, which other handlers receive", async (target) => {
     const { socket, answered } = await open();
     socket.write(head(0, target));
     await once(socket, "data");
@@ -91,7 +91,7 @@ describe.each([
     socket.destroy();
   });
 
-  it("responds to pipelined requests in order", async () => {
+  it("that are pipelined receive their responses in order", async () => {
     const { socket, answered } = await open();
     socket.write(["/hooks/ch_1", "/hooks/ch_2", "/hooks/ch_3"].map((target) => head(0, target)).join(""));
     await until(() => answered().length === 3);
@@ -99,7 +99,7 @@ describe.each([
     socket.destroy();
   });
 
-  it("processes a long request after the short one before it on the same connection", async () => {
+  it("are processed if a long request follows a short request on the same connection", async () => {
     const { socket, answered } = await open();
     const bytes = 150_000;
     socket.write(`${head(0, "/hooks/ch_1")}${head(bytes, "/hooks/ch_2")}${"x".repeat(bytes)}`);
@@ -108,8 +108,8 @@ describe.each([
     socket.destroy();
   });
 
-  describe("a request that is rejected before its body is read", () => {
-    it("leaves no timer behind and keeps its connection open if the body arrived with it", async () => {
+  describe("that are rejected before their body is read", () => {
+    it("leave no timer, and keep their connection open if the body arrived with the head", async () => {
       const { socket, answered } = await open();
       for (let i = 1; i <= 3; i++) {
         socket.write(`${head(2)}{}`);
@@ -120,7 +120,7 @@ describe.each([
       socket.destroy();
     });
 
-    it("keeps its connection open if the body arrives soon", async () => {
+    it("keep their connection open if the body arrives soon", async () => {
       const { socket, answered } = await open();
       socket.write(head(2));
       await until(() => countDrains() === 1);
@@ -132,7 +132,7 @@ describe.each([
       socket.destroy();
     });
 
-    it("has its connection closed if the body does not arrive", async () => {
+    it("have their connection closed if the body does not arrive", async () => {
       const { socket, answered } = await open();
       socket.write(`${head(2)}{`);
       await until(() => answered().length === 1 && countDrains() === 1);

@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 
 const api = opened(createTestApi);
 
-it("responds with 503 and Retry-After while the database is down, never 401 or 500, and recovers automatically", async () => {
+it("API requests receive 503 with Retry-After while the database is down, and succeed again once the database is back", async () => {
   const { connection } = api.database;
   const server = new pg.Client({ ...connection, database: "postgres" });
   await server.connect();

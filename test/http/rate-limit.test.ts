@@ -48,7 +48,7 @@ describe("a rate limit", () => {
     expect((await one.take("a")).remaining).toBe(4);
   });
 
-  it("is counted by each gateway while Redis does not respond, and in Redis again afterwards", async () => {
+  it("is counted in the memory of each gateway while Redis does not respond, and then in Redis again", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
     const limiter = createRateLimiters({ redis: ownRedis })({
@@ -67,7 +67,7 @@ describe("a rate limit", () => {
     expect((await limiter.take("a")).allowed).toBe(true);
   });
 
-  it("is counted by each gateway while Redis is full", async () => {
+  it("is counted in the memory of each gateway while Redis has no free memory", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
     await own.client.config("SET", "maxmemory", "1");
@@ -97,7 +97,7 @@ describe("rate-limited API requests", () => {
     await other[Symbol.asyncDispose]();
   });
 
-  it("show the remaining number in every response, and are rejected when it is 0", async () => {
+  it("receive the number of remaining requests in every response, and 429 when no request remains", async () => {
     const token = await api.keyWith("blueprints.read");
     const call = api.as(token);
     const answers = [
@@ -119,7 +119,7 @@ describe("rate-limited API requests", () => {
     expect((await api.as(await api.keyWith("*"))("GET", "/blueprints")).status).toBe(200);
   });
 
-  it("count against the API key if they use its access token", async () => {
+  it("with an access token count against the limit of its API key", async () => {
     const token = await api.keyWith("*");
     const { body } = await api.as(token)("POST", "/auth/tokens");
     const answer = await api.as(body.accessToken)("GET", "/blueprints");
@@ -141,7 +141,7 @@ describe("rate-limited API requests", () => {
     return { status: response.status, headers: response.headers, body: await response.json() };
   };
 
-  it("are accepted with a valid token after any number of wrong tokens from the same address", async () => {
+  it("with a valid token are accepted even if wrong tokens from the same address are rejected with 429", async () => {
     const { token } = await (await createTestIam(api.database)).addKey({ permissions: ["*"] });
     const guesser = "192.0.2.1";
     expect((await from(guesser, token)).status).toBe(200);
@@ -172,7 +172,7 @@ describe("rate-limited API requests", () => {
     expect(line).toMatchObject({ clientAddress: guesser });
   });
 
-  it("do not wait for those from another address with too many wrong tokens", async () => {
+  it("do not wait for hundreds of requests with wrong tokens from another address", async () => {
     const options = { name: "crowd", limit: 1, windowSeconds: 600 };
     const failedTokens = createFailedTokens(createRateLimiters({ redis, timeoutMs: CEILING_MS })(options));
     for (const network of ["guesser", "office"])
@@ -196,13 +196,13 @@ describe("rate-limited API requests", () => {
     expect(await lookUp("guesser", "one more")).toBeDefined();
   });
 
-  it("are counted together for a whole IPv6 /64 network if their tokens are wrong", async () => {
+  it("with wrong tokens are counted together for all addresses of an IPv6 /64 network", async () => {
     for (let i = 0; i < 61; i++) await from(`2001:db8:0:7::${i.toString(16)}`, `ik_guess6${i}`);
     expect((await from("2001:db8:0:7:ffff::1", "ik_other")).status).toBe(429);
     expect((await from("2001:db8:0:8::1", "ik_other")).status).toBe(401);
   });
 
-  it("count a repeated wrong token as one guess, and a missing token as none", async () => {
+  it("with a wrong token count only once per token, and requests without a token do not count", async () => {
     for (let i = 0; i < 100; i++) {
       const answer = await from("192.0.2.3", i % 2 ? "ik_forgotten" : undefined);
       expect(answer.status).toBe(401);
@@ -210,12 +210,12 @@ describe("rate-limited API requests", () => {
     expect(limitsOf(await from("192.0.2.3", "ik_forgotten")).slice(0, 2)).toEqual([60, 59]);
   });
 
-  it("are counted across all gateways if their tokens are wrong", async () => {
+  it("with wrong tokens are counted across all gateways", async () => {
     for (let i = 0; i < 60; i++) expect((await from("192.0.2.4", `ik_here${i}`)).status).toBe(401);
     expect((await from("192.0.2.4", "ik_there", other)).status).toBe(429);
   });
 
-  it("are counted by each gateway while Redis is down", async () => {
+  it("are counted in the memory of each gateway while Redis is down", async () => {
     await using alone = await createTestApi({ callers: { apiRequestsPerMinute: 2 } });
     const call = alone.as(await alone.keyWith("*"));
     const answers = [];
@@ -228,7 +228,7 @@ describe("rate-limited API requests", () => {
     ]);
   });
 
-  it("show the remaining guesses if the caller cannot be looked up", async () => {
+  it("do not count as wrong tokens if the token lookup fails", async () => {
     await other.database.db.schema.alterTable("accounts").renameTo("elsewhere").execute();
     const answer = await other.call("GET", "/blueprints");
     await other.database.db.schema.alterTable("elsewhere").renameTo("accounts").execute();

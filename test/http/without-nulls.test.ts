@@ -20,7 +20,7 @@ const schema = z
   })
   .superRefine(() => {});
 
-it("removes null from optional body fields, but not from nullable nested fields or free-form data", () => {
+it("null in a request body is removed from optional fields, but kept in nullable nested fields and free-form data", () => {
   const nulls = { limit: null, path: null, data: { a: null } };
   const sent = {
     name: null,
@@ -43,12 +43,12 @@ it("removes null from optional body fields, but not from nullable nested fields 
   expect(withoutNulls(schema, { page: null, parts: null, either: null, free: null }, "body")).toEqual({});
 });
 
-it("keeps null in a patch, where it deletes a field, but removes it inside lists", () => {
+it("null in a patch body is kept, because it deletes a field, but is removed inside lists", () => {
   const sent = { page: { limit: null }, parts: [{ limit: null }], free: null };
   expect(withoutNulls(schema, sent, "patch")).toEqual({ ...sent, parts: [{}] });
 });
 
-it("reports the actual error of a value that matches no union member instead of its nulls", () => {
+it("null is also removed from a value that matches no union member, so that validation reports the actual error", () => {
   const sent = { name: "a", either: { kind: "a", n: null, x: 1 } };
   expect(withoutNulls(schema, sent, "body")).toEqual({ name: "a", either: { kind: "a", x: 1 } });
 });

@@ -88,7 +88,7 @@ async function statusesOf({ identity }: CompiledChannel): Promise<readonly strin
   return listed.map(({ status }) => status);
 }
 
-test("records one delivery per second and channel, preferably one that was not published", async () => {
+test("the delivery recorder stores one delivery per second and channel, preferably a delivery that was not published", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder } = open();
   opening.use(recorder);
@@ -109,7 +109,7 @@ test("records one delivery per second and channel, preferably one that was not p
   expect(await statusesOf(channel)).toEqual(["quarantined", "published"]);
 });
 
-test("keeps recording after the clock was set back", async () => {
+test("the delivery recorder continues to store deliveries after the clock was set back", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder } = open();
   opening.use(recorder);
@@ -122,7 +122,7 @@ test("keeps recording after the clock was set back", async () => {
   expect(await statusesOf(channel)).toHaveLength(2);
 });
 
-test("keeps a bounded queue while records cannot be written, and counts dropped records", async () => {
+test("the delivery recorder limits its queue while Redis does not accept records, and counts the records that it drops", async () => {
   const held = Promise.withResolvers<number>();
   // The rejection is handled later. Until then it must not count as unhandled.
   held.promise.catch(() => {});
@@ -152,7 +152,7 @@ test("keeps a bounded queue while records cannot be written, and counts dropped 
   expect(await dropped("unavailable")).toBe(asked);
 });
 
-test("does not drop or delay an organization's records when another floods many channels", async () => {
+test("the delivery recorder stores the records of an organization even when another organization floods thousands of channels", async () => {
   await using opening = new AsyncDisposableStack();
   const { recorder, dropped } = open();
   opening.use(recorder);
@@ -181,7 +181,7 @@ test("does not drop or delay an organization's records when another floods many 
   for (const channel of quiet) expect(await statusesOf(channel)).toEqual(["published"]);
 });
 
-test("records nothing for an organization over its storage limit, and omits oversized bodies", async () => {
+test("the delivery recorder stores no delivery of an organization over its storage limit, and omits bodies that are too large", async () => {
   await using opening = new AsyncDisposableStack();
   const full = channelOf();
   const { recorder, dropped } = open({ isOverLimit: (id) => id === full.identity.organizationId });
@@ -198,7 +198,7 @@ test("records nothing for an organization over its storage limit, and omits over
   expect([found?.body, found?.record.bodyBytes]).toEqual([null, 200_000]);
 });
 
-test("drops a record that waited too long, because a privacy deletion may have covered it", async () => {
+test("the delivery recorder drops a record that waited too long, because a privacy deletion may already have covered it", async () => {
   await using opening = new AsyncDisposableStack();
   using clock = moveMonotonicClock();
   const { recorder, dropped } = open({

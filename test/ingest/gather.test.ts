@@ -59,7 +59,7 @@ function open() {
   };
 }
 
-it("reports a failed frame only through the write of that frame, even if it is never called", async () => {
+it("a delivery in a batch that cannot be parsed makes its own write fail, and causes no unhandled rejection", async () => {
   const { channel, gather } = open();
   const [late, never] = gather(channel, [deliveryOf({ n: 1 }), deliveryOf({ n: 2 })]);
   expect(never?.count).toBe(1);

@@ -29,7 +29,7 @@ const server = opened(() =>
   }),
 );
 
-describe("a handshake reply as documented by the provider", () => {
+describe("the reply to a webhook handshake as documented by the provider", () => {
   const zoomToken = "qgg8vlvZRS6UYooatFL8Aw";
   const crcOf = (text: string) => hmac("s3cret", text).toString("base64");
   it.each<[string, object, object, HookRequest, object]>([
@@ -223,7 +223,7 @@ describe("a handshake reply as documented by the provider", () => {
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("Discord: replies to a verified PING, and rejects a wrong signature with 401", async () => {
+  it("Discord: a PING with a valid signature is answered, and a PING with a wrong signature is rejected with 401", async () => {
     const pair = generateKeyPairSync("ed25519");
     const key = pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
     const { id } = await server.open({
@@ -258,7 +258,7 @@ describe("a handshake reply as documented by the provider", () => {
     expect(await send('{"type":0,"event":{"type":"1"}}')).toMatchObject(published);
   });
 
-  it("Amazon SNS: verifies a confirmation with its certificate, then calls its URL", async () => {
+  it("Amazon SNS: a subscription confirmation is verified with its certificate, then its confirmation URL is called", async () => {
     const parameters = {
       of: "json",
       names: ["Message", "MessageId", "SubscribeURL", "Subject", "Timestamp", "Token", "TopicArn", "Type"],

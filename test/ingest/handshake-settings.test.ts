@@ -4,7 +4,7 @@ import { opened } from "../support/opened.ts";
 
 const server = opened(startHookServer);
 
-describe("rejects a handshake, naming the field, with", () => {
+describe("the settings of a webhook handshake are rejected, with an error that names the field, if they contain", () => {
   const bare = { title: "x", when: { method: "GET" }, requireVerified: false };
   it.each<[string, object, string]>([
     ["a POST that matches any delivery", { ...bare, when: { method: "POST" } }, "when.all"],
@@ -37,19 +37,19 @@ describe("rejects a handshake, naming the field, with", () => {
       "respond.headers.Content-Type",
     ],
     ["a cookie", { ...bare, respond: { headers: { "set-cookie": "a=b" } } }, "respond.headers.set-cookie"],
-    ["another content type", { ...bare, respond: { contentType: "text/html" } }, "respond.contentType"],
+    ["the content type text/html", { ...bare, respond: { contentType: "text/html" } }, "respond.contentType"],
     [
-      "a captured secret that needs verification by itself",
+      "a captured secret together with required verification",
       { ...bare, requireVerified: true, captureSecret: { in: "header", name: "x" } },
       "requireVerified",
     ],
     [
-      "an unverified call",
+      "a confirmation URL that is called without verification",
       { ...bare, visit: { in: "query", name: "u", pinned: ["https://a.example/x"] } },
       "visit",
     ],
     [
-      "a call to any host",
+      "a confirmation URL on any host",
       { ...bare, requireVerified: true, visit: { in: "query", name: "u", pinned: ["https://*/x"] } },
       "visit.pinned[0]",
     ],

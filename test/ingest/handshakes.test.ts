@@ -24,8 +24,8 @@ const asana = {
   respond: { headers: { "X-Hook-Secret": "{{header:X-Hook-Secret}}" } },
 };
 
-describe("a secret sent in a handshake", () => {
-  it("is captured once, while the channel has none, and verifies all later deliveries", async () => {
+describe("a signing secret that a sender transmits in a webhook handshake", () => {
+  it("is stored if the channel has no secret yet, and verifies all later deliveries", async () => {
     const { id, appId, state } = await server.open({
       verification: { scheme: "hmac", name: "X-Hook-Signature" },
       handshakes: [asana],
@@ -53,14 +53,14 @@ describe("a secret sent in a handshake", () => {
     );
   });
 
-  it("is captured once when several handshakes arrive at once", async () => {
+  it("is stored only once when several handshakes arrive at the same time", async () => {
     const { id } = await server.open({ verification: bySignature, handshakes: [asana] });
     const shake = (secret: string) => server.send(id, { headers: { "x-hook-secret": secret }, body: "{}" });
     const answers = await Promise.all([shake("a1"), shake("b2"), shake("c3")]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
   });
 
-  it("may be in the body, and is rejected if its scheme cannot use it", async () => {
+  it("can be in the body, and is rejected if the verification scheme cannot use the secret", async () => {
     const notion = {
       title: "Verification token",
       when: {
@@ -82,7 +82,7 @@ describe("a secret sent in a handshake", () => {
     expect(await server.send(id, { body, headers })).toMatchObject(published);
   });
 
-  it("is not captured while handshakes are not allowed", async () => {
+  it("is not stored while handshakes are not allowed", async () => {
     const { id } = await server.open({
       verification: bySignature,
       handshakes: [asana],
@@ -92,8 +92,8 @@ describe("a secret sent in a handshake", () => {
   });
 });
 
-describe("a handshake", () => {
-  it("does not match a delivery that looks similar", async () => {
+describe("a webhook handshake", () => {
+  it("is not confused with a delivery that looks similar", async () => {
     const { id } = await server.open({
       verification: bySignature,
       secrets,
@@ -115,7 +115,7 @@ describe("a handshake", () => {
     }
   });
 
-  it("is rejected with 401 if it must be verified and is not signed", async () => {
+  it("is rejected with 401 if verification is required and the request is not signed", async () => {
     const { id } = await server.open({ verification: bySignature, secrets, handshakes: [slack] });
     const body = json({ type: "url_verification", challenge: "c" });
     expect(await server.send(id, { body })).toMatchObject({
@@ -124,7 +124,7 @@ describe("a handshake", () => {
     });
   });
 
-  it("is rejected by a channel in shadow mode if it must be verified and is not", async () => {
+  it("that requires verification is not answered without a signature, even in shadow mode", async () => {
     const { id } = await server.open({
       verification: bySignature,
       secrets,
@@ -136,7 +136,7 @@ describe("a handshake", () => {
     expect((await server.send(id, signed(body))).text).toBe("c");
   });
 
-  it("that uses GET and must be verified is accepted only with both its conditions and its token", async () => {
+  it("with GET that requires verification is answered only if its conditions match and its token is valid", async () => {
     const all = [{ in: "header", name: "x-ping" }];
     const ping = { title: "Ping", when: { method: "GET", all }, respond: { body: "pong" } };
     const { id } = await server.open({
@@ -150,7 +150,7 @@ describe("a handshake", () => {
     expect((await get({ "x-ping": "1", "x-t": "s3cret" })).text).toBe("pong");
   });
 
-  it("receives no reply without its token, and the token is not stored in quarantine", async () => {
+  it("with a wrong or missing token is rejected, and the token is not stored in quarantine", async () => {
     const { id, appId } = await server.open({ verification: bySignature, secrets, handshakes: [meta] });
     for (const query of [
       "?hub.mode=subscribe&hub.challenge=1&hub.verify_token=wrong-token-9",
@@ -166,7 +166,7 @@ describe("a handshake", () => {
     expect(record.query).toEqual({ "hub.mode": "subscribe", "hub.challenge": "1" });
   });
 
-  it("adds its methods to the address only while it is allowed", async () => {
+  it("adds its HTTP method to the methods that the channel accepts, but only while handshakes are allowed", async () => {
     const methods = async (config: object, method: string) => {
       const { id } = await server.open({ verification: bySignature, secrets, ...config });
       const { status, headers } = await server.send(id, { method });
@@ -183,7 +183,7 @@ describe("a handshake", () => {
     ]);
   });
 
-  it("does not sign a challenge that could be a delivery", async () => {
+  it("does not sign a challenge that looks like a delivery, so that the signature cannot be used for one", async () => {
     const { id } = await server.open({
       verification: { ...bySignature, encoding: "base64" },
       secrets,
@@ -207,7 +207,7 @@ describe("a handshake", () => {
       `1${createHash("sha256").update('{"a":1}').digest("hex")}`,
       { template: "{{header:x-t}}{{body | sha256}}" },
     ],
-  ])("does not produce a signature that verifies a delivery: %s", async (_, body, token, settings) => {
+  ])("signs a challenge in a way that does not verify a delivery with the same text: %s", async (_, body, token, settings) => {
     const { id } = await server.open({
       verification: { ...bySignature, encoding: "base64", ...settings },
       secrets,
@@ -219,7 +219,7 @@ describe("a handshake", () => {
     expect((await server.send(id, { body, headers })).status).toBe(401);
   });
 
-  it("that signs challenges does not prevent verified deliveries", async () => {
+  it("that signs challenges does not interfere with signed deliveries", async () => {
     const verification = { ...bySignature, encoding: "base64" };
     const { id } = await server.open({ verification, secrets, handshakes: [crc] });
     const body = '{"for_user_id":"1"}';
@@ -227,7 +227,7 @@ describe("a handshake", () => {
     expect(await server.send(id, { body, headers })).toMatchObject(published);
   });
 
-  it("echoes neither line breaks into a header nor text that is too long", async () => {
+  it("does not echo line breaks into a header, or text that is too long", async () => {
     const echo = {
       title: "Echo",
       when: { method: "GET" },

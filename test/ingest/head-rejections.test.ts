@@ -93,14 +93,14 @@ const ANSWERS = [
 describe.each([
   ["the fast path", true],
   ["node:http", false],
-])("on %s", (_, isFast) => {
+])("a request that is read by %s", (_, isFast) => {
   beforeEach(() => {
     hookFastPath = isFast;
   });
 
   it.each(
     ANSWERS,
-  )("rejects %s before its body has arrived, and closes the connection", async (_, find, status) => {
+  )("with %s is rejected before the body has arrived, and the connection is closed", async (_, find, status) => {
     const { port, seen } = await start(find);
     const { got } = await post(port, LONG + 1);
     await until(() => got.hasEnded);
@@ -110,7 +110,7 @@ describe.each([
     expect(seen).toEqual({ taken: status === 413 || status === 415 ? 1 : 0, delivered: [] });
   });
 
-  it("counts each body that is too large once against the sender's rate limit", async () => {
+  it("with a body that is too large is counted once against the sender's rate limit", async () => {
     const { port, seen } = await start(() => CHANNEL, 1);
     const statuses: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -122,7 +122,7 @@ describe.each([
     expect(seen.taken).toBe(3);
   });
 
-  it("reads a long body completely if its head is accepted, and counts it once", async () => {
+  it("with a long body is read completely if its head is accepted, and is counted once", async () => {
     const { port, seen } = await start(() => CHANNEL);
     const { socket, got } = await post(port, LONG, "a".repeat(LONG / 2));
     socket.write("b".repeat(LONG / 2));
@@ -133,7 +133,7 @@ describe.each([
   it.each([
     ["is found asynchronously", () => Promise.resolve(CHANNEL), 413],
     ["cannot be looked up", () => Promise.reject(new UnavailableError("PostgreSQL is away")), 503],
-  ])("responds once to a body that is too large for a channel that %s", async (_, find, status) => {
+  ])("with a body that is too large receives only one response if its channel %s", async (_, find, status) => {
     const { port } = await start(find);
     const { got } = await post(port, LONG + 1);
     await until(() => got.hasEnded);

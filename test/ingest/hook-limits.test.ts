@@ -18,7 +18,7 @@ function open({ perChannel = 100, perOrganization = 10 } = {}) {
 }
 
 describe("the rate limit of an organization", () => {
-  it("counts each item of a delivery, and rejects deliveries until the balance has recovered", () => {
+  it("counts each item of a delivery, and rejects deliveries with 429 until the rate is within the limit again", () => {
     const { limits, wait } = open();
     const channel = pushChannel();
     expect(limits.checkVerified(channel)).toBeUndefined();
@@ -39,13 +39,13 @@ describe("the rate limit of an organization", () => {
   });
 });
 
-it("rejects verified deliveries of an organization that has reached its storage limit", () => {
+it("a verified delivery is rejected if its organization has reached its storage limit", () => {
   const { limits } = open();
   expect(limits.checkArrival(pushChannel({}, "org_full"), SENDER)).toBeUndefined();
   expect(limits.checkVerified(pushChannel({}, "org_full"))).toMatchObject({ code: "rate_limited" });
 });
 
-it("counts the items of a delivery after it is parsed and before it is written", async () => {
+it("the items of a delivery are counted against the rate limit after the delivery is parsed and before it is written", async () => {
   const { limits } = open();
   const steps: string[] = [];
   const receive = createTestReceive(

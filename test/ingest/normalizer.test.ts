@@ -61,7 +61,7 @@ function open() {
   };
 }
 
-it("moves deliveries to the worker thread only for an organization that used up its CPU share", () => {
+it("deliveries are parsed on the worker thread only if their organization has used up its share of main thread CPU time", () => {
   const { pass, send } = open();
   expect(send("org_big", "slow", 5_000, 30)).toBe(20);
   expect(send("org_small", "quick", 5_000, 30)).toBe(0);
@@ -74,12 +74,12 @@ it("moves deliveries to the worker thread only for an organization that used up 
   expect(send("org_big", "slow", 5_000, 10)).toBe(0);
 });
 
-it("normalizes any number of cheap deliveries on the main thread", () => {
+it("deliveries that need little CPU time are parsed on the main thread, even 1,000 in a row", () => {
   expect(open().send("org_big", "quick", 100_000, 1_000)).toBe(0);
   expect(open().send("org_big", "collected", 100_000, 1_000)).toBe(0);
 });
 
-it("counts explanations against the same CPU share as deliveries, and moves both", () => {
+it("explaining deliveries counts against the same share of main thread CPU time as parsing deliveries", () => {
   const { pass, send } = open();
   expect(send("org_big", "slow", 5_000, 10, "explain")).toBe(0);
   expect(send("org_big", "quick", 5_000, 3, "normalize")).toBe(3);

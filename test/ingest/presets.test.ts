@@ -36,8 +36,8 @@ async function send(id: string, items: readonly object[], type = "push", more: R
   return { status, ...JSON.parse(text) };
 }
 
-describe("a channel with a preset", () => {
-  it("accepts and publishes all deliveries once its secret is set", async () => {
+describe("a channel with a provider preset", () => {
+  it("rejects deliveries until its secret is set, and then publishes all signed deliveries", async () => {
     const { id, appId, ...channel } = await server.open({ preset: "acme" }, []);
     expect(channel).toMatchObject({
       state: "needsSetup",
@@ -57,7 +57,7 @@ describe("a channel with a preset", () => {
     expect(await server.send(id, { method: "GET" })).toMatchObject({ status: 200, text: "pong" });
   });
 
-  it("reads type and id from the preset's paths unless a definition sets others", async () => {
+  it("reads event type and id from the preset's paths, unless an event definition has its own paths", async () => {
     const { id } = await server.open({ preset: "acme", secrets }, [
       { type: "push" },
       { type: "all", typePath: null, idPath: null },
@@ -78,7 +78,7 @@ describe("a channel with a preset", () => {
     ]);
   });
 
-  it("overrides the preset with its own settings", async () => {
+  it("uses its own settings instead of the preset's where both exist", async () => {
     const own = { itemsPath: "$.items[0].parts", dedupe: { onConflict: "publish" }, handshakes: [] };
     const { id, config } = await server.open({ preset: "acme", secrets, ...own }, [{ type: "push" }]);
     expect(config).toMatchObject(own);
@@ -87,7 +87,7 @@ describe("a channel with a preset", () => {
     expect([status, headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("responds to an accepted delivery without a body if `answer` is empty", async () => {
+  it("responds to an accepted delivery with an empty body if the setting `answer` is `empty`", async () => {
     const { id } = await server.open({ preset: "acme", secrets, answer: "empty" }, [{ type: "push" }]);
     const body = JSON.stringify({ items: [{ id: "empty" }] });
     const headers = { "x-acme-signature": sign(body), "x-acme-event": "push" };
@@ -96,7 +96,7 @@ describe("a channel with a preset", () => {
     expect((await server.send(id, { body: `${body} `, headers })).status).toBe(401);
   });
 
-  it("is rejected if the preset is unknown or missing, or its verification settings are invalid", async () => {
+  it("cannot be created if the preset is unknown or the verification settings are invalid", async () => {
     const findPaths = async (config: object) => {
       const channels = [{ uid: "c", kind: "webhook", config }];
       const { status, body } = await server.spine.api.call("POST", "/blueprints", { title: "x", channels });
@@ -117,7 +117,7 @@ describe("a channel with a preset", () => {
     ]);
   });
 
-  it("requires verification when an open channel gets the preset, and still does after the preset is removed", async () => {
+  it("requires verification from the moment the preset is set, and the preset cannot be removed without choosing another verification", async () => {
     const { id, appId } = await server.open({});
     const path = `/apps/${appId}/channels/${id}`;
     expect((await send(id, [])).status).toBe(200);
@@ -131,7 +131,7 @@ describe("a channel with a preset", () => {
     });
   });
 
-  it("keeps the preset when a blueprint without verification is applied again", async () => {
+  it("keeps the preset when the app is upgraded from a blueprint without verification", async () => {
     const { spine } = server;
     const app = await spine.install({ uid: "c", kind: "webhook", config: {}, events: [{ type: "push" }] });
     const [channel] = app.channels;
@@ -144,8 +144,8 @@ describe("a channel with a preset", () => {
   });
 });
 
-describe("a channel that binds dedupe to the signed bytes", () => {
-  it("quarantines a replay under another id, which can be redriven", async () => {
+describe("a channel that deduplicates by the signed bytes", () => {
+  it("quarantines a replay of the signed bytes with another event id, and a user can still publish it", async () => {
     const verification = { scheme: "hmac", name: "x-acme-signature", bindDedupe: "signedBytes" };
     const definition = { type: "push", idPath: "$headers['x-id']" };
     const open = (settings: object) => server.open({ verification: settings, secrets }, [definition]);
@@ -174,7 +174,7 @@ describe("a channel that binds dedupe to the signed bytes", () => {
 });
 
 describe("a channel that accepts deliveries only from some addresses", () => {
-  it("responds to all other addresses with 401 and does not parse their deliveries", async () => {
+  it("responds to all other addresses with 401 without parsing the delivery", async () => {
     const statusOf = async (allowedAddresses: readonly string[]) =>
       (await server.send((await server.open({ allowedAddresses })).id, { body: "{" })).status;
     expect(await statusOf(["192.0.2.0/24"])).toBe(401);

@@ -27,7 +27,7 @@ function casesOf(preset: string) {
   return { accept: find("accept"), altered: find("altered"), wrong: find("wrong secret"), all: cases };
 }
 
-describe("the channel of a provider", () => {
+describe("a channel with a provider preset", () => {
   it.each([
     "github",
     "shopify",
@@ -37,7 +37,7 @@ describe("the channel of a provider", () => {
     "gocardless",
     "razorpay",
     "telegram",
-  ])("(%s) publishes each delivery once with its secret, and rejects altered and wrongly signed ones", async (preset) => {
+  ])("(%s) publishes a signed delivery once, and rejects a delivery that was altered or signed with another secret", async (preset) => {
     const { accept, altered, wrong } = casesOf(preset);
     const events = "events" in accept.expect ? accept.expect.events : [];
     const types = [...new Set(events.map(({ type }) => type))];
@@ -65,12 +65,12 @@ describe("the channel of a provider", () => {
     "aws-sns",
     "google-pubsub",
     "telegram",
-  ])("(%s) rejects all deliveries without its secret", async (preset) => {
+  ])("(%s) rejects all deliveries until its secret is set", async (preset) => {
     const { id, state } = await server.open({ preset }, []);
     expect([state, (await send(id, casesOf(preset).accept)).status]).toEqual(["needsSetup", 401]);
   });
 
-  it("(Xero) responds without a body to both intents and events", async () => {
+  it("(Xero) responds with an empty body to intent-to-receive handshakes and to events", async () => {
     const { accept, all } = casesOf("xero");
     const { id } = await server.open({ preset: "xero", secrets: [...accept.secrets, { value: "k" }] }, []);
     expect(await send(id, accept)).toEqual({ status: 200, text: "" });

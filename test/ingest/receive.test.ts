@@ -171,7 +171,7 @@ describe("a delivery", () => {
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("is rejected as a whole if it has too many items", async () => {
+  it("with too many items is rejected as a whole", async () => {
     const result = await open({ itemsPath: "$" })(Array.from({ length: 1001 }, (_, id) => ({ id })));
     expect([result.kind, await length(), await records()]).toEqual(["tooManyItems", 0, []]);
   });
@@ -191,7 +191,7 @@ describe("a delivery whose signature does not cover its id and type", () => {
     "x-event": type,
   });
 
-  it("is published once, and quarantined as replayed if it arrives with another id or type", async () => {
+  it("is quarantined as a replay if the same bytes arrive again with another id or type", async () => {
     const send = open({ verification, secrets }, definitions);
     const of = async (id: string, type?: string, body = "{}") =>
       createOutcome(await send(body, signed(body, id, type)));
@@ -213,7 +213,7 @@ describe("a delivery whose signature does not cover its id and type", () => {
     expect((await records()).map(({ reason }) => reason)).toEqual(["replayed", "replayed", "replayed"]);
   });
 
-  it("is a duplicate if signed again with the same id, and a conflict if its data differs", async () => {
+  it("is quarantined as a conflict if it has a known id and differently signed data", async () => {
     const send = open({ verification, secrets }, definitions);
     await send('{"n":1}', signed('{"n":1}', "1"));
     expect(createOutcome(await send('{"n":2}', signed('{"n":2}', "1")))).toMatchObject({
@@ -221,7 +221,7 @@ describe("a delivery whose signature does not cover its id and type", () => {
     });
   });
 
-  it("is published again after the dedupe window, or if dedupe is disabled", async () => {
+  it("is published again after the deduplication window, or if deduplication is disabled", async () => {
     const send = open({ verification, secrets, dedupe: { windowSeconds: 0 } }, definitions);
     for (const id of ["1", "2"]) {
       expect(createOutcome(await send("{}", signed("{}", id)))).toMatchObject({ published: 1 });
@@ -230,7 +230,7 @@ describe("a delivery whose signature does not cover its id and type", () => {
 });
 
 describe("an event id that was already used with other data", () => {
-  it("quarantines the conflicting event and publishes the rest of the delivery", async () => {
+  it("causes this event to be quarantined, and the rest of the delivery is published", async () => {
     const send = open({ itemsPath: "$", onInvalid: "reject" });
     await send([{ id: "a", v: 1 }]);
     const outcome = createOutcome(await send([{ id: "a", v: 2 }, { id: "b" }]));
@@ -244,7 +244,7 @@ describe("an event id that was already used with other data", () => {
     expect(await records()).toMatchObject([{ count: 2 }]);
   });
 
-  it("fails the delivery if the conflict cannot be quarantined, and a retry completes it", async () => {
+  it("makes the delivery fail if the event cannot be quarantined, and a retry by the sender completes the delivery", async () => {
     const full: Partial<WriterDeps> = {
       quarantine: {
         put: async () => {
@@ -264,12 +264,12 @@ describe("an event id that was already used with other data", () => {
   });
 });
 
-describe("a delivery whose validation takes too long", () => {
+describe("a delivery whose schema validation takes too long", () => {
   const definitions = [{ type: "push", idPath: "$.id", schema: {} }];
   /** The schema never finishes compiling. */
   const validatorFor = () => new Promise<never>(() => {});
 
-  it("is rejected without a write, so that the sender retries", async () => {
+  it("is rejected as unavailable without a write, so that the sender retries", async () => {
     const send = open({}, definitions, {
       maxCheckMs: 1,
       normalize: (rules, delivery, ...more) =>
@@ -279,7 +279,7 @@ describe("a delivery whose validation takes too long", () => {
     expect([await length(), await records(), results]).toEqual([0, [], []]);
   });
 
-  it("is also rejected if it is a test delivery", async () => {
+  it("is rejected without a write if it is a test delivery", async () => {
     const { channel, deps } = prepare({}, definitions, {
       maxCheckMs: 1,
       normalize: (rules, delivery, ...more) =>
@@ -302,7 +302,7 @@ describe("a delivery whose validation takes too long", () => {
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("is rejected after four seconds, before senders give up", async () => {
+  it("is rejected after four seconds, before most senders give up", async () => {
     const waits: (number | undefined)[] = [];
     const send = open({}, definitions, {
       normalize: (_rules, _delivery, _only, maxWaitMs) => {
@@ -315,8 +315,8 @@ describe("a delivery whose validation takes too long", () => {
   });
 });
 
-describe("a delivery that needs two script calls", () => {
-  it("has one deadline for both script calls", async () => {
+describe("a delivery that needs two Redis calls, to publish and to quarantine", () => {
+  it("has one deadline for both calls", async () => {
     const times: (number | undefined)[] = [];
     const publish = testPublish(redis);
     const send = open({ itemsPath: "$" }, undefined, {
@@ -352,14 +352,14 @@ const kept = {
   keep: "all",
 } as const;
 
-describe("a channel's rejection settings", () => {
-  it("write nothing of a delivery with an invalid item if the channel rejects invalid items", async () => {
+describe("the settings of a channel for invalid items", () => {
+  it("can reject a whole delivery without a write if one item is invalid", async () => {
     const result = await open({ itemsPath: "$", onInvalid: "reject" })([{ id: "a" }, {}, { id: "b" }]);
     expect(result).toMatchObject({ kind: "rejected", failures: [{ item: 1, reason: "id_missing" }] });
     expect([await length(), await records()]).toEqual([0, []]);
   });
 
-  it("still quarantine invalid items if the channel only rejects items without a definition", async () => {
+  it("can reject items that match no event definition, and still quarantine items without an id", async () => {
     const definitions = [{ type: "push", typePath: "$.type", idPath: "$.id" }];
     const send = open({ onNoMatch: "reject" }, definitions);
     expect(await send({ type: "other" })).toMatchObject({
@@ -388,7 +388,7 @@ describe("an unverified delivery", () => {
     expect(createOutcome(await send('{"id":"a"}', sign("k", '{"id":"a"}')))).toMatchObject({ published: 1 });
   });
 
-  it("is sampled into quarantine at most every ten seconds, without its signature", async () => {
+  it("is stored in quarantine as a sample at most every ten seconds, without its signature", async () => {
     const send = open(config);
     const headers = { ...sign("wrong", "{}"), "x-other": "1" };
     const startMs = Date.now();

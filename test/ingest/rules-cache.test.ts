@@ -37,8 +37,8 @@ beforeEach(() => {
   });
 });
 
-describe("the rules cache", () => {
-  it("rejects an invented channel id without a lookup", () => {
+describe("the cache of channel rules", () => {
+  it("returns undefined for a malformed channel id without a database lookup", () => {
     expect(cache.find("invented")).toBeUndefined();
     expect(lookUps).toEqual([]);
   });
@@ -50,7 +50,7 @@ describe("the rules cache", () => {
     expect(lookUps).toEqual(["ch_1"]);
   });
 
-  it("looks up a deleted channel only once", async () => {
+  it("looks up an unknown channel id only once", async () => {
     expect(await cache.find("ch_gone")).toBeUndefined();
     expect(cache.find("ch_gone")).toBeUndefined();
     expect(lookUps).toEqual(["ch_gone"]);
@@ -63,7 +63,7 @@ describe("the rules cache", () => {
     expect(await cache.find("ch_1")).toBe(stored.get("ch_1"));
   });
 
-  it("stops waiting for a slow lookup but uses its result for later requests", async () => {
+  it("rejects a request whose database lookup is slow, and uses the result of that lookup for later requests", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -75,7 +75,7 @@ describe("the rules cache", () => {
     expect(lookUps).toEqual(["ch_1"]);
   });
 
-  it("drops only the changed channel, by its internal channel id", async () => {
+  it("removes only the changed channel, by its internal channel id", async () => {
     stored.set("ch_2", channel(2));
     const second = await cache.find("ch_2");
     await cache.find("ch_1");
@@ -101,7 +101,7 @@ describe("the rules cache", () => {
     expect(kept).toEqual(ids.slice(-kept.length));
   });
 
-  it("counts a shared part once for as long as a channel that uses it is cached", async () => {
+  it("counts memory that several cached channels share only once", async () => {
     const isKept = (id: string) => !(cache.find(id) instanceof Promise);
     const shared = { bytes: 5_000 };
     for (const [number, id] of ["ch_1", "ch_2", "ch_3"].entries()) {
@@ -126,7 +126,7 @@ describe("the rules cache", () => {
     expect(cache.find("ch_1")).toBeInstanceOf(Promise);
   });
 
-  it("neither caches nor returns a channel that was read before a change", async () => {
+  it("looks up a channel again if the channel changes during the lookup", async () => {
     let release = () => {};
     held = new Promise((resolve) => {
       release = resolve;
@@ -142,7 +142,7 @@ describe("the rules cache", () => {
     expect(cache.find("ch_1")).toBe(mended);
   });
 
-  it("serves cached channels for ten minutes without the change feed, then throws UnavailableError", async () => {
+  it("serves cached channels for ten minutes while the database change feed is unavailable, then throws UnavailableError", async () => {
     await cache.find("ch_1");
     feedStalenessMs = 600_000;
     expect(cache.find("ch_1")).toBe(stored.get("ch_1"));

@@ -24,7 +24,7 @@ function getRejection(run: () => void): string | undefined {
   }
 }
 
-it("accepts callers with the required permission or with *, and otherwise names the missing permission", () => {
+it("the permission check accepts callers with the required permission or *, and otherwise names the missing permission", () => {
   expect(getRejection(() => requirePermission(callerWith("apps.read"), "apps.read"))).toBeUndefined();
   expect(getRejection(() => requirePermission(callerWith("*"), "apps.read"))).toBeUndefined();
   for (const held of [[], ["apps.write"], ["apps"], ["apps.*"]]) {
@@ -32,7 +32,7 @@ it("accepts callers with the required permission or with *, and otherwise names 
   }
 });
 
-it("lets callers grant only permissions that they have, and otherwise names the missing ones", () => {
+it("callers can grant only permissions that they have, otherwise the error names the missing permissions", () => {
   const grants = (held: string[], granted: string[]) =>
     getRejection(() => requireHeld(callerWith(...held), granted));
   expect(grants(["*"], ["*", "apps.read", "not.yet"])).toBeUndefined();
@@ -46,7 +46,7 @@ it("lets callers grant only permissions that they have, and otherwise names the 
   expect(grants([], many)?.length).toBeLessThan(1_000);
 });
 
-it("lists * first, then each permission that a route requires once", () => {
+it("the list of permissions contains * first, then each permission that a route requires once", () => {
   expect(permissionCatalog(["b.write", null, "a.read", "b.write", "b.read"])).toEqual([
     "*",
     "a.read",

@@ -31,7 +31,7 @@ describe("within five seconds, even without the change feed,", () => {
   });
   afterAll(() => clock[Symbol.dispose]());
 
-  it("an API key has its current permissions and those of its roles", async () => {
+  it("an API key has the changed permissions of its roles", async () => {
     const { db } = api.database;
     const roleId = await iam.addRole(["blueprints.read"]);
     const { token } = await iam.addKey({ roleIds: [roleId], permissions: ["apps.read"] });
@@ -62,7 +62,7 @@ describe("within five seconds, even without the change feed,", () => {
     for (const token of tokens) expect(await statusOf(token)).toBe(401);
   });
 
-  it("a known API key receives 503 while the database is down", async () => {
+  it("requests with a known API key receive 503 after the database has gone down", async () => {
     await using other = await createTestApi();
     const { token } = await (await createTestIam(other.database)).addKey();
     // The response is 403 and only needs the key from the database.
@@ -86,7 +86,7 @@ describe("within five seconds, even without the change feed,", () => {
     await until(async () => (await call()) === "403 permission_denied");
   });
 
-  it("an access token stops working together with its API key", async () => {
+  it("an access token stops working after its API key is revoked", async () => {
     const { token, id } = await iam.addKey({ permissions: ["*"] });
     const accessToken = await accessTokenFor(token);
     expect(await statusOf(accessToken)).toBe(200);
@@ -98,7 +98,7 @@ describe("within five seconds, even without the change feed,", () => {
 });
 
 describe("an API key", () => {
-  it("gets no permissions from a role of another organization", async () => {
+  it("has no permissions from a role that belongs to another organization", async () => {
     const roleId = await iam.addRole(["blueprints.read"], await iam.addOrganization());
     const { token } = await iam.addKey({ roleIds: [roleId] });
     expect(await statusOf(token)).toBe(403);
@@ -122,7 +122,7 @@ describe("an API key", () => {
     expect(await statusOf(past.token)).toBe(401);
   });
 
-  it("is reported as revoked or expired only if the complete key was sent, otherwise as unknown", async () => {
+  it("is reported as revoked or expired only to a caller that sends the complete key", async () => {
     const { db } = api.database;
     const messageFor = async (authorization?: string): Promise<string> => {
       const answer = await api.app.request(
@@ -147,7 +147,7 @@ describe("an API key", () => {
       expect(await messageFor(`Bearer ${token}`)).toMatch(/is unknown/);
   });
 
-  it("is rejected if the request names another organization", async () => {
+  it("is rejected if X-Organization-Id names another organization", async () => {
     const { token } = await iam.addKey({ permissions: ["*"] });
     const status = async (organizationId: string) => {
       const headers = { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
@@ -159,7 +159,7 @@ describe("an API key", () => {
 });
 
 describe("GET /auth/whoami", () => {
-  it("returns the caller and its permissions without requiring any permission", async () => {
+  it("returns the identity and permissions of the caller, and requires no permission", async () => {
     const token = await api.keyWith("apps.read", "blueprints.write");
     const asKey = await api.as(token).get("/auth/whoami");
     expect(asKey).toMatchObject({ by: "apiKey", permissions: ["apps.read", "blueprints.write"] });
@@ -173,7 +173,7 @@ describe("GET /auth/whoami", () => {
 });
 
 describe("POST /auth/tokens", () => {
-  it("returns a bearer token that has the API key's permissions for 15 minutes", async () => {
+  it("returns an access token that has the permissions of the API key for 15 minutes", async () => {
     const { token } = await iam.addKey({ permissions: ["blueprints.read"] });
     const answer = await api.as(token)("POST", "/auth/tokens");
     expect([answer.status, answer.body]).toEqual([
@@ -185,7 +185,7 @@ describe("POST /auth/tokens", () => {
     expect(JSON.stringify(answer.body)).not.toContain(token);
   });
 
-  it("accepts only an empty body, and rejects access tokens", async () => {
+  it("rejects a request with a non-empty body or with an access token instead of an API key", async () => {
     const { token } = await iam.addKey();
     expect((await api.as(token)("POST", "/auth/tokens", { scope: "*" })).status).toBe(400);
     const answer = await api.as(await accessTokenFor(token))("POST", "/auth/tokens");
@@ -196,7 +196,7 @@ describe("POST /auth/tokens", () => {
 describe("an access token", () => {
   const key = () => api.keyring.accessTokenKey;
 
-  it("is accepted by every gateway of the cluster", async () => {
+  it("is accepted by every gateway with the same master key", async () => {
     const { token, id } = await iam.addKey();
     const others = createAccessTokens({ key: key(), clock: Date.now });
     expect(await others.verify(await accessTokenFor(token))).toBe(id);

@@ -36,12 +36,12 @@ describe("tokens of an OpenID Connect issuer", () => {
     "ES256",
     "ES512",
     "EdDSA",
-  ])("are accepted if signed with a published key of %s", async (alg) => {
+  ])("are accepted if signed with a published %s key", async (alg) => {
     const own = await issuer.addKey(`key of ${alg}`, { alg });
     expect(await verifierOf(issuer).verify(await issuer.sign(own))).toBe("someone");
   });
 
-  it("may have several audiences, and times that are a few seconds off", async () => {
+  it("are accepted with several audiences, and with times that are wrong by a few seconds", async () => {
     const { verify } = verifierOf(issuer);
     expect(await verify(await issuer.sign(key, { aud: ["other", AUDIENCE] }))).toBe("someone");
     const nowSeconds = Math.floor(Date.now() / 1_000);
@@ -49,7 +49,7 @@ describe("tokens of an OpenID Connect issuer", () => {
     expect(await verify(await issuer.sign(key, { nbf: nowSeconds + 5 }))).toBe("someone");
   });
 
-  it("are rejected for any wrong claim, signature, algorithm or format", async () => {
+  it("are rejected if a claim, the signature, the algorithm or the format is wrong", async () => {
     const { verify } = verifierOf(issuer);
     const nowSeconds = Math.floor(Date.now() / 1_000);
     const stranger = await issuer.addKey("stranger", { published: false });
@@ -92,7 +92,7 @@ describe("signing keys of an OpenID Connect issuer", () => {
     expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/jwks"]);
   });
 
-  it("are fetched again when a token names an unknown key, at most once per cooldown", async () => {
+  it("are fetched again for a token with an unknown key id, but not repeatedly in a short time", async () => {
     await using issuer = await startTestIssuer();
     const first = await issuer.addKey("a", QUICK);
     const hasty = verifierOf(issuer, 0);
@@ -106,7 +106,7 @@ describe("signing keys of an OpenID Connect issuer", () => {
     expect(issuer.asked.length - before).toBe(1);
   });
 
-  it("are found for an issuer URL with a path, with or without a trailing slash", async () => {
+  it("are found if the issuer URL has a path, with or without a trailing slash", async () => {
     for (const path of ["/realms/a", "/realms/b/"]) {
       await using issuer = await startTestIssuer({ path });
       const key = await issuer.addKey("a", QUICK);
@@ -114,7 +114,7 @@ describe("signing keys of an OpenID Connect issuer", () => {
     }
   });
 
-  it("are fetched again one second after a failure, without rejecting tokens in the meantime", async () => {
+  it("are fetched again one second after a failure, and until then tokens receive 503 instead of 401", async () => {
     using clock = moveMonotonicClock();
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
@@ -159,7 +159,7 @@ describe("signing keys of an OpenID Connect issuer", () => {
     expect(issuer.asked).toHaveLength(1);
   });
 
-  it("stay in use while the issuer is down, even after a token with an unknown key", async () => {
+  it("are still used while the issuer is down, even after a token with an unknown key id", async () => {
     await using issuer = await startTestIssuer();
     const key = await issuer.addKey("a", QUICK);
     const stranger = await issuer.addKey("b", { ...QUICK, published: false });
@@ -171,7 +171,7 @@ describe("signing keys of an OpenID Connect issuer", () => {
   });
 });
 
-describe("caller with a token of an OpenID Connect issuer", () => {
+describe("a caller with a token of an OpenID Connect issuer", () => {
   let issuer: TestIssuer;
   let key: IssuerKey;
   let api: TestApi;
@@ -217,7 +217,7 @@ describe("caller with a token of an OpenID Connect issuer", () => {
     return { sub, accountId };
   }
 
-  it("acts as the account of its identity, with the permissions of its membership and roles", async () => {
+  it("acts as the account that is linked to the token's subject, with the permissions of the account's membership and roles", async () => {
     const { sub, accountId } = await person();
     const roleIds = [await iam.addRole(["blueprints.read"])];
     await iam.addMembership(accountId, { roleIds, permissions: ["apps.read"] });
@@ -232,7 +232,7 @@ describe("caller with a token of an OpenID Connect issuer", () => {
     expect(line).not.toHaveProperty("keyId");
   });
 
-  it("is rejected without an identity of the issuer or without an active account", async () => {
+  it("is rejected if the token's subject is not linked to an active account", async () => {
     expect((await call("nobody")).status).toBe(401);
     const pending = await person({ status: "pending" });
     await iam.addMembership(pending.accountId, { permissions: ["*"] });
@@ -245,7 +245,7 @@ describe("caller with a token of an OpenID Connect issuer", () => {
     expect((await call(stranger.sub)).status).toBe(403);
   });
 
-  it("receives the same error for a foreign and for an unknown organization", async () => {
+  it("receives the same error for an unknown organization as for an organization without a membership", async () => {
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["blueprints.read"] });
     const unplaced = await callWith(api, await issuer.sign(key, { sub }));
@@ -259,7 +259,7 @@ describe("caller with a token of an OpenID Connect issuer", () => {
     expect(foreign.status).toBe(401);
   });
 
-  it("can access an organization only through an identity that this organization created", async () => {
+  it("can access an organization only as the account that this organization has linked to the token's subject", async () => {
     const sub = "captured";
     const attacker = await iam.addOrganization();
     const theirs = await iam.addAccount({ organizationId: attacker });
@@ -283,7 +283,7 @@ describe("caller with a token of an OpenID Connect issuer", () => {
     expect(await accountIn(attacker)).toBe(theirs);
   });
 
-  it("acts for the organization in the configured claim, otherwise for the configured organization", async () => {
+  it("acts for the organization in the configured token claim, or for the configured organization", async () => {
     const other = await iam.addOrganization();
     await using placing = await createTestApi({
       callers: {
@@ -317,7 +317,7 @@ describe("caller with a token of an OpenID Connect issuer", () => {
     expect(await set.verify(await tokenFor(organizationId))).toMatchObject({ organizationId: other });
   });
 
-  it("receives an access token for one organization that works until the identity is deleted", async () => {
+  it("can get an access token for one organization, which works until the link to the account is deleted", async () => {
     using clock = moveMonotonicClock();
     const { sub, accountId } = await person();
     await iam.addMembership(accountId, { permissions: ["blueprints.read", "iam.write"] });
@@ -348,7 +348,7 @@ describe("caller with a token of an OpenID Connect issuer", () => {
     expect((await bound("GET", "/blueprints")).status).toBe(401);
   });
 
-  it("receives 503 while the issuer's keys are unavailable", async () => {
+  it("receives 503 while the issuer's signing keys are unavailable", async () => {
     await using gone = await startTestIssuer();
     const own = await gone.addKey("a", QUICK);
     gone.instead.set("/.well-known/openid-configuration", () => ({ status: 500 }));

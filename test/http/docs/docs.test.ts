@@ -55,14 +55,14 @@ describe("each documentation page", () => {
     }
   });
 
-  it("is listed among the pages", async () => {
+  it("is listed on the start page of the documentation", async () => {
     const index = await textOf("/docs");
     const listed = [...index.matchAll(/<li><a href="(docs\/[\w-]+)"/g)].map(([, path]) => `/${path}`);
     expect([...new Set(listed)].sort()).toEqual(guides.filter((path) => path !== "/docs").sort());
   });
 });
 
-it("responds with 404 and the list of pages if the page does not exist", async () => {
+it("an unknown documentation page receives 404 with the list of pages", async () => {
   for (const path of ["/docs/none", "/docs/presets/none", "/docs/__proto__"]) {
     const answer = await docs.request(path);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([404, "text/html; charset=UTF-8"]);
@@ -70,18 +70,18 @@ it("responds with 404 and the list of pages if the page does not exist", async (
   }
 });
 
-it("redirects the URL with a trailing slash to the start page, also behind a path prefix", async () => {
+it("the documentation URL with a trailing slash redirects to the start page, even behind a path prefix", async () => {
   const answer = await docs.request("/docs/");
   expect([answer.status, answer.headers.get("location")]).toEqual([302, "../docs"]);
 });
 
-it("shows the secret, the setup steps and the replay protection on each provider's page", async () => {
+it("the documentation page of a provider shows the required secret, the setup steps and the replay protection", async () => {
   const page = (await textOf("/docs/presets/github")).replaceAll("&#39;", "'");
   const { notes, replays, secret } = presets.get("github") ?? {};
   for (const text of [...(notes ?? []), replays, secret?.hint]) expect(page).toContain(text);
 });
 
-it("lists a provider for each preset", () => {
+it("the table in the documentation contains each provider preset", () => {
   const text = readFileSync(new URL("presets.md", FOLDER), "utf8");
   expect(text).toContain(`<!-- presets -->\n${renderPresetTable(presets)}\n<!-- /presets -->`);
 });
@@ -123,7 +123,7 @@ describe("documentation search", () => {
   });
 });
 
-it("serves every documentation file with its media type", async () => {
+it("images, scripts and styles of the documentation are served with the correct media type", async () => {
   const types = {
     "docs.css": "text/css",
     "copy.js": "text/javascript",
@@ -139,7 +139,7 @@ it("serves every documentation file with its media type", async () => {
   }
 });
 
-it("sends the API reference a summary of each operation, and the details when it is opened", async () => {
+it("the API reference page loads a summary of each operation first, and the details when the operation is opened", async () => {
   const script = await (await docs.request("/docs/assets/reference.js")).text();
   // biome-ignore lint/suspicious/noExplicitAny: options of a third-party script
   let options: any;

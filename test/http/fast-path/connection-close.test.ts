@@ -4,8 +4,8 @@ import { answersIn, arrived, endAll, nth, open, request, start, startAlone } fro
 
 afterEach(endAll);
 
-describe("draining a listener", () => {
-  it("completes requests in flight, then closes their connections and all idle ones", async () => {
+describe("draining an HTTP listener", () => {
+  it("closes idle connections at once, and connections with a request in flight after the response", async () => {
     const { listener, stop } = await start();
     const busy = await open(listener.port);
     const resting = await open(listener.port);
@@ -24,7 +24,7 @@ describe("draining a listener", () => {
     expect(busy.answered()).toMatch(/2$/);
   });
 
-  it("completes requests that arrive, or arrive in full, on existing connections while draining", async () => {
+  it("also completes requests that arrive on open connections after the drain began", async () => {
     const { listener, stop } = await start();
     const silent = await open(listener.port);
     const slow = await open(listener.port);
@@ -46,10 +46,10 @@ describe("draining a listener", () => {
   });
 });
 
-describe("long responses on the fast path", () => {
+describe("a long response on the fast path", () => {
   const LONG = "a".repeat(20_000_000);
 
-  it("sends a long response completely while the listener drains, even to a slow client", async () => {
+  it("is sent completely to a slow client while the listener drains", async () => {
     const { listener, stop } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body"));
@@ -65,7 +65,7 @@ describe("long responses on the fast path", () => {
     expect(answered().split("\r\n\r\n")[1]?.length).toBe(LONG.length);
   });
 
-  it("completes a response that was written but not yet sent when the listener drains", async () => {
+  it("is sent completely if a part of it was still buffered when the drain began", async () => {
     const { open, closeIdle } = await startAlone();
     const { socket, answered, hasEnded, unsent } = await open();
     socket.pause();
@@ -83,7 +83,7 @@ describe("long responses on the fast path", () => {
     expect(answered().endsWith(long)).toBe(true);
   });
 
-  it("closes the connection after 75 seconds if the client does not read the response", async () => {
+  it("is aborted after 75 seconds if the client does not read the response", async () => {
     const { open } = await startAlone();
     const { socket, hasClosed } = await open();
     socket.write(request("body"));

@@ -6,8 +6,8 @@ import { answersIn, arrived, endAll, nth, open, request, start, startAlone } fro
 
 afterEach(endAll);
 
-describe("a connection on the fast path", () => {
-  it("processes complete requests one at a time", async () => {
+describe("a connection on the fast path (an own HTTP parser for webhooks)", () => {
+  it("processes several requests one after the other", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     for (const count of [1, 2, 3]) {
@@ -19,7 +19,7 @@ describe("a connection on the fast path", () => {
     }
   });
 
-  it("gets the same responses as from node:http", async () => {
+  it("receives the same response bytes as a connection on node:http", async () => {
     const { listener } = await start();
     const answers: string[] = [];
     for (const more of ["", "X-Name: \u00e9\r\n"]) {
@@ -48,7 +48,7 @@ describe("a connection on the fast path", () => {
     first.answer("done");
   });
 
-  it("is handed off to node:http with the received bytes if the rest of a request is late", async () => {
+  it("is handed off to node:http if the rest of a request does not arrive within two seconds", async () => {
     const { open, left } = await startAlone();
     const { socket, received } = await open();
     const text = request("0123456789").slice(0, -5);
@@ -95,7 +95,7 @@ describe("a connection on the fast path", () => {
     expect(left.length).toBe(1);
   });
 
-  it("accepts a body larger than one socket read while it arrives", async () => {
+  it("accepts a body that is larger than one socket read", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
     const body = "b".repeat(99_000);
@@ -105,7 +105,7 @@ describe("a connection on the fast path", () => {
     first.answer("done");
   });
 
-  it("responds to a large request early and discards its body if its head is rejected", async () => {
+  it("responds before the body has arrived if the request head is rejected, and then discards the body", async () => {
     const { open, left } = await startAlone();
     const { socket, answered, hasEnded, received, hasClosed } = await open();
     socket.write(request("b".repeat(99_000), "/hooks/unread").slice(0, 500));
@@ -125,7 +125,7 @@ describe("a connection on the fast path", () => {
     expect([left, arrived.length]).toEqual([[], 1]);
   });
 
-  it("is closed after such a response as soon as its sender closes it", async () => {
+  it("is closed as soon as the sender closes its side after a response to a rejected request head", async () => {
     const { open } = await startAlone();
     const { socket, hasClosed } = await open();
     socket.write(request("b".repeat(99_000), "/hooks/unread").slice(0, 500));
@@ -134,7 +134,7 @@ describe("a connection on the fast path", () => {
     await until(hasClosed);
   });
 
-  it("is handed off to node:http for good by a request that the fast path cannot parse", async () => {
+  it("stays on node:http after a chunked request, which the fast path cannot parse", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -155,7 +155,7 @@ describe("a connection on the fast path", () => {
     ]);
   });
 
-  it("is handed off to node:http by a request that the handler leaves to it", async () => {
+  it("is handed off to node:http if the request path is not a webhook path", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("body", "/other"));
@@ -163,7 +163,7 @@ describe("a connection on the fast path", () => {
     expect(arrived).toEqual([]);
   });
 
-  it("gets the error response of node:http for bytes that are not a request", async () => {
+  it("receives the 400 response of node:http for bytes that are not an HTTP request", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write("this is no request\r\n\r\n");
@@ -194,7 +194,7 @@ describe("pipelined requests on the fast path", () => {
     ]);
   });
 
-  it("are answered in order if node:http must read one of them", async () => {
+  it("are answered in order even if one of them is handed off to node:http", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -218,7 +218,7 @@ describe("pipelined requests on the fast path", () => {
     ]);
   });
 
-  it("are all processed if the client closes its side afterwards", async () => {
+  it("are all processed even if the client then closes its side of the connection", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("one"));
@@ -234,7 +234,7 @@ describe("pipelined requests on the fast path", () => {
     expect(answered().match(/\d(?:st|nd|rd)/g)).toEqual(["1st", "2nd", "3rd"]);
   });
 
-  it("are all processed after a handoff to node:http if the client closes its side", async () => {
+  it("are all processed after a handoff to node:http even if the client closes its side of the connection", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("one") + request("two", "/other"));
@@ -244,7 +244,7 @@ describe("pipelined requests on the fast path", () => {
     expect(answered()).toMatch(/other$/);
   });
 
-  it("may be answered synchronously in any number", async () => {
+  it("can be answered synchronously, even 1,500 of them, without a stack overflow", async () => {
     const answerAtOnce: ReceiveHook = (_, exchange) => exchange.reply({ status: 200, headers: {} }, "req_1");
     const { open } = await startAlone(answerAtOnce);
     const { socket, answered } = await open();
@@ -254,7 +254,7 @@ describe("pipelined requests on the fast path", () => {
     await until(() => answersIn(answered()) === many);
   });
 
-  it("are not buffered without limit while one of them is processed", async () => {
+  it("are buffered only up to a limit while a request is processed", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);
     socket.write(request("one"));
@@ -276,7 +276,7 @@ describe("pipelined requests on the fast path", () => {
 });
 
 describe("a client of the fast path that", () => {
-  it("closes its side after a request still receives the response", async () => {
+  it("closes its side of the connection after a request still receives the response", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("body"));
@@ -285,7 +285,7 @@ describe("a client of the fast path that", () => {
     expect(answered()).toMatch(/done$/);
   });
 
-  it("asks to close the connection receives only one more response, whatever it sends afterwards", async () => {
+  it("sends `Connection: close` receives no response to later requests on the connection", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body", "/hooks/a", "Connection: close\r\n"));
@@ -298,7 +298,7 @@ describe("a client of the fast path that", () => {
     expect(arrived.length).toBe(1);
   });
 
-  it("closes its side in the middle of a request still receives a response", async () => {
+  it("closes its side of the connection in the middle of a request still receives a response", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.end(request("body").slice(0, -1));
@@ -309,7 +309,7 @@ describe("a client of the fast path that", () => {
     expect(answered()).toMatch(/Connection: close\r\n\r\ndone$/);
   });
 
-  it("disconnects in the middle of a request is handled with the bytes received so far", async () => {
+  it("disconnects in the middle of a request causes the handler to be called with an incomplete request", async () => {
     const { open } = await startAlone();
     const { socket, received, hasClosed } = await open();
     const text = request("body").slice(0, -1);
@@ -336,8 +336,8 @@ describe("a client of the fast path that", () => {
   });
 });
 
-describe("a reply on the fast path", () => {
-  it("rejects a header that contains a line break", async () => {
+describe("a response on the fast path", () => {
+  it("cannot contain a header with a line break", async () => {
     const { listener } = await start();
     const { socket } = await open(listener.port);
     socket.write(request("body"));
@@ -348,7 +348,7 @@ describe("a reply on the fast path", () => {
     answer("done");
   });
 
-  it("sends Connection: close and closes the connection if it is the last reply", async () => {
+  it("with `Connection: close` is the last response on the connection", async () => {
     const { listener } = await start();
     const answers: string[] = [];
     for (const more of ["", "X-Name: \u00e9\r\n"]) {
@@ -374,7 +374,7 @@ describe("a reply on the fast path", () => {
     expect(answered()).toMatch(/^HTTP\/1\.1 204 No Content\r\n(?:[^\r]+\r\n)+\r\nHTTP\/1\.1 200 OK\r\n/);
   });
 
-  it("closes the connection if it fails", async () => {
+  it("that is aborted by the handler closes the connection", async () => {
     const { listener } = await start();
     const { socket, answered, hasEnded } = await open(listener.port);
     socket.write(request("body"));

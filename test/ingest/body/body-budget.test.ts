@@ -83,8 +83,8 @@ function heldBytes(organizationId = "org_1"): number {
 }
 const isFree = (): boolean => heldBytes() === 0;
 
-describe("the body budget", () => {
-  it("limits the bodies of one organization in total, and releases their bytes", async () => {
+describe("the memory limit for request bodies", () => {
+  it("limits the total bytes of an organization's concurrent bodies", async () => {
     const slow = start(Buffer.alloc(1.5 * MIB));
     await until(() => heldBytes() > 1.3 * MIB);
     expect(await start(Buffer.alloc(1.5 * MIB)).answer).toBe("unavailable");
@@ -96,7 +96,7 @@ describe("the body budget", () => {
     expect(await send(Buffer.alloc(1.5 * MIB))).toBe(String(1.5 * MIB));
   });
 
-  it("holds the bytes of a body until its response is sent", async () => {
+  it("counts a body until its response is sent", async () => {
     answersAtOnce = false;
     const first = send(Buffer.alloc(1.5 * MIB));
     await until(() => unanswered.length === 1);
@@ -109,7 +109,7 @@ describe("the body budget", () => {
   it.each([
     ["gzip", gzipSync(Buffer.alloc(1_900 * KIB))],
     ["br", brotliCompressSync(Buffer.alloc(1_900 * KIB))],
-  ])("charges a compressed body for its decoded bytes while it is decoded: %s", async (encoding, bomb) => {
+  ])("counts the decoded bytes of a compressed body: %s", async (encoding, bomb) => {
     expect(bomb.length).toBeLessThan(64 * 1024);
     answersAtOnce = false;
     const packed = { "content-encoding": encoding };
@@ -124,7 +124,7 @@ describe("the body budget", () => {
     await until(isFree);
   });
 
-  it("lets compressed bodies decode to a quarter of the organization's budget per second, then makes others wait", async () => {
+  it("delays compressed bodies of an organization that decode to more than a quarter of its limit per second", async () => {
     budget = { ...budget, decodeWaitMs: CEILING_MS };
     const [bytes, few] = [700 * KIB, 100 * KIB];
     const zipped = { "content-encoding": "gzip" };
@@ -148,7 +148,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("makes the next body wait at most one second, even if a body far exceeded the decoding rate", async () => {
+  it("delays the next compressed body by at most about a second, even if the last one far exceeded the decoding rate", async () => {
     budget = { ...budget, bytesOf: () => 1, decodeWaitMs: CEILING_MS };
     const zipped = { "content-encoding": "gzip" };
     expect(await send(gzipSync(Buffer.alloc(2 * MIB)), zipped)).toBe(String(2 * MIB));
@@ -158,7 +158,7 @@ describe("the body budget", () => {
     expect(await next).toBe("2");
   });
 
-  it("releases the decode lock when decoding fails", async () => {
+  it("allows the next compressed body to be decoded when decoding of the previous body fails", async () => {
     // The budget allows both, whichever arrives first.
     budget = {
       ...createBodyBudget({ totalBytes: 100 * MIB, nowMs: () => nowMs }),
@@ -172,7 +172,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("lets the next body be decoded as soon as a small compressed body is decoded", async () => {
+  it("allows the next compressed body to be decoded as soon as a small one is decoded", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS };
     const [small, next] = [new HeldBody(patient, "org_1"), new HeldBody(patient, "org_1")];
     expect(await small.waitToDecode(100 * KIB)).toBe(true);
@@ -183,7 +183,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("decodes and reads large compressed bodies one after the other, even if there is memory for all", async () => {
+  it("allows only one large compressed body per organization to be decoded and read at a time", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
     const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
       (id) => new HeldBody(patient, id),
@@ -206,7 +206,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("limits the total wait of a body that turns out larger than its reservation", async () => {
+  it("limits the total wait of a compressed body that needs more memory than it reserved at first", async () => {
     const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
     const [first, other, third] = ["org_1", "org_1", "org_1"].map((id) => new HeldBody(patient, id)) as [
       HeldBody,
@@ -225,7 +225,7 @@ describe("the body budget", () => {
     expect(budget.compressed.size).toBe(0);
   });
 
-  it("leaves room for other organizations however many bodies one organization sends", async () => {
+  it("leaves memory for other organizations when one organization sends 30 large bodies", async () => {
     answersAtOnce = false;
     const flood = Array.from({ length: 30 }, () => send(Buffer.alloc(MIB)));
     await until(() => unanswered.length > 0);
@@ -240,7 +240,7 @@ describe("the body budget", () => {
     await until(isFree);
   });
 
-  it("rejects slow bodies with 503 when others need their bytes", async () => {
+  it("rejects slowly arriving bodies with 503 when other bodies need the memory", async () => {
     const slow = Array.from({ length: 13 }, () => start(Buffer.alloc(200 * KIB)));
     await until(() => heldBytes() > 1.1 * MIB);
     // Their age is still too low to compare their rates.
@@ -255,7 +255,7 @@ describe("the body budget", () => {
     await until(isFree);
   });
 
-  it("rejects a body over the channel's limit with 413 and releases its bytes", async () => {
+  it("releases the bytes of a body that is rejected with 413 for exceeding the channel's size limit", async () => {
     expect(await start(Buffer.alloc(3_100 * KIB), { "content-length": String(4 * MIB) }).answer).toBe(
       "payload_too_large",
     );

@@ -126,7 +126,7 @@ describe("the headers of a delivery", () => {
   });
 });
 
-describe("the memory of a large body", () => {
+describe("the buffer of a large body", () => {
   it("is freed as soon as the delivery is accepted", async () => {
     let body: Buffer = Buffer.alloc(0);
     take = async (_channel, delivery) => {
@@ -139,7 +139,7 @@ describe("the memory of a large body", () => {
     expect(body.length).toBe(0);
   });
 
-  it("is not freed if the delivery fails, because Redis may still be receiving it", async () => {
+  it("is not freed if the delivery fails, because the buffer may still be sent to Redis", async () => {
     let body: Buffer = Buffer.alloc(0);
     take = (_channel, delivery) => {
       ({ body } = delivery);
@@ -155,7 +155,7 @@ describe("the chunks of a large body", () => {
   const leftOfLarge = (): readonly number[] =>
     pieces.filter(({ bytes }) => bytes >= 32 * 1024).map(({ piece }) => piece.length);
 
-  it("are freed before the body is processed", async () => {
+  it("are freed once they are joined, before the delivery is parsed", async () => {
     let left: readonly number[] = [];
     take = async (_channel, { body }) => {
       expect(body).toEqual(sent);
@@ -168,7 +168,7 @@ describe("the chunks of a large body", () => {
     expect(new Set(left)).toEqual(new Set([0]));
   });
 
-  it("are freed after decoding a body that arrived in one chunk", async () => {
+  it("are freed after decoding if a compressed body arrived in one chunk", async () => {
     const plain = randomBytes(MIB);
     take = async (_channel, { body }) => {
       expect(body).toEqual(plain);
@@ -190,7 +190,7 @@ describe("a compressed body", () => {
   });
   const digestOf = (body: Buffer): string => `${body.length} ${body.subarray(0, 20).toString("hex")}`;
 
-  it("in gzip format is decoded in one chunk of the size it states", async () => {
+  it("in gzip format is decoded into one buffer of the size in the gzip trailer", async () => {
     const plain = Buffer.alloc(5 * MIB, "a");
     const packed = gzipSync(plain);
     expect(await send(packed, "gzip")).toBe(200);
@@ -198,27 +198,27 @@ describe("a compressed body", () => {
     expect(takes).toEqual([plain.length + 1]);
   });
 
-  it("with several gzip members is decoded completely, although its trailer states only the size of the last member", async () => {
+  it("with several gzip members is decoded completely, although its trailer only has the size of the last member", async () => {
     const parts = [randomBytes(300 * 1024), randomBytes(100 * 1024)];
     expect(await send(Buffer.concat(parts.map((part) => gzipSync(part))), "gzip")).toBe(200);
     expect(digest).toBe(digestOf(Buffer.concat(parts)));
   });
 
-  it("that states an impossible size is charged no more bytes than it can decode to", async () => {
+  it("with an impossible size in its gzip trailer reserves no more memory than gzip can decode to", async () => {
     const packed = gzipSync(Buffer.alloc(1_000));
     packed.writeUInt32LE(0xffff_fff0, packed.length - 4);
     expect(await send(packed, "gzip")).toBe(400);
     expect(Math.max(0, ...takes)).toBeLessThanOrEqual(packed.length * 1_032);
   });
 
-  it("in brotli format is decoded completely, whatever the number of chunks", async () => {
+  it("in brotli format is decoded completely, regardless of the number of chunks", async () => {
     const plain = Buffer.alloc(3 * MIB, "b");
     expect(await send(brotliCompressSync(plain), "br")).toBe(200);
     expect(digest).toBe(digestOf(plain));
   });
 });
 
-describe("a body that has arrived before it is read", () => {
+describe("a body that arrives before the gateway starts to read it", () => {
   const accepted = (): { readonly body: Promise<string> } => {
     const { promise: body, resolve } = Promise.withResolvers<string>();
     take = async (_channel, delivery) => {
@@ -268,7 +268,7 @@ describe("a body that has arrived before it is read", () => {
   });
 });
 
-describe("large compressed bodies of an organization", () => {
+describe("several large compressed bodies of an organization", () => {
   const plain = Buffer.alloc(MAX_BYTES, "a");
   const smaller = randomBytes(400 * 1024);
   const wholeBytes = [plain.length, smaller.length];
@@ -292,7 +292,7 @@ describe("large compressed bodies of an organization", () => {
   it.each([
     ["gzip, which states its size", "gzip", gzipSync(plain)],
     ["brotli, which does not", "br", brotliCompressSync(plain)],
-  ])("are decoded while there is memory, and wait only for bodies of the same organization: %s", async (_, encoding, packed) => {
+  ])("wait for memory that bodies of the same organization use, but not for other organizations: %s", async (_, encoding, packed) => {
     const answers = Array.from({ length: 5 }, () => send(packed, encoding, "org_big"));
     await until(() => countOf("org_big") === 3 && bodies.compressed.get("org_big")?.waiting === 2);
     const other = send(packed, encoding, "org_other");
@@ -308,7 +308,7 @@ describe("large compressed bodies of an organization", () => {
     expect(bodies.compressed.size).toBe(0);
   });
 
-  it("are not decoded before the previous body is read", async () => {
+  it("are decoded one by one, each after the previous body was parsed", async () => {
     const read: (() => void)[] = [];
     take = async (_channel, _delivery, onItems) => {
       await new Promise<void>((resolve) => read.push(resolve));
@@ -323,7 +323,7 @@ describe("large compressed bodies of an organization", () => {
     expect(await Promise.all(answers)).toEqual([200, 200]);
   });
 
-  it("are decoded after a moment if the previous body waits for something other than decoding", async () => {
+  it("are decoded without waiting for the previous body any longer if that body is not parsed in time", async () => {
     maxDecodeLockMs = 1;
     let startedCount = 0;
     take = async () => {
@@ -335,7 +335,7 @@ describe("large compressed bodies of an organization", () => {
     expect(await Promise.all(answers)).toEqual([200, 200, 200]);
   });
 
-  it("release their memory if they turn out to be large and fail while waiting for more", async () => {
+  it("release their memory if decoding fails while they wait for more memory", async () => {
     const answers = Array.from({ length: 3 }, () => send(gzipSync(plain), "gzip"));
     await until(() => countOf("org_1") === 3);
     const broken = brotliCompressSync(smaller);
@@ -346,7 +346,7 @@ describe("large compressed bodies of an organization", () => {
     expect(bodies.compressed.size).toBe(0);
   });
 
-  it("keep only the memory of their decoded size if they turned out to be large", async () => {
+  it("reserve only the memory of their decoded size once that size is known", async () => {
     const packed = brotliCompressSync(smaller);
     const answers = Array.from({ length: 10 }, () => send(packed, "br"));
     await until(() => countOf("org_1") === 10);
@@ -354,7 +354,7 @@ describe("large compressed bodies of an organization", () => {
     expect(new Set(await Promise.all(answers))).toEqual(new Set([200]));
   });
 
-  it("are rejected if too many wait, and after waiting too long", async () => {
+  it("are rejected if too many of them wait or if they wait too long", async () => {
     const packed = gzipSync(plain);
     const atOnce = Array.from({ length: 3 }, () => send(packed, "gzip"));
     await until(() => countOf("org_1") === 3);
