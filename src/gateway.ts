@@ -22,18 +22,13 @@ import { createStoredChannels } from "./data/channels/stored-channels.ts";
 import { openDatabase } from "./data/database.ts";
 import { migrate } from "./data/migrate.ts";
 import { createCodeStore } from "./data/schema-code.ts";
-import { startGroupReconciler } from "./delivery/group-reconciler.ts";
-import type { HandlersTiming } from "./delivery/handlers.ts";
-import { type HousekeeperTiming, startHousekeeper } from "./delivery/housekeeper.ts";
-import { startPauseDrainer } from "./delivery/pause-drainer.ts";
-import type { ProblemTiming } from "./delivery/problems/problem-watch.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import { createCallerPath } from "./gateway/callers.ts";
 import { createConnections } from "./gateway/connections.ts";
-import { openDelivery } from "./gateway/delivery.ts";
 import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
 import type { Foundation } from "./gateway/foundation.ts";
 import { formatRedisCli, greet, type Print } from "./gateway/greeting.ts";
+import { openHandlers } from "./gateway/handlers.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { computeLimitDefaults } from "./gateway/limit-defaults.ts";
 import { startListener } from "./gateway/listener.ts";
@@ -42,6 +37,7 @@ import { startProblems } from "./gateway/problems.ts";
 import { startSettingsCheck } from "./gateway/settings-check.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { claimDataDir, openStores } from "./gateway/stores.ts";
+import type { HandlersTiming } from "./handlers/handlers.ts";
 import { createMetricsApp, type HealthCheck } from "./http/health.ts";
 import { createBodyBudget } from "./ingest/body/body-budget.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
@@ -53,6 +49,10 @@ import { createCompileQuota } from "./lib/json-schema/compile-quota.ts";
 import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
 import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./log.ts";
+import { startGroupReconciler } from "./maintenance/group-reconciler.ts";
+import { type HousekeeperTiming, startHousekeeper } from "./maintenance/housekeeper.ts";
+import { startPauseDrainer } from "./maintenance/pause-drainer.ts";
+import type { ProblemTiming } from "./maintenance/problems/problem-watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
@@ -267,10 +267,10 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   );
   opening.use(startPauseDrainer({ ...foundation, ...path }));
   const { credentialsOf, issuerFetch } = opening.use(createConnections(foundation));
-  const delivery = opening.use(
-    openDelivery({ ...foundation, appended, credentialsOf, timing: deps.handlersTiming ?? {} }),
+  const handlers = opening.use(
+    openHandlers({ ...foundation, appended, credentialsOf, timing: deps.handlersTiming ?? {} }),
   );
-  if (has("delivery")) opening.use(delivery.start());
+  if (has("delivery")) opening.use(handlers.start());
   const sources = has("sources")
     ? opening.use(
         startSources({
@@ -313,8 +313,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           requireRoom: createRowLimit((id) => limitsOf(id).rowsPerResource),
           limitDefaults,
           onDeleted: housekeeper.settleNow,
-          sendAgain: delivery.sendAgain,
-          findRetry: delivery.findRetry,
+          sendAgain: handlers.sendAgain,
+          findRetry: handlers.findRetry,
           readings: createGroupProgressReader({ redis, groups: bus.groups }),
           readChanges: changes.readNow,
           console: { signIn: consoleSignIn(config) },

@@ -23,7 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   // Plug-ins: their contract, code that several plug-ins share, the plug-ins themselves, and the list of them.
   ["channels"],
   ["channels/push", "channels/pull"],
-  ["channels/*", "delivery"],
+  ["channels/*", "handlers", "maintenance"],
   ["channels/kinds.ts"],
   // The management API: shared code, accounts and spaces (which other resources show), each resource, and the list of resources.
   ["resources/kit"],

@@ -22,10 +22,10 @@ export interface HandlerAttempt {
 }
 
 /**
- * An event that waits for another delivery attempt. It contains a copy of the stream entry, so that trimming the topic cannot lose the
+ * An event that waits to be sent to its handler again. It contains a copy of the stream entry, so that trimming the topic cannot lose the
  * event.
  */
-export interface PendingDelivery {
+export interface PendingRetry {
   readonly subscriptionId: string;
   readonly topic: string;
   readonly entryId: string;
@@ -39,8 +39,8 @@ export interface PendingDelivery {
 
 /** Returns the earlier attempts of an event that waits for a retry, or `undefined` if none is scheduled. @throws UnavailableError */
 export type FindRetry = (
-  event: Pick<PendingDelivery, "subscriptionId" | "topic" | "entryId">,
-) => Promise<Pick<PendingDelivery, "attempts"> | undefined>;
+  event: Pick<PendingRetry, "subscriptionId" | "topic" | "entryId">,
+) => Promise<Pick<PendingRetry, "attempts"> | undefined>;
 
 /** Sends an event to its handler again. A repeated `demandId` has no effect. @throws UnavailableError */
-export type SendAgain = (demandId: string, delivery: PendingDelivery) => Promise<void>;
+export type SendAgain = (demandId: string, event: PendingRetry) => Promise<void>;

@@ -2,14 +2,14 @@ import type { Topics } from "../bus/topics/topics.ts";
 import { createSilenceWatch } from "../channels/pull/silence.ts";
 import { checkSettings, type SettingsDeps } from "../channels/settings.ts";
 import type { NewChannel } from "../data/channels/channels.ts";
-import type { Housekeeper } from "../delivery/housekeeper.ts";
-import { createChecks } from "../delivery/problems/checks.ts";
+import { PROBLEM_EVENT_TYPES, PROBLEMS_CHANNEL } from "../event/problem.ts";
+import type { Housekeeper } from "../maintenance/housekeeper.ts";
+import { createChecks } from "../maintenance/problems/checks.ts";
 import {
   type ProblemTiming,
   type ProblemWatch,
   startProblemWatch,
-} from "../delivery/problems/problem-watch.ts";
-import { PROBLEM_EVENT_TYPES, PROBLEMS_CHANNEL } from "../event/problem.ts";
+} from "../maintenance/problems/problem-watch.ts";
 import type { EventPath } from "./event-path.ts";
 import type { Foundation } from "./foundation.ts";
 import type { SourceBus } from "./sources.ts";

@@ -2,8 +2,8 @@ import { Cluster } from "ioredis";
 import { expect } from "vitest";
 import { compareEntryIds } from "../../src/bus/entry-id.ts";
 import { jobsPrefix } from "../../src/bus/keys.ts";
-import type { HandlersTiming } from "../../src/delivery/handlers.ts";
-import type { PendingDelivery } from "../../src/event/handler.ts";
+import type { PendingRetry } from "../../src/event/handler.ts";
+import type { HandlersTiming } from "../../src/handlers/handlers.ts";
 import {
   channelOf,
   createTestStores,
@@ -176,7 +176,7 @@ async function jobsOf({ client }: TestStores, subscriptionId: string): Promise<M
   const jobs = new Map<string, string[]>();
   for (const key of keys) {
     const text = await client.hget(key, "data").catch(() => null);
-    const job = text === null ? undefined : (JSON.parse(text) as PendingDelivery);
+    const job = text === null ? undefined : (JSON.parse(text) as PendingRetry);
     if (job?.subscriptionId === subscriptionId)
       jobs.set(job.topic, [...(jobs.get(job.topic) ?? []), job.entryId]);
   }

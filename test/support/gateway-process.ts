@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { HandlersTiming } from "../../src/delivery/handlers.ts";
 import type { SourcesTiming } from "../../src/gateway/sources.ts";
+import type { HandlersTiming } from "../../src/handlers/handlers.ts";
 import { CEILING_MS } from "./until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");

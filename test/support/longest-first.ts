@@ -28,11 +28,11 @@ const BUSY = filesOf(`
 /** Files that mostly wait, the longest first. */
 const WAITING = filesOf(`
   channels/pull/sources
-  delivery/handlers
+  handlers/handlers
   consumer/ordered-reading
   channels/pull/polls/polls
   consumer/consumer
-  delivery/housekeeper
+  maintenance/housekeeper
   bus/jobs/job-queue
   consumer/readers
   bus/connection/write-connection
@@ -55,7 +55,7 @@ const WAITING = filesOf(`
   e2e/roles
   http/rate-limit
   data/changes
-  delivery/pause-drainer
+  maintenance/pause-drainer
   cli/program
   cli/listen
 `);

@@ -8,13 +8,13 @@ import type { ChannelKind, ChannelRuntime } from "../../src/channels/kind.ts";
 import { channelKinds as ownKinds } from "../../src/channels/kinds.ts";
 import { createCaptureSecret } from "../../src/data/channels/capture-secret.ts";
 import { createStoredChannels } from "../../src/data/channels/stored-channels.ts";
-import { createRetryQueue } from "../../src/delivery/retry-queue.ts";
 import type { ChannelKindName } from "../../src/event/channel.ts";
-import type { PendingDelivery } from "../../src/event/handler.ts";
+import type { PendingRetry } from "../../src/event/handler.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { createEventPath, type EventPath } from "../../src/gateway/event-path.ts";
 import { createSourceBus } from "../../src/gateway/sources.ts";
+import { createRetryQueue } from "../../src/handlers/retry-queue.ts";
 import { createBodyBudget } from "../../src/ingest/body/body-budget.ts";
 import { createReceive } from "../../src/ingest/receive.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
@@ -44,7 +44,7 @@ export interface TestSpine extends AsyncDisposable {
   readonly entries: EntryIndex;
   readonly path: EventPath;
   /** Deliveries to handlers. The queue has no worker, so they stay in it. */
-  readonly queue: JobQueue<PendingDelivery>;
+  readonly queue: JobQueue<PendingRetry>;
   /** Installs an app with these channels. Returns the app as the API does. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
   readonly install: (...channels: object[]) => Promise<any>;
@@ -94,7 +94,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
   const topics = createTopics({ redis });
   const entries = createEntryIndex({ redis });
   const queue = starting.use(
-    openJobQueue<PendingDelivery>({ redis, name: "handlers", log: createLog({ level: "silent" }) }),
+    openJobQueue<PendingRetry>({ redis, name: "handlers", log: createLog({ level: "silent" }) }),
   );
   const { sendAgain, findRetry } = createRetryQueue(queue);
   const readings = createGroupProgressReader({ redis, groups });

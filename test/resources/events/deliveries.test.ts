@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { insertDeadLetter } from "../../../src/data/subscriptions/dead-letters.ts";
-import { createRetryQueue } from "../../../src/delivery/retry-queue.ts";
 import { deadLettersKey } from "../../../src/event/subscription-keys.ts";
+import { createRetryQueue } from "../../../src/handlers/retry-queue.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";

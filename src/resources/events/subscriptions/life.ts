@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { readRedisTimeMs } from "../../../bus/groups/groups.ts";
 import { rewindSubscription } from "../../../bus/groups/subscription-groups.ts";
-import { removeUncoveredGroups } from "../../../delivery/remove-uncovered-groups.ts";
 import type { Caller } from "../../../http/context.ts";
+import { removeUncoveredGroups } from "../../../maintenance/remove-uncovered-groups.ts";
 import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
-import { describeFailure } from "../../../delivery/handler-failure.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
+import { describeFailure } from "../../../event/handler-failure.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { handlerSchema, shownHandlerSchema } from "./handler.ts";

@@ -1,5 +1,5 @@
 import type { JobQueue } from "../bus/jobs/job-queue.ts";
-import type { FindRetry, PendingDelivery, SendAgain } from "../event/handler.ts";
+import type { FindRetry, PendingRetry, SendAgain } from "../event/handler.ts";
 import { topicMark } from "../event/handler-request.ts";
 
 export interface RetryQueue {
@@ -8,7 +8,7 @@ export interface RetryQueue {
    *
    * @throws UnavailableError
    */
-  readonly add: (job: PendingDelivery, delayMs: number) => Promise<void>;
+  readonly add: (job: PendingRetry, delayMs: number) => Promise<void>;
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;
 }
@@ -18,7 +18,7 @@ export interface RetryQueue {
  */
 const MOST_ATTEMPTS = 64;
 
-export function createRetryQueue(queue: Pick<JobQueue<PendingDelivery>, "add" | "findFirst">): RetryQueue {
+export function createRetryQueue(queue: Pick<JobQueue<PendingRetry>, "add" | "findFirst">): RetryQueue {
   const idOf = ({ subscriptionId, topic, entryId }: Parameters<FindRetry>[0]): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
   // Adding a job that a worker is running has no effect, which is fine because the worker is sending that event already.

@@ -3,13 +3,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import { quarantineBudgetKey } from "../../src/bus/keys.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
 import { hasAddress } from "../../src/data/channels/address-columns.ts";
+import { UnavailableError } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/log.ts";
 import {
   type PauseDrainer,
   type PauseDrainerDeps,
   startPauseDrainer,
-} from "../../src/delivery/pause-drainer.ts";
-import { UnavailableError } from "../../src/lib/errors.ts";
-import { createLog } from "../../src/log.ts";
+} from "../../src/maintenance/pause-drainer.ts";
 import { createTestChanges } from "../support/changes.ts";
 import { opened } from "../support/opened.ts";
 import { startTestSpine } from "../support/spine.ts";

@@ -16,11 +16,11 @@ import {
 } from "../../data/problems/affected-objects.ts";
 import type { Sighting } from "../../data/problems/problems.ts";
 import type { ChannelKindName, ChannelState } from "../../event/channel.ts";
+import { describeFailure } from "../../event/handler-failure.ts";
 import type { ProblemKind } from "../../event/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import { inPages } from "../../lib/pages.ts";
-import { describeFailure } from "../handler-failure.ts";
 import type { Housekeeper } from "../housekeeper.ts";
 import { BOUNDS, levelOf } from "./bounds.ts";
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { removeSubscription } from "../../src/bus/groups/subscription-groups.ts";
 import { startChangeFeed } from "../../src/data/changes.ts";
+import { createLog } from "../../src/log.ts";
 import {
   type GroupReconciler,
   type GroupReconcilerDeps,
   startGroupReconciler,
-} from "../../src/delivery/group-reconciler.ts";
-import { createLog } from "../../src/log.ts";
+} from "../../src/maintenance/group-reconciler.ts";
 import { createTestChanges } from "../support/changes.ts";
 import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";

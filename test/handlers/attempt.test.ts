@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { HandledSubscription } from "../../src/data/subscriptions/handlers.ts";
-import { createAttempt } from "../../src/delivery/attempt.ts";
+import { createAttempt } from "../../src/handlers/attempt.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";

@@ -7,17 +7,17 @@ import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts
 import { recordAccess } from "../../src/data/accounts/audit.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
-import {
-  type Housekeeper,
-  type HousekeeperDeps,
-  type HousekeeperTiming,
-  startHousekeeper,
-} from "../../src/delivery/housekeeper.ts";
 import type { ChannelHandle } from "../../src/event/ingest.ts";
 import { createHookLimits } from "../../src/ingest/hook-limits.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
 import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
+import {
+  type Housekeeper,
+  type HousekeeperDeps,
+  type HousekeeperTiming,
+  startHousekeeper,
+} from "../../src/maintenance/housekeeper.ts";
 import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";

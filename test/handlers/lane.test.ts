@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { AttemptResult } from "../../src/delivery/attempt.ts";
-import { type Lane, startLane } from "../../src/delivery/lane.ts";
-import type { PendingDelivery } from "../../src/event/handler.ts";
+import type { PendingRetry } from "../../src/event/handler.ts";
+import type { AttemptResult } from "../../src/handlers/attempt.ts";
+import { type Lane, startLane } from "../../src/handlers/lane.ts";
 import { createLog } from "../../src/log.ts";
 import { openedBus } from "../bus/support.ts";
 import { until } from "../support/until.ts";
@@ -16,7 +16,7 @@ let made = 0;
 /** Creates a subscription with one event. Its handler responds 503, optionally with a time for the next attempt. */
 async function startRefused(options: {
   readonly notBeforeMs?: number;
-  readonly store: (job: PendingDelivery, delayMs: number) => Promise<void>;
+  readonly store: (job: PendingRetry, delayMs: number) => Promise<void>;
 }) {
   const id = `sub_${++made}`;
   const topic = `events.o.apps.app.event_received.${id}.ch.t`;

@@ -1,6 +1,6 @@
 import type { HandlerAttempt } from "../event/handler.ts";
+import { describeFailure } from "../event/handler-failure.ts";
 import type { Log } from "../log.ts";
-import { describeFailure } from "./handler-failure.ts";
 
 export interface FailureNotes extends AsyncDisposable {
   readonly note: (attempt: HandlerAttempt) => void;

@@ -1,18 +1,18 @@
 import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
-import { createAttempt } from "../delivery/attempt.ts";
+import type { FindRetry, PendingRetry, SendAgain } from "../event/handler.ts";
+import { createAttempt } from "../handlers/attempt.ts";
 import {
   type Handlers,
   type HandlersDeps,
   type HandlersTiming,
   startHandlers,
-} from "../delivery/handlers.ts";
-import { createRetryQueue } from "../delivery/retry-queue.ts";
-import type { FindRetry, PendingDelivery, SendAgain } from "../event/handler.ts";
+} from "../handlers/handlers.ts";
+import { createRetryQueue } from "../handlers/retry-queue.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { Foundation } from "./foundation.ts";
 
-export interface DeliveryDeps
+export interface OpenHandlersDeps
   extends Pick<
     Foundation,
     "db" | "redis" | "keyring" | "outbound" | "metrics" | "clock" | "redisClock" | "log"
@@ -23,16 +23,16 @@ export interface DeliveryDeps
   readonly timing: Partial<HandlersTiming>;
 }
 
-/** Delivers events to handlers. Any gateway can queue a retry; only gateways with the role `delivery` run them. */
-export interface Delivery extends AsyncDisposable {
+/** Sends events to handlers. Any gateway can queue a retry; only gateways with the role `delivery` call `start`. */
+export interface OpenedHandlers extends AsyncDisposable {
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;
   readonly start: () => Handlers;
 }
 
-export function openDelivery(deps: DeliveryDeps): Delivery {
+export function openHandlers(deps: OpenHandlersDeps): OpenedHandlers {
   const { redis, log, metrics, redisClock } = deps;
-  const queue = openJobQueue<PendingDelivery>({ redis, name: "handlers", aheadMs: redisClock.aheadMs, log });
+  const queue = openJobQueue<PendingRetry>({ redis, name: "handlers", aheadMs: redisClock.aheadMs, log });
   const retries = createRetryQueue(queue);
   return {
     sendAgain: retries.sendAgain,

@@ -13,7 +13,7 @@ import {
   setHandlerError,
   setHandlerFailing,
 } from "../data/subscriptions/handlers.ts";
-import type { HandlerAttempt, PendingDelivery } from "../event/handler.ts";
+import type { HandlerAttempt, PendingRetry } from "../event/handler.ts";
 import type { DeliveredEvent } from "../event/handler-request.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Listeners } from "../lib/listeners.ts";
@@ -27,7 +27,7 @@ export interface HandlersDeps
   /** Reports each event that this gateway appends to a topic, so that lanes read it without delay. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly keyring: Keyring;
-  readonly queue: Pick<JobQueue<PendingDelivery>, "work">;
+  readonly queue: Pick<JobQueue<PendingRetry>, "work">;
   readonly timing?: Partial<HandlersTiming>;
 }
 
@@ -175,7 +175,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
 
   /** Retries delivery of a failed event. Returns a delay if the job must run again later. */
   async function retry(
-    { data }: Job<PendingDelivery>,
+    { data }: Job<PendingRetry>,
     options: { readonly signal: AbortSignal },
   ): Promise<undefined | { readonly postponeMs: number }> {
     const lane = lanes.get(data.subscriptionId);
@@ -201,7 +201,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
 
   /** Like `retry`, but postpones the job after any error: the job may hold the only copy of the event, so it must not be dropped. */
   async function retryOrKeep(
-    job: Job<PendingDelivery>,
+    job: Job<PendingRetry>,
     options: { readonly signal: AbortSignal },
   ): Promise<undefined | { readonly postponeMs: number }> {
     try {

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createInspectGroups, type InspectGroups } from "../../src/bus/retention/retention-risk.ts";
 import { pageTopics } from "../../src/data/channels/topics.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
-import { type RetentionWatch, startRetentionWatch } from "../../src/delivery/retention-watch.ts";
 import { createLog } from "../../src/log.ts";
+import { type RetentionWatch, startRetentionWatch } from "../../src/maintenance/retention-watch.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { OpenProblem, Sighting } from "../../src/data/problems/problems.ts";
-import { createTransitions } from "../../src/delivery/problems/transitions.ts";
-import type { ProblemKind } from "../../src/event/problem.ts";
+import type { OpenProblem, Sighting } from "../../../src/data/problems/problems.ts";
+import type { ProblemKind } from "../../../src/event/problem.ts";
+import { createTransitions } from "../../../src/maintenance/problems/transitions.ts";
 
 const TIMING = { openAfterMs: 20, resolveAfterMs: 60 };
 const SEEN: Sighting = {

@@ -1,4 +1,4 @@
-import type { HandlerAttempt } from "../event/handler.ts";
+import type { HandlerAttempt } from "./handler.ts";
 
 /** Cause and suggested fix of an attempt without a response, by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {

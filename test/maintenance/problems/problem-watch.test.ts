@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { Publish } from "../../src/bus/publish/publish.ts";
-import type { NewChannel } from "../../src/data/channels/channels.ts";
-import type { Sighting } from "../../src/data/problems/problems.ts";
-import type { Check } from "../../src/delivery/problems/checks.ts";
-import { startProblemWatch } from "../../src/delivery/problems/problem-watch.ts";
-import { PROBLEM_EVENT_TYPES } from "../../src/event/problem.ts";
-import { UnavailableError } from "../../src/lib/errors.ts";
-import { createLog } from "../../src/log.ts";
-import { opened } from "../support/opened.ts";
-import { startTestSpine } from "../support/spine.ts";
-import { until } from "../support/until.ts";
+import type { Publish } from "../../../src/bus/publish/publish.ts";
+import type { NewChannel } from "../../../src/data/channels/channels.ts";
+import type { Sighting } from "../../../src/data/problems/problems.ts";
+import { PROBLEM_EVENT_TYPES } from "../../../src/event/problem.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import { createLog } from "../../../src/log.ts";
+import type { Check } from "../../../src/maintenance/problems/checks.ts";
+import { startProblemWatch } from "../../../src/maintenance/problems/problem-watch.ts";
+import { opened } from "../../support/opened.ts";
+import { startTestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
 
 const spine = opened(startTestSpine);
 
