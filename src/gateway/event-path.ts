@@ -8,6 +8,7 @@ import type { ChangeFeed } from "../data/changes.ts";
 import type { StoredChannels } from "../data/channels/stored-channels.ts";
 import type { Definition } from "../event/definition.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
+import { createCompileChannel } from "../ingest/compile-channel.ts";
 import type { CompiledChannel } from "../ingest/compiled-channel.ts";
 import { createConclude } from "../ingest/conclude.ts";
 import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
@@ -17,6 +18,7 @@ import { createGather } from "../ingest/gather.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
+import { startNormalizeQueue } from "../ingest/worker/normalize-queue.ts";
 import { createWriter, type WriterDeps } from "../ingest/write.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
@@ -26,9 +28,7 @@ import type { Outbound } from "../net/outbound.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createPathCache } from "../normalize/paths/jsonpath.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
-import { createCompileChannel } from "./compile-channel.ts";
 import type { Foundation } from "./foundation.ts";
-import { startNormalizeQueue } from "./normalize-queue.ts";
 
 export interface EventPathDeps
   extends Pick<
@@ -89,7 +89,10 @@ export function createEventPath(deps: EventPathDeps) {
     validatorFor: validators(deps.schemas),
     newEventId: () => createId("evt", clock()),
   };
-  const normalizeQueue = startNormalizeQueue(normalizing);
+  const normalizeQueue = startNormalizeQueue({
+    ...normalizing,
+    program: new URL("./normalize-thread.ts", import.meta.url),
+  });
   const shares = createThreadShares();
   const explainEach = createExplainer(normalizing, normalizeQueue.explain, shares);
   const deliveryRecords = createDeliveryRecords({ redis });

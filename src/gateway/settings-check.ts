@@ -1,7 +1,7 @@
-import { readStoredSettings } from "../channels/stored-settings.ts";
 import { pageChannels } from "../data/channels/channels.ts";
 import { channelFacts } from "../event/channel.ts";
 import { startLoop } from "../lib/loop.ts";
+import { readStoredSettings } from "../lib/stored-settings.ts";
 import type { Foundation } from "./foundation.ts";
 
 /**

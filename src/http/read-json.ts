@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { Finding } from "../lib/errors.ts";
-import { formatPath } from "./findings.ts";
+import { formatPath } from "../lib/findings.ts";
 import { ApiError, invalidParameters } from "./problem.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -8,7 +8,7 @@ import { setImmediate } from "node:timers/promises";
 import { channelKinds } from "../../src/channels/kinds.ts";
 import type { StoredChannel } from "../../src/data/channels/stored-channels.ts";
 import type { ChannelKindName } from "../../src/event/channel.ts";
-import { createCompileChannel } from "../../src/gateway/compile-channel.ts";
+import { createCompileChannel } from "../../src/ingest/compile-channel.ts";
 import { createRulesCache } from "../../src/ingest/rules-cache.ts";
 import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
 import { readPresets } from "../../src/verify/presets.ts";

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { createPolledSource, polling } from "../../src/channels/polling/polling.ts";
 import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
 import type { SourceRun } from "../../src/channels/source.ts";
-import { startNormalizeQueue } from "../../src/gateway/normalize-queue.ts";
+import { startNormalizeQueue } from "../../src/ingest/worker/normalize-queue.ts";
 import { ok } from "../../src/lib/result.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { measure, measureProof } from "./stall.ts";
@@ -31,6 +31,7 @@ const address = server.address();
 const port = typeof address === "object" && address ? address.port : 0;
 
 await using elsewhere = startNormalizeQueue({
+  program: new URL("../../src/gateway/normalize-thread.ts", import.meta.url),
   validatorFor: () => ({ validate: () => undefined }),
   newEventId: () => "fresh",
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { getDiscriminator } from "../../src/channels/polling/discriminators/discriminators.ts";
 import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
-import { findingsOf } from "../../src/http/findings.ts";
+import { findingsOf } from "../../src/lib/findings.ts";
 import { type Config, PollRig } from "../channels/polling/support.ts";
 import { PollUpstream, type View } from "../support/poll-upstream.ts";
 

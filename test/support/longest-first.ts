@@ -18,7 +18,7 @@ const BUSY = filesOf(`
   cli/revoke-key
   conformance/leaks
   lib/json-schema/compiler
-  gateway/normalize-queue
+  ingest/worker/normalize-queue
   conformance/fuzz
   channels/polling/large-pages
   lib/worker-queue

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
+import { getStoredSettings } from "../../lib/stored-settings.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { PolledSource, SourceRun } from "../source.ts";
-import { getStoredSettings } from "../stored-settings.ts";
 import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
 import { type LargeRequest, readLargePage } from "./fetch/large-page.ts";

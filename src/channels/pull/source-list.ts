@@ -1,8 +1,8 @@
 import { listSources, readSourceConfigs, type SourceRow } from "../../data/channels/sources.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { ChannelIdentity, ChannelKindName } from "../../event/channel.ts";
+import { readStoredSettings } from "../../lib/stored-settings.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
-import { readStoredSettings } from "../stored-settings.ts";
 
 export interface DesiredSource {
   readonly identity: ChannelIdentity;

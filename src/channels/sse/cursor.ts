@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { findingsOf } from "../../http/findings.ts";
+import { findingsOf } from "../../lib/findings.ts";
 import { err, ok } from "../../lib/result.ts";
+import { getStoredSettings } from "../../lib/stored-settings.ts";
 import type { CursorFormat } from "../source.ts";
-import { getStoredSettings } from "../stored-settings.ts";
 import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
+import { getStoredSettings } from "../../lib/stored-settings.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { NameItem, RootSource } from "../../normalize/profile.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { StreamSource } from "../source.ts";
-import { getStoredSettings } from "../stored-settings.ts";
 import { sseCursorFormat } from "./cursor.ts";
 import type { OpenStreamDeps } from "./open-stream.ts";
 import { runConnection } from "./run-connection.ts";

@@ -6,8 +6,8 @@ import {
 } from "../../channels/settings.ts";
 import type { BlueprintChannel } from "../../data/tables.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
-import { findingsOf, findingUnder, formatPath } from "../../http/findings.ts";
 import type { Finding } from "../../lib/errors.ts";
+import { findingsOf, findingUnder, formatPath } from "../../lib/findings.ts";
 import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.ts";

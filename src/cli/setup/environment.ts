@@ -1,5 +1,5 @@
-import { formatPath } from "../../http/findings.ts";
 import type { Finding } from "../../lib/errors.ts";
+import { formatPath } from "../../lib/findings.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { channelUidSchema } from "../../event/channel.ts";
-import { findingsOf, formatPath } from "../../http/findings.ts";
 import type { Finding } from "../../lib/errors.ts";
+import { findingsOf, formatPath } from "../../lib/findings.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { blueprint } from "../../resources/apps/blueprints/schema.ts";
 

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { findingsOf } from "../../http/findings.ts";
 import { conflict, invalidParameters } from "../../http/problem.ts";
+import { findingsOf } from "../../lib/findings.ts";
 import type { Route } from "./route.ts";
 
 /**

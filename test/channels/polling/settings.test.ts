@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createPolledSource, polling } from "../../../src/channels/polling/polling.ts";
 import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
-import { findingsOf } from "../../../src/http/findings.ts";
+import { findingsOf } from "../../../src/lib/findings.ts";
 import { readHere } from "../../support/read-here.ts";
 import { outbound } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sseCursorFormat } from "../../../src/channels/sse/cursor.ts";
 import { sseSettings } from "../../../src/channels/sse/settings.ts";
-import { findingsOf } from "../../../src/http/findings.ts";
+import { findingsOf } from "../../../src/lib/findings.ts";
 
 const url = "https://example.com/stream";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { err, ok, type Result } from "../../../lib/result.ts";
+import { getStoredSettings } from "../../../lib/stored-settings.ts";
 import type { CursorFormat } from "../../source.ts";
-import { getStoredSettings } from "../../stored-settings.ts";
 import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { validatorsSchema } from "../fetch/validators.ts";
 import { compilePlan, type Plan } from "../settings/plan.ts";

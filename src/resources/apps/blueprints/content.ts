@@ -5,8 +5,8 @@ import {
   type SettingsDeps,
 } from "../../../channels/settings.ts";
 import type { BlueprintChannel } from "../../../data/tables.ts";
-import { findingUnder } from "../../../http/findings.ts";
 import type { Finding } from "../../../lib/errors.ts";
+import { findingUnder } from "../../../lib/findings.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 
 /** Validates a blueprint's channels and fills in defaults. Each finding has a path such as `channels[0].config.dedupe`. */

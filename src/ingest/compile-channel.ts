@@ -1,15 +1,15 @@
 import { hash } from "node:crypto";
-import type { ChannelKind, ChannelKinds } from "../channels/kind.ts";
-import { readStoredSettings } from "../channels/stored-settings.ts";
+import type { z } from "zod";
 import type { StoredChannel } from "../data/channels/stored-channels.ts";
 import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
-import type { CompiledChannel, SharedPart } from "../ingest/compiled-channel.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
+import { readStoredSettings } from "../lib/stored-settings.ts";
 import { parseBodyFormat } from "../normalize/body/bodies.ts";
 import { type CompiledDefinitions, compileDefinitions, createRuleSet } from "../normalize/compile.ts";
 import type { PathCache } from "../normalize/paths/jsonpath.ts";
+import type { KindProfile } from "../normalize/profile.ts";
 import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
 import type { KeySource } from "../verify/keys/key-source.ts";
 import type { Presets } from "../verify/presets.ts";
@@ -23,10 +23,19 @@ import {
   type SenderDeps,
   type SenderProgram,
 } from "../verify/verify.ts";
+import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
+
+/** The part of a channel kind that is needed to compile its channels. */
+export interface CompilableKind {
+  readonly kind: ChannelKindName;
+  readonly settings: z.ZodType<CommonSettings>;
+  readonly secretSettings: readonly string[];
+  readonly profile: KindProfile;
+}
 
 export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly keysOf: (organizationId: string) => KeySource;
-  readonly channelKinds: ChannelKinds;
+  readonly channelKinds: ReadonlyMap<ChannelKindName, CompilableKind>;
   readonly pathsOf: PathCache;
   readonly presets: Presets;
   /** Called when a channel in shadow mode accepts a request that failed verification. */
@@ -85,7 +94,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   const senders = createInterned<SharedSender>();
   const parts = createSharedParts();
 
-  function compileContent(kind: ChannelKind, stored: StoredChannel, text: ContentText): SharedContent {
+  function compileContent(kind: CompilableKind, stored: StoredChannel, text: ContentText): SharedContent {
     const { number } = stored.identity;
     const read = readStoredSettings(kind.settings, stored.settings);
     if (!read.ok) {
@@ -153,7 +162,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   }
 
   function compileSharedSender(
-    kind: ChannelKind,
+    kind: CompilableKind,
     { secrets: _, ...sender }: Sender,
     preset: string | null,
   ): SharedSender {
@@ -177,7 +186,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   }
 
   function compileSharedDefinitions(
-    { kind, profile }: ChannelKind,
+    { kind, profile }: CompilableKind,
     { identity, definitions: stored }: StoredChannel,
     { forms, paths }: Sender,
     config: CommonSettings,
@@ -253,7 +262,7 @@ const withItemsPath = (settings: CommonSettings, itemsPath: string | undefined):
  * Serializes settings and definitions for comparison. PostgreSQL returns the keys of equal `jsonb` values in the same order, so equal
  * content yields equal text.
  */
-function serializeContent(kind: ChannelKind, { settings, definitions }: StoredChannel): ContentText {
+function serializeContent(kind: CompilableKind, { settings, definitions }: StoredChannel): ContentText {
   return {
     settings: JSON.stringify(withoutSecrets(kind, settings)),
     secrets: JSON.stringify(kind.secretSettings.map((name) => settings[name])),
@@ -262,13 +271,13 @@ function serializeContent(kind: ChannelKind, { settings, definitions }: StoredCh
   };
 }
 
-function withoutSecrets<T extends object>({ secretSettings }: ChannelKind, settings: T): T {
+function withoutSecrets<T extends object>({ secretSettings }: CompilableKind, settings: T): T {
   const shown = { ...settings };
   for (const name of secretSettings) Reflect.deleteProperty(shown, name);
   return shown;
 }
 
-const onlySecrets = ({ secretSettings }: ChannelKind, settings: object) =>
+const onlySecrets = ({ secretSettings }: CompilableKind, settings: object) =>
   Object.fromEntries(Object.entries(settings).filter(([name]) => secretSettings.includes(name)));
 
 const NO_KEYS: KeySource = {

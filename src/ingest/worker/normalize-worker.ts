@@ -1,22 +1,24 @@
-/**
- * Program of the worker thread that normalizes large deliveries and runs the `readLarge` functions of channel kinds. The main thread sends
- * it rules and generated code once, and it caches them.
- */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
-import { channelKinds } from "../channels/kinds.ts";
-import type { ChannelKindName } from "../event/channel.ts";
-import type { Definition } from "../event/definition.ts";
-import type { VerifiedDelivery } from "../event/received.ts";
-import { freeBuffer } from "../lib/free-buffer.ts";
-import { createId } from "../lib/ids.ts";
-import type { CompiledSchema } from "../lib/json-schema/compiled-schema.ts";
-import { type Check, evaluateCode, validatorOf } from "../lib/json-schema/evaluate.ts";
-import { goBehindOtherThreads } from "../lib/thread-priority.ts";
-import { compileRules, type RuleSet, type RuleSource } from "../normalize/compile.ts";
-import { type Explained, explainEach } from "../normalize/explain.ts";
-import { type Normalized, normalize, type Selection } from "../normalize/normalize.ts";
+import type { ChannelKindName } from "../../event/channel.ts";
+import type { Definition } from "../../event/definition.ts";
+import type { VerifiedDelivery } from "../../event/received.ts";
+import { freeBuffer } from "../../lib/free-buffer.ts";
+import { createId } from "../../lib/ids.ts";
+import type { CompiledSchema } from "../../lib/json-schema/compiled-schema.ts";
+import { type Check, evaluateCode, validatorOf } from "../../lib/json-schema/evaluate.ts";
+import { goBehindOtherThreads } from "../../lib/thread-priority.ts";
+import { compileRules, type RuleSet, type RuleSource } from "../../normalize/compile.ts";
+import { type Explained, explainEach } from "../../normalize/explain.ts";
+import { type Normalized, normalize, type Selection } from "../../normalize/normalize.ts";
+import type { KindProfile } from "../../normalize/profile.ts";
 import { withLargeValues } from "./large-values.ts";
+
+/** The part of a channel kind that the worker thread needs. */
+export interface WorkerKind {
+  readonly profile: KindProfile;
+  readonly readLarge?: (request: unknown) => unknown;
+}
 
 /** Rules in a form that can be sent to a thread: the channel's kind stands for its profile, which contains functions. */
 export interface SentRules extends Omit<RuleSource, "profile"> {
@@ -61,7 +63,30 @@ interface HeldCode {
   code: string | Check;
 }
 
-function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<WorkerAnswer> {
+/**
+ * Runs the jobs of a `NormalizeQueue` on this worker thread: normalizes large deliveries, and calls the `readLarge` functions of channel
+ * kinds. The main thread sends rules and generated code once, and this thread caches them.
+ */
+export function serveNormalizeJobs(channelKinds: ReadonlyMap<ChannelKindName, WorkerKind>): void {
+  if (!parentPort) throw new Error("normalizing jobs must be served on a worker thread");
+  const port = parentPort;
+  goBehindOtherThreads();
+  const answer = createAnswers(channelKinds);
+  port.on("message", async (request: WorkerRequest) => {
+    const answered = await answer(request);
+    if (answered.kind === "normalized") {
+      const [normalized, moved] = withLargeValues(answered.normalized);
+      port.postMessage({ ...answered, normalized }, moved);
+    } else port.postMessage(answered);
+    // This body is a copy made for the job, so its memory can be freed at once.
+    if (request.kind !== "read") freeBuffer(request.delivery.body);
+  });
+  port.postMessage({ kind: "ready" });
+}
+
+function createAnswers(
+  channelKinds: ReadonlyMap<ChannelKindName, WorkerKind>,
+): (request: WorkerRequest) => WorkerAnswer | Promise<WorkerAnswer> {
   const held = new LRUCache<number, HeldRules>({ max: MAX_HELD_RULES });
   const codes = new LRUCache<string, HeldCode>({ maxSize: MAX_HELD_CODE });
 
@@ -127,18 +152,3 @@ function createAnswers(): (request: WorkerRequest) => WorkerAnswer | Promise<Wor
     return evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
   }
 }
-
-if (!parentPort) throw new Error("normalize-worker.ts must be started as a worker thread");
-const port = parentPort;
-goBehindOtherThreads();
-const answer = createAnswers();
-port.on("message", async (request: WorkerRequest) => {
-  const answered = await answer(request);
-  if (answered.kind === "normalized") {
-    const [normalized, moved] = withLargeValues(answered.normalized);
-    port.postMessage({ ...answered, normalized }, moved);
-  } else port.postMessage(answered);
-  // This body is a copy made for the job, so its memory can be freed at once.
-  if (request.kind !== "read") freeBuffer(request.delivery.body);
-});
-port.postMessage({ kind: "ready" });

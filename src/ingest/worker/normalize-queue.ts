@@ -1,21 +1,21 @@
-import type { ChannelKind, ReadInWorker } from "../channels/kind.ts";
-import type { Explainer, Normalizer } from "../ingest/normalizer.ts";
-import { createLimiter } from "../lib/limiter.ts";
-import { err, ok } from "../lib/result.ts";
-import { unlessAborted } from "../lib/wait.ts";
-import { createWorkerQueue, type Exceeded, type JobOptions } from "../lib/worker-queue.ts";
-import type { RuleSet } from "../normalize/compile.ts";
-import { explainEach } from "../normalize/explain.ts";
-import { invalidBody } from "../normalize/fault.ts";
+import type { ChannelKindName } from "../../event/channel.ts";
+import { createLimiter } from "../../lib/limiter.ts";
+import { err, ok, type Result } from "../../lib/result.ts";
+import { unlessAborted } from "../../lib/wait.ts";
+import { createWorkerQueue, type Exceeded, type JobOptions } from "../../lib/worker-queue.ts";
+import type { RuleSet } from "../../normalize/compile.ts";
+import { explainEach } from "../../normalize/explain.ts";
+import { type Fault, invalidBody } from "../../normalize/fault.ts";
 import {
   abortAfter,
   createFailure,
   type NormalizeDeps,
   type Normalized,
   normalize,
-} from "../normalize/normalize.ts";
+} from "../../normalize/normalize.ts";
+import type { Explainer, Normalizer } from "../normalizer.ts";
 import { withBuffers } from "./large-values.ts";
-import type { SentRules, WorkerAnswer, WorkerRequest } from "./normalize-worker.ts";
+import type { SentRules, WorkerAnswer, WorkerKind, WorkerRequest } from "./normalize-worker.ts";
 
 /**
  * CPU time limit of one delivery, in milliseconds. It is shorter than the timeouts of senders, so that a costly delivery is quarantined
@@ -31,19 +31,27 @@ const MAX_QUEUED_PER_LANE = 100;
 const MAX_PULLED = 50;
 const MAX_HEAP_MIB = 1_024;
 
+export interface NormalizeQueueDeps extends NormalizeDeps {
+  /** Program of the worker thread. It calls `serveNormalizeJobs` with the channel kinds. */
+  readonly program: URL;
+}
+
 export interface NormalizeQueue extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
-  readonly readFor: (kind: Pick<ChannelKind, "kind" | "readLarge">) => ReadInWorker;
+  /** Returns a function that runs the `readLarge` of this channel kind. Its parameter `lane` is the id of the organization. */
+  readonly readFor: (
+    kind: Pick<WorkerKind, "readLarge"> & { readonly kind: ChannelKindName },
+  ) => (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 }
 
 /**
  * Processes large deliveries on a worker thread, round-robin between organizations. The thread returns events as text that needs no further
  * parsing, and transfers large values as buffers.
  */
-export function startNormalizeQueue(deps: NormalizeDeps): NormalizeQueue {
+export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): NormalizeQueue {
   const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
-    program: new URL("./normalize-worker.ts", import.meta.url),
+    program,
     name: "large deliveries",
     maxCpuMs: MAX_CPU_MS,
     maxQueuedPerLane: MAX_QUEUED_PER_LANE,

@@ -1,19 +1,19 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { type LargeRequest, readLargePage } from "../../src/channels/polling/fetch/large-page.ts";
-import { polling } from "../../src/channels/polling/polling.ts";
-import { sse } from "../../src/channels/sse/sse.ts";
-import type { Definition } from "../../src/event/definition.ts";
-import type { VerifiedDelivery } from "../../src/event/received.ts";
-import { startNormalizeQueue } from "../../src/gateway/normalize-queue.ts";
-import { createNormalizer, createThreadShares, type Normalizer } from "../../src/ingest/normalizer.ts";
-import { UnavailableError } from "../../src/lib/errors.ts";
-import type { JsonSchema } from "../../src/lib/json-schema/compiled-schema.ts";
-import { ok } from "../../src/lib/result.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
-import { explainEach } from "../../src/normalize/explain.ts";
-import { type NormalizeDeps, type Normalized, normalize } from "../../src/normalize/normalize.ts";
-import { channel, deliveryOf, rulesOf, type Settings } from "../normalize/support.ts";
-import { sharedSchemas } from "../support/schemas.ts";
+import { type LargeRequest, readLargePage } from "../../../src/channels/polling/fetch/large-page.ts";
+import { polling } from "../../../src/channels/polling/polling.ts";
+import { sse } from "../../../src/channels/sse/sse.ts";
+import type { Definition } from "../../../src/event/definition.ts";
+import type { VerifiedDelivery } from "../../../src/event/received.ts";
+import { createNormalizer, createThreadShares, type Normalizer } from "../../../src/ingest/normalizer.ts";
+import { startNormalizeQueue } from "../../../src/ingest/worker/normalize-queue.ts";
+import { UnavailableError } from "../../../src/lib/errors.ts";
+import type { JsonSchema } from "../../../src/lib/json-schema/compiled-schema.ts";
+import { ok } from "../../../src/lib/result.ts";
+import { compileRules } from "../../../src/normalize/compile.ts";
+import { explainEach } from "../../../src/normalize/explain.ts";
+import { type NormalizeDeps, type Normalized, normalize } from "../../../src/normalize/normalize.ts";
+import { channel, deliveryOf, rulesOf, type Settings } from "../../normalize/support.ts";
+import { sharedSchemas } from "../../support/schemas.ts";
 
 const { signal } = new AbortController();
 
@@ -25,7 +25,8 @@ const deps: NormalizeDeps = {
   },
   newEventId: () => "fresh",
 };
-const queue = startNormalizeQueue(deps);
+const program = new URL("../../../src/gateway/normalize-thread.ts", import.meta.url);
+const queue = startNormalizeQueue({ ...deps, program });
 afterAll(() => queue[Symbol.asyncDispose]());
 
 const xml = (text: string): VerifiedDelivery =>
@@ -190,7 +191,7 @@ describe("compiled schema code on the worker thread", () => {
       requestedTypes.push(type);
       return { validate: () => undefined, generated: { digest: type, code: codeOf(type) } };
     };
-    return { requestedTypes, thread: startNormalizeQueue({ ...deps, validatorFor }) };
+    return { requestedTypes, thread: startNormalizeQueue({ ...deps, program, validatorFor }) };
   }
   const fits = "module.exports = () => true;";
 

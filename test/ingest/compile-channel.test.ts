@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { channelKinds } from "../../src/channels/kinds.ts";
 import type { StoredChannel } from "../../src/data/channels/stored-channels.ts";
 import type { Definition } from "../../src/event/definition.ts";
-import { createCompileChannel } from "../../src/gateway/compile-channel.ts";
+import { createCompileChannel } from "../../src/ingest/compile-channel.ts";
 import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { getRuleTopic } from "../../src/normalize/compile.ts";

@@ -1,5 +1,5 @@
-import type { OutgoingEvent } from "../event/event.ts";
-import type { Normalized } from "../normalize/normalize.ts";
+import type { OutgoingEvent } from "../../event/event.ts";
+import type { Normalized } from "../../normalize/normalize.ts";
 
 /** Minimum length of event data that is moved as a buffer, in characters. Shorter strings are just as cheap to copy. */
 const MIN_CHARACTERS = 128 * 1024;

@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import { findingsOf, formatPath } from "../http/findings.ts";
-import type { Finding } from "../lib/errors.ts";
-import { wrongFields } from "../lib/issue-message.ts";
-import { err, ok, type Result } from "../lib/result.ts";
+import type { Finding } from "./errors.ts";
+import { findingsOf, formatPath } from "./findings.ts";
+import { wrongFields } from "./issue-message.ts";
+import { err, ok, type Result } from "./result.ts";
 
 export interface StoredSettings<T> {
   readonly settings: T;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
 import { sseSettings } from "../../src/channels/sse/settings.ts";
-import { readStoredSettings } from "../../src/channels/stored-settings.ts";
+import { readStoredSettings } from "../../src/lib/stored-settings.ts";
 
 const URL = "https://api.example.com/items";
 const polling = {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { Finding } from "../lib/errors.ts";
-import { wrongFields } from "../lib/issue-message.ts";
+import type { Finding } from "./errors.ts";
+import { wrongFields } from "./issue-message.ts";
 
 /** Converts a Zod error to one finding per invalid field, with paths such as `channels[0].config.dedupe.windowSeconds`. */
 export function findingsOf(error: z.ZodError, base: readonly PropertyKey[] = []): readonly Finding[] {

@@ -1,0 +1,5 @@
+/** Entry point of the worker thread that normalizes large deliveries. `startNormalizeQueue` starts it. */
+import { channelKinds } from "../channels/kinds.ts";
+import { serveNormalizeJobs } from "../ingest/worker/normalize-worker.ts";
+
+serveNormalizeJobs(channelKinds);
