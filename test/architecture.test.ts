@@ -5,41 +5,40 @@ import { describe, expect, it } from "vitest";
 const SRC = join(import.meta.dirname, "..", "src");
 
 /**
- * Layers from the lowest to the highest. A file imports from lower layers or its own module, and modules of one layer never import
- * each other. `*` stands for any single folder.
+ * Layers and their modules, from the top. A file imports from lower layers or its own module, and modules of one layer never import each
+ * other. `*` stands for any single folder. `src/docs/architecture.md` contains the same table.
  */
-const LAYERS: readonly (readonly string[])[] = [
-  // The storage of metric values.
-  ["metrics"],
-  // Vocabulary.
-  ["event", "log.ts", "metrics.ts"],
-  // General-purpose code without any knowledge of Inlet.
-  ["lib"],
-  // PostgreSQL, Redis and outbound HTTP, then two pure modules, then settings and command-line options.
-  ["data", "bus", "net", "normalize", "verify", "settings.ts", "options.ts"],
-  // Engines. The path of a delivery begins at the seam to HTTP.
-  ["http", "consumer", "config.ts"],
-  ["ingest"],
-  // Plug-ins: their contract, code that several plug-ins share, the plug-ins themselves, and the list of them.
-  ["channels"],
-  ["channels/push", "channels/pull"],
-  ["channels/*", "handlers", "maintenance"],
-  ["channels/kinds.ts"],
-  // The management API: shared code, accounts and spaces (which other resources show), each resource, and the list of resources.
-  ["resources/kit"],
-  ["resources/iam"],
-  ["resources/*"],
-  ["resources/*/*", "resources/forms"],
-  ["resources/resources.ts"],
-  // HTTP application and console.
-  ["app.ts", "console"],
-  // The composition root, which builds the object graph.
-  ["gateway"],
-  ["gateway.ts"],
-  // Process, commands, exit codes.
-  ["cli"],
-  ["main.ts"],
-];
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  process: ["main.ts"],
+  commands: ["cli"],
+  "composition root": ["gateway.ts"],
+  "parts of the composition root": ["gateway"],
+  "HTTP application and console": ["app.ts", "console"],
+  "list of resources": ["resources/resources.ts"],
+  resources: ["resources/*/*", "resources/forms"],
+  "groups of resources": ["resources/*"],
+  "accounts and spaces, which other resources show": ["resources/iam"],
+  "code of all resources": ["resources/kit"],
+  "list of channel kinds": ["channels/kinds.ts"],
+  "plug-ins: channel kinds, handler calls, periodic jobs": ["channels/*", "handlers", "maintenance"],
+  "code of kinds that fetch events": ["channels/pull"],
+  "contract of channel kinds": ["channels"],
+  "path of a delivery": ["ingest"],
+  "HTTP, readers, configuration": ["http", "consumer", "config.ts"],
+  "infrastructure, pure functions, settings": [
+    "data",
+    "bus",
+    "net",
+    "normalize",
+    "verify",
+    "settings.ts",
+    "options.ts",
+  ],
+  "general-purpose code": ["lib"],
+  vocabulary: ["event", "log.ts", "metrics.ts"],
+  "storage of metric values": ["metrics"],
+};
+const MODULES = Object.values(LAYERS).flat();
 
 /** The only modules that a consumer's process loads. */
 const CONSUMER_MODULES = ["consumer", "event", "lib"];
@@ -103,29 +102,55 @@ function packagesOf(file: string): readonly string[] {
 function findModule(file: string): string {
   const parts = file.split("/");
   const [top = "", second = ""] = parts;
-  if (LAYERS.flat().includes(file)) return file;
+  if (MODULES.includes(file)) return file;
   if (top === "channels" && parts.length > 2) return `${top}/${second}`;
   if (top === "resources" && second !== "kit") return dirname(file);
   if (top === "resources") return "resources/kit";
   return top;
 }
 
-function findLayer(file: string): number {
+/** Returns the entry of `LAYERS` that contains the file, with `*` for any folder. */
+function findListedModule(file: string): string | undefined {
   const module = findModule(file);
-  const named = LAYERS.findIndex((modules) => modules.includes(module));
   const pattern = module.endsWith(".ts") ? module : module.replaceAll(/\/[^/]+/g, "/*");
-  return named < 0 ? LAYERS.findIndex((modules) => modules.includes(pattern)) : named;
+  return [module, pattern].find((name) => MODULES.includes(name));
+}
+
+/** Returns the position of the file's layer. Higher layers have lower positions. */
+function findLayer(file: string): number {
+  const module = findListedModule(file);
+  return Object.values(LAYERS).findIndex((modules) => modules.some((name) => name === module));
+}
+
+/** Returns the rows of the table in `src/docs/architecture.md` in the form of `LAYERS`. */
+function readLayersTable(): readonly (readonly [layer: string, modules: readonly string[]])[] {
+  const [, table = ""] = readFileSync(join(SRC, "docs/architecture.md"), "utf8").split(
+    "| Layer, from the top | Modules |\n",
+  );
+  return [...(table.split("\n\n")[0] ?? "").matchAll(/^\| (.+) \| (`.+) \|$/gm)].map(
+    ([, layer = "", cell = ""]) => [
+      layer,
+      [...cell.matchAll(/`src\/(.+?)\/?`/g)].map(([, module = ""]) => module),
+    ],
+  );
 }
 
 describe("the layers of src", () => {
-  it("contain every source file, so that no file is without a layer", () => {
-    expect(files.filter((file) => findLayer(file) < 0)).toEqual([]);
+  it("contain every file of src, and no other module", () => {
+    expect(files.filter((file) => findListedModule(file) === undefined)).toEqual([]);
+    const used = new Set(files.map(findListedModule));
+    expect(MODULES.filter((module) => !used.has(module))).toEqual([]);
+  });
+
+  it("are the layers that the documentation lists, in the same order", () => {
+    expect(readLayersTable()).toEqual(Object.entries(LAYERS));
   });
 
   it("import only from lower layers or their own module", () => {
     expect(imports.length).toBeGreaterThan(files.length / 2);
     const violations = imports.filter(
-      ({ from, to }) => findModule(from) !== findModule(to) && findLayer(to) >= findLayer(from),
+      ({ from, to }) =>
+        files.includes(to) && findModule(from) !== findModule(to) && findLayer(to) <= findLayer(from),
     );
     expect(violations).toEqual([]);
   });
