@@ -82,7 +82,7 @@ it("the channel view pauses and resumes a channel, creates a new address, and ch
   expect(channel.config).toMatchObject({ expectEverySeconds: 60 });
 });
 
-it("the setup views are accessible and fit the window in both themes, wide and narrow", async () => {
+it("the setup views are accessible and fit the window, in both themes and two window sizes", async () => {
   await lookAt(console, {
     name: "start",
     path: "/start",

@@ -58,7 +58,7 @@ const shown = (page: Page): Promise<readonly (string | undefined)[]> =>
     .locator(".opblock")
     .evaluateAll((all: readonly { readonly id: string }[]) => all.map(({ id }) => id.split("-").at(-1)));
 
-it("the Copy button copies a whole code block", async () => {
+it("the Copy button on a documentation page copies a whole code block", async () => {
   const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   await page.goto(`${origin}/docs/quickstart`);

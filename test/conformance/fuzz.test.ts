@@ -10,7 +10,7 @@ beforeAll(() => {
 });
 afterAll(() => rejections[Symbol.dispose]());
 
-describe("random requests to the API, without a socket,", () => {
+describe("random requests passed to the API without a network connection", () => {
   let spine: TestSpine;
   beforeAll(async () => {
     spine = await startTestSpine();

@@ -13,7 +13,7 @@ import {
 } from "../../src/console/kit/text/numbers.ts";
 import { visibleText } from "../../src/console/kit/text/visible.ts";
 
-it("visibleText escapes invisible characters and keeps all others", () => {
+it("visibleText escapes invisible characters and leaves visible characters unchanged", () => {
   const hidden =
     "\u0000\u0007\u001b\u007f\u00ad\u061c\u200b\u200d\u200e\u202e\u2028\u2066\u2069\ufeff\ufe0f\ud800";
   const shown = visibleText(`${hidden}\u{e0041}`);

@@ -87,7 +87,7 @@ it("the commands of a page can be run twice: the second run reports that the blu
   }
 });
 
-it("the commands of the Stripe page publish the data of a signed event", async () => {
+it("the commands of the Stripe page create a channel that publishes the data of a signed event", async () => {
   const refused = ["unauthenticated", "does not match"];
   expectInOrder(await pages.paste("stripe.md"), ["active", '"published":1', "in_1", ...refused]);
 });

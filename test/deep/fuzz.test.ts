@@ -20,14 +20,14 @@ beforeAll(() => {
 });
 afterAll(() => rejections[Symbol.dispose]());
 
-describe("thousands of random requests to the API in this process", () => {
+describe("thousands of random requests passed to the API without a network connection", () => {
   let spine: TestSpine;
   beforeAll(async () => {
     spine = await startTestSpine();
   });
   afterAll(() => spine?.[Symbol.asyncDispose]());
 
-  it("get documented responses, never a 5xx", async () => {
+  it("only get responses that the OpenAPI document describes, and never a 5xx", async () => {
     const tally = await fuzz(await targetIn(spine), { drafts: 40 });
     report("in process", tally);
     expect(tally.findings).toEqual([]);
@@ -36,7 +36,7 @@ describe("thousands of random requests to the API in this process", () => {
   });
 });
 
-describe("thousands of random requests to a gateway process", () => {
+describe("thousands of random requests to a running gateway", () => {
   let dir: string;
   let gateway: GatewayProcess;
   beforeAll(async () => {
@@ -48,18 +48,18 @@ describe("thousands of random requests to a gateway process", () => {
     await rm(dir, { recursive: true, force: true });
   });
 
-  it("get documented responses from the API, never a 5xx", async () => {
+  it("only get API responses that the OpenAPI document describes, and never a 5xx", async () => {
     const tally = await fuzz(await targetAt(gateway.origin), { drafts: 7 });
     report("through a socket", tally);
     expect(tally.findings).toEqual([]);
     expect(tally.requests).toBeGreaterThan(1_400);
   });
 
-  it("get no 5xx from hooks and other paths outside the API", async () => {
+  it("get no 5xx from webhook addresses and other paths outside the API", async () => {
     report("outside the API", await fuzzWithTraffic(gateway, 500));
   });
 
-  it("leave a gateway that exits with code 0 at SIGTERM and has no error in its log", async () => {
+  it("leave a gateway that has no error in its log and exits with code 0 at SIGTERM", async () => {
     gateway.kill("SIGTERM");
     expect(await gateway.exited).toBe(0);
     expect(gateway.output()).not.toMatch(/"level":(?:50|60|"error"|"fatal")|unhandled/i);

@@ -108,7 +108,7 @@ describe("a CloudEvents channel", () => {
     });
   });
 
-  it("quarantines an invalid event of a batch and publishes the others", async () => {
+  it("quarantines an invalid event of a batch and publishes the valid events", async () => {
     const { status, body } = await send(
       "open",
       batched,
@@ -185,7 +185,7 @@ describe("a validation request (OPTIONS) of the CloudEvents webhook specificatio
   it.each([
     ["granted", "restricted", "200"],
     ["rejected", "open", "405"],
-  ])("that is %s gets its response and a closed connection, even when its body never ends", async (_, uid, status) => {
+  ])("gets its response (%s) and a closed connection, even if its request body never ends", async (_, uid, status) => {
     const { port, pathname } = new URL(addressOf(uid));
     const begin = (text: string): Socket => {
       const socket = connect(Number(port), "127.0.0.1");

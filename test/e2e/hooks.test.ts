@@ -69,8 +69,8 @@ async function sendRaw(request: string): Promise<string> {
 const rawPost = (target: string, body: string, headers = "Connection: close\r\n"): string =>
   `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${headers}\r\n${body}`;
 
-describe("a webhook address", () => {
-  it("accepts only POST, and names POST in the Allow header of its 405 response", async () => {
+describe("a gateway that receives webhooks", () => {
+  it("accepts only POST at a webhook address, and names POST in the Allow header of its 405 response", async () => {
     const { status, headers, body } = await send("plain", "{}", {}, "PUT");
     expect([status, headers.get("allow"), body.code]).toEqual([405, "POST", "method_not_allowed"]);
     expect(headers.get("x-request-id")).toMatch(/^req_/);
@@ -92,7 +92,7 @@ describe("a webhook address", () => {
     await until(async () => (await post()).status === 200);
   });
 
-  it("shares its gateway with API paths whose responses forbid caching and content sniffing", async () => {
+  it("forbids caching and content sniffing in the responses of its API, health checks and metrics", async () => {
     for (const path of ["/v1/apps", "/v1/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
       const { headers } = await fetch(gateway.origin + path);
       expect([path, headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
@@ -120,7 +120,7 @@ describe("a webhook address", () => {
     expect(statuses).toEqual([200, 405, 404]);
   });
 
-  it("responds 400 to a request with two Host headers, as all other paths of the gateway do", async () => {
+  it("responds 400 to a request with two Host headers, at webhook addresses and all other paths", async () => {
     const twice = (target: string) => sendRaw(rawPost(target, "{}").replace("Host: x", "Host: x\r\nhost: y"));
     for (const target of [`/hooks/${channels.get("plain")}`, "/v1/apps", "/healthz"]) {
       const answer = await twice(target);
@@ -136,7 +136,7 @@ describe("a webhook address", () => {
     "%zz",
     `ch_${"0".repeat(36)}`,
     "a/b",
-  ])("responds 404 if the address %j belongs to no channel", async (id) => {
+  ])("responds 404 at the unknown webhook address %j", async (id) => {
     const response = await fetch(`${gateway.origin}/hooks/${id}`, { method: "POST", body: "{}" });
     expect([response.status, await response.json()]).toEqual([
       404,
@@ -157,7 +157,7 @@ describe("a webhook address", () => {
       { "content-encoding": "gzip" },
       413,
     ],
-  ])("rejects %s", async (_, body, headers, status) => {
+  ])("rejects a delivery with %s", async (_, body, headers, status) => {
     expect((await send("plain", body, headers)).status).toBe(status);
   });
 
@@ -190,7 +190,7 @@ describe("a webhook address", () => {
     expect((await send("plain", '{"id":"half"}')).body).toMatchObject({ published: 1 });
   });
 
-  it("responds 401 to a wrong, missing or expired signature, even when the body is invalid", async () => {
+  it("responds 401 to a wrong, missing or expired signature, even if the body is invalid too", async () => {
     const sign = (secret: string, body: string) => ({
       "x-signature": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
     });
@@ -225,7 +225,7 @@ describe("a webhook address", () => {
     expect((await send("strict", '{"items":[{"id":"s1"}]}')).body).toMatchObject({ published: 1 });
   });
 
-  it("returns a request id with every response, and reuses the sender's id when the request has one", async () => {
+  it("returns a request id in every response, which is the sender's id if the request contains one", async () => {
     const accepted = await send("plain", '{"id":"named"}');
     expect([accepted.status, accepted.headers.get("x-request-id")]).toEqual([
       200,
@@ -239,7 +239,7 @@ describe("a webhook address", () => {
     expect(gateway.lines.at(-1)).toMatchObject({ event: "hook.refused", requestId: "mine-1" });
   });
 
-  it("counts each accepted or rejected delivery exactly once in the delivery metric", async () => {
+  it("counts each accepted or rejected delivery exactly once", async () => {
     const count = async (): Promise<number> => {
       const metrics = await readMetrics(gateway.origin);
       const lines = [...metrics.matchAll(/^inlet_deliveries_total\{.*\} (\d+)$/gm)];
@@ -253,7 +253,7 @@ describe("a webhook address", () => {
     expect((await count()) - before).toBe(4);
   });
 
-  it("has its response times counted by outcome, and its deliveries counted by app and channel", async () => {
+  it("measures response times by outcome, and counts deliveries by app and channel", async () => {
     await send("plain", '{"id":"timed"}');
     await send("signed", "{}");
     const metrics = await readMetrics(gateway.origin);
@@ -273,7 +273,7 @@ describe("a webhook address", () => {
     expect(counted("inlet_channel_events_total", 'channel="plain",outcome="published"')).toBeGreaterThan(0);
   });
 
-  it("shares its gateway with a metrics endpoint that exports exactly the metrics listed in the documentation", async () => {
+  it("exports exactly the metrics that its documentation lists", async () => {
     const page = await readFile(join(import.meta.dirname, "../../src/docs/metrics.md"), "utf8");
     const rows = page.split("\n").filter((line) => line.startsWith("| `inlet_"));
     const listed = rows.flatMap((row) =>
@@ -284,7 +284,7 @@ describe("a webhook address", () => {
     expect(listed.toSorted()).toEqual(live.toSorted());
   });
 
-  it("shares its gateway with a metric of how many seconds the machine's clock is ahead of Redis's clock", async () => {
+  it("exports a metric of how many seconds the machine's clock is ahead of Redis's clock", async () => {
     const aheadSeconds = async () =>
       Number(/^inlet_clock_ahead_seconds (\S+)$/m.exec(await readMetrics(gateway.origin))?.[1]);
     expect(await aheadSeconds()).toBeCloseTo(0, -1);
@@ -306,7 +306,7 @@ describe("a webhook address", () => {
     ]);
   });
 
-  it("stays out of the log, as do all signatures", () => {
+  it("writes neither webhook addresses nor signatures to its log", () => {
     const log = JSON.stringify(gateway.lines);
     for (const id of channels.values()) expect(log).not.toContain(id);
     expect(log).not.toMatch(/sha256=/);

@@ -110,7 +110,7 @@ describe("a form", () => {
     expect((await put(body.id, { title: "New" })).content).toEqual(EVERYTHING);
   });
 
-  it("returns null or [] for absent fields", async () => {
+  it("is returned with null or [] for fields that the request omitted", async () => {
     const empty = await form();
     expect(empty).toMatchObject({ uid: empty.id, description: null, content: { items: [], sections: [] } });
     const items = KINDS.map((kind) => ({
@@ -247,7 +247,7 @@ describe("a form", () => {
     );
   });
 
-  it("is rejected if ids or keys are not unique, or if an item refers to an unknown section", async () => {
+  it("is rejected if two items or sections have the same id or key, or if an item refers to an unknown section", async () => {
     const text = input("text", { text: {} });
     const content = {
       items: [item("1", text, { sectionId: "s1" }), item("1", null), item("3", text, { sectionId: "s3" })],
@@ -280,7 +280,7 @@ describe("a form", () => {
     expect(await putRefusal(id, { content: { items: null } })).toEqual(refusedFor("content.items"));
   });
 
-  it("returns the accounts that created the form and last changed it", async () => {
+  it("is returned with the accounts that created the form and last changed it", async () => {
     const { id } = await form();
     const other = await api.call.post("/iam/api-keys", { name: "k", permissions: ["forms.write"] });
     await api.as(other.key).put(`/forms/${id}`, { title: "b" });
@@ -313,7 +313,7 @@ describe("a form", () => {
 });
 
 describe("a version of a form", () => {
-  it("is a separate form with its own content and the uid of its parent", async () => {
+  it("is a separate form with its own content, but with the uid of its parent form", async () => {
     const first = await form({ uid: "contact", title: "1" });
     const second = await form({ versionParentId: first.id, title: "2" });
     const third = await form({ versionParentId: second.id, uid: "contact", title: "3" });

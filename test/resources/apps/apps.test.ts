@@ -70,14 +70,14 @@ describe("installing a blueprint", () => {
     ]);
   });
 
-  it("copies the blueprint, so that later changes of the blueprint do not affect the app", async () => {
+  it("copies the content of the blueprint, so that later changes of the blueprint do not affect the app", async () => {
     const app = await install(channel("main", "push"));
     await api.call.put(`/blueprints/${app.blueprintId}`, { title: "Changed", channels: [] });
     expect(await api.call.get(`/apps/${app.id}`)).toMatchObject({ title: "GitHub" });
     expect(await api.call.get(`/apps/${app.id}/channels`)).toHaveLength(1);
   });
 
-  it("requires exactly one of blueprintId and artifactId", async () => {
+  it("requires either a blueprintId or an artifactId, and rejects both together", async () => {
     const paths = ["artifactId", "blueprintId"];
     for (const input of [{}, { blueprintId: "bp_x", artifactId: "art_x" }])
       expect(await api.call.expectRejection("POST", "/apps/install", input)).toMatchObject({
@@ -160,7 +160,7 @@ describe("an app", () => {
     expect(await changes()).toEqual(expect.arrayContaining([`app ${app.id}`, "subscription sub_1"]));
   });
 
-  it("is deleted together with its topics if purge is true", async () => {
+  it("is deleted with its topics and events if purge is true", async () => {
     const app = await install(channel("main", "push"));
     expect((await api.call("DELETE", `/apps/${app.id}?purge=yes`)).status).toBe(400);
     await api.call.delete(`/apps/${app.id}?purge=true`);

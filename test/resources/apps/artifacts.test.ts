@@ -59,7 +59,7 @@ describe("an artifact", () => {
 });
 
 describe("installing an artifact", () => {
-  it("installs its blueprint", async () => {
+  it("installs the blueprint that the artifact refers to", async () => {
     const { id } = await create({ kind: "blueprint", title: "other title", blueprintId });
     expect(await api.call.post("/apps/install", { artifactId: id })).toMatchObject({
       blueprintId,
@@ -75,7 +75,7 @@ describe("installing an artifact", () => {
     expect(await refusal({ artifactId, blueprintId })).toMatchObject({ status: 400 });
   });
 
-  it("responds with 404 to a malformed id, and to an artifact whose blueprint was deleted", async () => {
+  it("responds with 404 to a malformed artifact id, and to an artifact whose blueprint was deleted", async () => {
     const install = (artifactId: string) => api.call("POST", "/apps/install", { artifactId });
     for (const artifactId of ["art_x", "", "%00"])
       expect([artifactId, (await install(artifactId)).status]).toEqual([artifactId, 404]);

@@ -7,7 +7,7 @@ const api = opened(createTestApi);
 const CHANNEL = { uid: "main", kind: "webhook", events: [{ type: "push", typePath: "$.type" }] };
 
 describe("a blueprint", () => {
-  it("is returned with every field and with the defaults of its channels", async () => {
+  it("is returned with every field, and with default settings filled in for its channels", async () => {
     const body = await api.call.post("/blueprints", {
       uid: "github",
       title: "GitHub",
@@ -103,7 +103,7 @@ describe("a blueprint", () => {
     expect(await refusal([])).toMatchObject({ status: 400 });
   });
 
-  it("loses no change when several requests change it concurrently", async () => {
+  it("keeps all changes if several requests change different fields concurrently", async () => {
     const { id } = await api.call.post("/blueprints", { title: "a" });
     const path = `/blueprints/${id}`;
     const patches = [{ title: "b" }, { description: "c" }, { uid: "together" }];

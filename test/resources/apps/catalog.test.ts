@@ -69,7 +69,7 @@ describe("GET /channel-kinds", () => {
 });
 
 describe("GET /verification-schemes and /presets", () => {
-  it("return each verification scheme with its settings as JSON Schema", async () => {
+  it("return each verification scheme, with its settings as JSON Schema", async () => {
     const body = await api.call.get("/verification-schemes");
     expect(body).toMatchObject([
       { scheme: "none", needsSecret: false, settings: { properties: { scheme: { const: "none" } } } },
@@ -129,7 +129,7 @@ describe("GET /verification-schemes and /presets", () => {
     );
   });
 
-  it("are paginated like other lists", async () => {
+  it("are paginated like all lists of the API", async () => {
     const { body, headers } = await api.call("GET", "/verification-schemes?limit=1&offset=1");
     expect([body.length, headers.get("x-total-count")]).toEqual([1, "7"]);
     expect((await api.call("GET", "/channel-kinds?limit=0")).status).toBe(400);

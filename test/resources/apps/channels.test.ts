@@ -82,7 +82,7 @@ describe("a channel", () => {
     }
   });
 
-  it("never returns its secrets, and stores them sealed", async () => {
+  it("never returns its secrets, and stores its secrets encrypted", async () => {
     const channel = await create({ config: { verification: HMAC, secrets: [{ value: "s3cret-one" }] } });
     const path = `/apps/${appId}/channels/${channel.id}`;
     const answers = [channel, await api.call.get(path), await api.call.put(path, { title: "t" })];
@@ -154,7 +154,7 @@ describe("a channel", () => {
     expect(feedRows).toHaveLength(3);
   });
 
-  it("loses no change when several requests change it concurrently", async () => {
+  it("keeps all changes if several requests change different fields concurrently", async () => {
     const { id } = await create();
     const path = `/apps/${appId}/channels/${id}`;
     const patches = [
@@ -169,7 +169,7 @@ describe("a channel", () => {
     });
   });
 
-  it("rejects a change that would drop fields stored by a newer version of Inlet", async () => {
+  it("rejects a change that would drop settings stored by a newer version of Inlet", async () => {
     const { db } = api.database;
     const { id, config, events } = await create();
     const path = `/apps/${appId}/channels/${id}`;
@@ -195,7 +195,7 @@ describe("a channel", () => {
     expect(without).toMatchObject({ status: 200 });
   });
 
-  it("stays paused after it is changed", async () => {
+  it("stays paused when its settings are changed", async () => {
     const { id } = await create();
     await api.database.db
       .updateTable("channels")
@@ -259,7 +259,7 @@ describe("a channel", () => {
     expect(await api.call.delete(`${at}/named`)).toEqual({ id: rotated.id });
   });
 
-  it("is found only under its own app", async () => {
+  it("is not found under another app", async () => {
     const { id } = await create();
     const other = await installApp();
     for (const method of ["GET", "PUT", "DELETE"]) {

@@ -31,7 +31,7 @@ const refusal = (id: string, patch: object) => api.call.expectRejection("PUT", `
 describe("a connection", () => {
   it.each(
     Object.keys(KINDS) as (keyof typeof KINDS)[],
-  )("with kind %s never returns its secret and stores it encrypted", async (kind) => {
+  )("never returns its secret, and stores the secret encrypted (kind: %s)", async (kind) => {
     const made = await create(kind);
     expect(made).toMatchObject({ kind, name: "Example", state: "ok", lastUsedAt: null });
     const { id } = made;
@@ -77,7 +77,7 @@ describe("a connection", () => {
     "https://a@api.example.com",
     "ftp://api.example.com",
     "*",
-  ])("is rejected with %s as an allowed origin", async (origin) => {
+  ])("is rejected if %s is one of its allowed origins", async (origin) => {
     const body = draft("bearer", KINDS.bearer, [origin]);
     expect(await api.call.expectRejection("POST", "/connections", body)).toMatchObject({
       status: 400,
@@ -85,7 +85,7 @@ describe("a connection", () => {
     });
   });
 
-  it("returns its allowed origins normalized and without repeats", async () => {
+  it("returns its allowed origins in normalized form and without duplicates", async () => {
     const made = await create("bearer", KINDS.bearer, ["HTTPS://API.example.com:443/", ORIGIN]);
     expect(made.allowedOrigins).toEqual([ORIGIN]);
   });

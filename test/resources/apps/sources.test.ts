@@ -197,7 +197,7 @@ describe("a dry run of a source", () => {
     expect([status, body.details]).toEqual([400, [{ path: "cursor", message: "must be a number" }]]);
   });
 
-  it("is rejected for an SSE channel", async () => {
+  it("is rejected for a channel that reads an event stream (SSE)", async () => {
     const { path } = await install("sse");
     expect((await spine.api.call("POST", `${path}/dry-run`, {})).status).toBe(409);
   });

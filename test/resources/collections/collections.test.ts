@@ -60,7 +60,7 @@ describe("a record", () => {
     expect(times.values).toMatchObject({ dateTime: "2026-01-01T00:00:00.000Z", text: null, json: null });
   });
 
-  it("is rejected with the path of each value that is unknown, missing or invalid", async () => {
+  it("is rejected if a value is unknown, missing or invalid, and the error names the path of each such value", async () => {
     const at = await collection(
       { name: "must", kind: "text", required: true },
       { name: "n", kind: "number" },
@@ -150,7 +150,7 @@ describe("a field", () => {
     }
   });
 
-  it("keeps its values when it is renamed, and is deleted with its values", async () => {
+  it("can be renamed without losing its values, and is deleted with its values", async () => {
     const at = await collection({ name: "a", kind: "text", unique: true }, { name: "b", kind: "json" });
     const { id } = await api.call.post(at.records, { values: { a: "1", b: { z: 1, y: [1.5] } } });
     const [a, b] = [await fieldNamed(at, "a"), await fieldNamed(at, "b")];
@@ -206,7 +206,7 @@ describe("a field", () => {
 });
 
 describe("a collection", () => {
-  it("is deleted with its fields and records, but not while a knowledge base uses it", async () => {
+  it("is deleted with its fields and records, but cannot be deleted while a knowledge base uses it", async () => {
     const at = await collection({ name: "a", kind: "text", unique: true });
     await api.call.post(at.records, { values: { a: "x" } });
     const base = await api.call.post("/knowledge-bases", { name: "kb", collectionId: at.id });

@@ -165,7 +165,7 @@ describe("a knowledge base", () => {
     expect((await api.call("POST", "/knowledge-bases", { name: "K", metadata: [] })).status).toBe(400);
   });
 
-  it("is rejected with more than 64 KiB of metadata, or with a time after the year 9999", async () => {
+  it("is rejected if its metadata is larger than 64 KiB, or contains a time after the year 9999", async () => {
     for (const body of [
       { metadata: { a: "x".repeat(70_000) } },
       { lastIndexedAt: "9999-12-31T23:59:59-23:59" },

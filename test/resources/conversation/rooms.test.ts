@@ -246,7 +246,7 @@ describe("a message", () => {
     [{ content: "a", aiRole: 1.5 }, "aiRole"],
     // A request cannot set the author, which is always the caller.
     [{ content: "a", authorId: "acc_1" }, "authorId"],
-  ])("is rejected, with the name of the invalid field, for the body %j", async (body, path) => {
+  ])("is rejected, and the error names the invalid field, if the request body is %j", async (body, path) => {
     const { id } = await room();
     expect(await call.expectRejection("POST", `/rooms/${id}/messages`, body)).toEqual({
       status: 400,
@@ -255,7 +255,7 @@ describe("a message", () => {
     });
   });
 
-  it("is rejected in a room that does not allow messages, and in its conversations", async () => {
+  it("is rejected in a room that does not allow messages, and in conversations of that room", async () => {
     const { id } = await room({ allowMessages: false });
     const conversation = await call.post("/conversations", { roomId: id });
     for (const path of [`/rooms/${id}/messages`, `/conversations/${conversation.id}/messages`])
@@ -263,7 +263,7 @@ describe("a message", () => {
     expect(await call.get(`/rooms/${id}/messages`)).toEqual([]);
   });
 
-  it("is listed in order of creation on every page, and is found only in its own room", async () => {
+  it("is listed in order of creation across pages, and is found only in its own room", async () => {
     const [one, other] = [await room(), await room()];
     const path = `/rooms/${one.id}/messages`;
     for (let n = 0; n < 12; n++) await call.post(path, { content: String(n) });

@@ -126,7 +126,7 @@ describe("a task", () => {
     }
   });
 
-  it("ends only once if several requests end or cancel it concurrently", async () => {
+  it("ends only once if several requests end or cancel the task concurrently", async () => {
     const { id } = await task();
     await act(id, "start");
     const ends = Array.from({ length: 6 }, (_, n) =>

@@ -165,7 +165,7 @@ describe("the record of a delivery", () => {
     expect(await listed(app)).toEqual([]);
   });
 
-  it("can be read by callers with the permission deliveries.read, and each read is recorded in the audit log", async () => {
+  it("can be read only with the permission deliveries.read, and each read is recorded in the audit log", async () => {
     const app = await install();
     await deliver(app, pushed("1"));
     const caller = spine.api.as(await spine.api.keyWith("deliveries.read"));
@@ -214,7 +214,7 @@ describe("a preview of new event definitions on recorded deliveries", () => {
     expect(await spine.api.call.expectRejection("POST", path, wrong)).toMatchObject({ status: 400 });
   });
 
-  it("stops after 5,000 items and explains at most 100 items of each delivery", async () => {
+  it("examines at most 5,000 items, and explains at most 100 items of each delivery", async () => {
     const app = await install({ itemsPath: "$.items", onNoMatch: "reject" });
     for (let n = 0; n < 6; n++) await deliver(app, { items: Array.from({ length: 1_000 }, () => 0) });
     const { examined, failures, items } = await spine.api.call.post(`/apps/${app.id}/deliveries/preview`, {
@@ -282,7 +282,7 @@ describe("deleting data for privacy reasons", () => {
     expect(await listed(app)).toHaveLength(1);
   });
 
-  it("also removes delivery records that are too large to list all their events or store the body", async () => {
+  it("also removes delivery records that are too large to list all events or to contain the body", async () => {
     const app = await install({ itemsPath: "$" });
     const pushes = (type: string) =>
       Array.from({ length: 150 }, (_, n) => ({ ...pushed(`${n}`, { text: "x".repeat(1_000) }), type }));

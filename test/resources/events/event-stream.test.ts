@@ -237,7 +237,7 @@ describe("the event stream (SSE) of an app, with a fake clock,", () => {
     expect(await kept.take(1)).toHaveLength(1);
   });
 
-  it("ends within two seconds after its app is deleted, while streams of other apps continue", async () => {
+  it("ends within two seconds after its app is deleted, while the streams of other apps continue", async () => {
     const [deleted, other] = [await install(), await install()];
     const ended = await follow(deleted.appId);
     const kept = await follow(other.appId);

@@ -128,7 +128,7 @@ describe("the events of an app", () => {
     expect(all.map(({ entryId }: { entryId: string }) => entryId)).toEqual(ids);
   });
 
-  it("cannot be listed with a malformed time, a limit over 200 or an offset that is too high", async () => {
+  it("are not listed if the request has a malformed time, a limit over 200 or an offset that is too high", async () => {
     const app = await install();
     for (const [query, path] of [
       ["from=yesterday", "from"],

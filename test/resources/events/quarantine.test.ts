@@ -285,7 +285,7 @@ describe("a redrive (publishing from quarantine)", () => {
     expect((await entriesOf(app.id)).map(({ data }: { data: string }) => data)).toEqual(["a", "b"]);
   });
 
-  it("rejects a delivery whose signature is not valid", async () => {
+  it("does not publish a delivery whose signature is invalid", async () => {
     const app = await install();
     const channel = await spine.path.rules.find(app.channels[0].id);
     if (!channel) throw new Error("no channel");
@@ -309,7 +309,7 @@ describe("a redrive (publishing from quarantine)", () => {
     expect((await list(app.id)).body).toHaveLength(1);
   });
 
-  it("processes all items that match a filter, in order of arrival, and returns a result for each", async () => {
+  it("publishes all items that match a filter, in order of arrival, and returns a result for each item", async () => {
     const app = await install();
     const ids = [];
     for (let i = 0; i < 3; i++) ids.push(await quarantineOne(app, { key: `k${i}`, data: i }));

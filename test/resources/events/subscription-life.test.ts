@@ -102,7 +102,7 @@ describe("a subscription", () => {
     expect((await spine.api.call.get(path)).lag).toBe(0);
   });
 
-  it("cannot be paused while it is paused, or resumed while it is active", async () => {
+  it("rejects a pause while it is paused, and a resume while it is active", async () => {
     const { path } = await subscribe();
     expect(await spine.api.call.expectRejection("POST", `${path}/resume`)).toMatchObject({ status: 409 });
     await spine.api.call.post(`${path}/pause`);
@@ -133,7 +133,7 @@ describe("rewinding a subscription", () => {
     });
   });
 
-  it("is rejected without a valid start position", async () => {
+  it("is rejected if the request has no valid start position", async () => {
     const { path } = await subscribe();
     for (const body of [{}, { startAt: "soon" }]) {
       expect(await spine.api.call.expectRejection("POST", `${path}/rewind`, body)).toEqual({

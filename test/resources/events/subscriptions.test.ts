@@ -168,7 +168,7 @@ describe("subscribing to an app's events", () => {
     }
   });
 
-  it("responds with 404 for an app, channel, definition or connection that does not exist", async () => {
+  it("responds with 404 if the app, the channel, the event definition or the connection does not exist", async () => {
     const app = await spine.install(channel("main", "push"));
     const status = async (appId: string, body: object) => (await subscribe(appId, body)).status;
     expect(await status(`${app.id.slice(0, -3)}000`, { eventUid: "*" })).toBe(404);
@@ -180,7 +180,7 @@ describe("subscribing to an app's events", () => {
     expect(await subscriptionRows(app.id)).toBe(1);
   });
 
-  it("responds with 409 for an app without channels, and for more than 1,000 topics", async () => {
+  it("responds with 409 if the app has no channels, or if the subscription would cover more than 1,000 topics", async () => {
     const empty = await spine.install();
     expect((await subscribe(empty.id, { eventUid: "*" })).status).toBe(409);
     const types = Array.from({ length: 1_000 }, (_, i) => `t${i}`);
@@ -243,7 +243,7 @@ describe("the subscriptions of an app", () => {
     }
   });
 
-  it("are not found under another app of their organization", async () => {
+  it("are not found under another app of the organization", async () => {
     const app = await spine.install(channel("main", "push"));
     const other = await spine.install(channel("main", "push"));
     const { id } = (await subscribe(app.id, { eventUid: "*" })).body;

@@ -43,7 +43,7 @@ it("a topic is listed with the number of its entries and its readers, and an unu
   expect(JSON.stringify(body)).not.toContain(channelId);
 });
 
-it("topics are listed in pages, by creation time and then by name", async () => {
+it("topics are listed in pages, ordered by creation time and then by name", async () => {
   const app = await install();
   await spine.api.call.post(`/apps/${app.id}/channels`, {
     uid: "a",

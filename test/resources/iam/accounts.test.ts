@@ -56,7 +56,7 @@ describe("an account", () => {
     });
   });
 
-  it("can no longer use its API keys after it is disabled", async () => {
+  it("can no longer use its API keys after the account is disabled", async () => {
     const { key, accountId } = await call.post("/iam/api-keys", { name: "k", permissions: ["iam.read"] });
     const theirs = api.as(key);
     expect((await theirs("GET", "/iam/accounts")).status).toBe(200);
@@ -64,7 +64,7 @@ describe("an account", () => {
     expect((await theirs("GET", "/iam/accounts")).status).toBe(401);
   });
 
-  it("cannot be deleted while it has API keys, and is deleted with its identities and group memberships", async () => {
+  it("cannot be deleted while it has API keys, and is deleted with its identities and its memberships in groups", async () => {
     const { id: keyId, accountId } = await call.post("/iam/api-keys", { name: "k" });
     const path = `/iam/accounts/${accountId}`;
     const group = await call.post("/iam/groups", { name: "g", members: [accountId] });

@@ -113,7 +113,7 @@ describe("an API key", () => {
     expect((await theirs("GET", "/iam/roles")).status).toBe(200);
   });
 
-  it("is rejected with a permission that does not exist, or with an expiry that is malformed or in the past", async () => {
+  it("is not created with a permission that does not exist, or with an expiry date that is malformed or past", async () => {
     expect(
       await call.expectRejection("POST", "/iam/api-keys", { name: "k", permissions: ["apps.fly"] }),
     ).toEqual({
@@ -130,7 +130,7 @@ describe("an API key", () => {
     expect(body.details).toEqual([{ path: "expiresAt", message: "must be in the future" }]);
   });
 
-  it("is revoked permanently when it is deleted, and is never returned again", async () => {
+  it("is permanently invalid and not returned anymore after it is deleted", async () => {
     const { id, key } = await make({ permissions: ["iam.read"] });
     expect((await api.as(key)("GET", "/iam/roles")).status).toBe(200);
     const before = await call("GET", "/iam/api-keys?limit=200");

@@ -26,7 +26,7 @@ const note = (entry: Parameters<typeof recordAudit>[2], atMs: number, by: Author
   api.database.db.transaction().execute((trx) => recordAudit(trx, by, entry, atMs));
 
 describe("the list of audit entries", () => {
-  it("shows account, change and time, oldest first, and can be filtered by entity, account and time", async () => {
+  it("contains account, change and time, oldest first, and can be filtered by entity, account and time", async () => {
     const start = Date.parse("2026-01-01T00:00:00.000Z");
     await note({ action: "create", entity: "role", id: "role_1" }, start);
     await note({ action: "update", entity: "role", id: "role_1", fields: ["name"] }, start + 1_000);
@@ -130,7 +130,7 @@ describe("a change through the API", () => {
     expect(body.every(({ requestId }: Record<string, string>) => requestId?.startsWith("req_"))).toBe(true);
   });
 
-  it("is recorded in the audit log only if it succeeds", async () => {
+  it("is recorded in the audit log only if the change succeeds", async () => {
     const before = (await api.call("GET", "/audit")).headers.get("x-total-count");
     const make = { uid: "once", title: "a" };
     await api.call.post("/blueprints", make);

@@ -47,7 +47,7 @@ describe("a membership", () => {
     });
   });
 
-  it("is changed by a merge patch, and deleted without its account", async () => {
+  it("is changed by a merge patch, and can be deleted without deleting its account", async () => {
     const role = await call.post("/iam/roles", { name: "added" });
     const body = { accountId: await addOutsider(), role: 1 };
     const { id, accountId } = await call.post("/iam/memberships", body);
@@ -68,7 +68,7 @@ describe("a membership", () => {
     expect((await call("GET", `/iam/accounts/${accountId}`)).status).toBe(200);
   });
 
-  it("is rejected with a negative role number, or with a permission that does not exist", async () => {
+  it("is rejected if its role is a negative number, or if one of its permissions does not exist", async () => {
     const accountId = await addOutsider();
     expect(await call.expectRejection("POST", "/iam/memberships", { accountId, role: -1 })).toEqual({
       status: 400,

@@ -82,7 +82,7 @@ describe("a new organization", () => {
 });
 
 describe("deleting an organization", () => {
-  it("deletes its keys, accounts, roles, groups and spaces", async () => {
+  it("also deletes its API keys, accounts, roles, groups and spaces", async () => {
     const made = await call.post("/organizations", { name: "other" });
     const theirs = api.as(made.apiKey.key);
     const role = await theirs.post("/iam/roles", { name: "a" });
@@ -99,7 +99,7 @@ describe("deleting an organization", () => {
     }
   });
 
-  it("is rejected while the organization contains any other resource", async () => {
+  it("is rejected while the organization contains resources of any other kind", async () => {
     const made = await call.post("/organizations", { name: "other" });
     const theirs = api.as(made.apiKey.key);
     const remove = async () => (await theirs("DELETE", `/organizations/${made.id}`)).status;

@@ -45,7 +45,7 @@ describe("a role", () => {
     });
   });
 
-  it("is not found after it is deleted", async () => {
+  it("can no longer be read after it is deleted", async () => {
     const { id } = await create({ name: "deleted" });
     expect(await call.delete(`/iam/roles/${id}`)).toEqual({ id });
     expect((await call("GET", `/iam/roles/${id}`)).status).toBe(404);
@@ -108,7 +108,7 @@ describe("a caller with few permissions", () => {
     expect(await limited.expectRejection("PUT", path, { permissions: ["apps.write"] })).toMatchObject(denied);
   });
 
-  it("needs the permission iam.read to list roles and iam.write to create one", async () => {
+  it("needs the permission iam.read to list roles, and the permission iam.write to create one", async () => {
     const reader = api.as(await api.keyWith("iam.read"));
     await reader.post("/iam/roles/list");
     expect(await reader.expectRejection("POST", "/iam/roles", { name: "a" })).toMatchObject({ status: 403 });

@@ -189,7 +189,7 @@ describe("a creating request with an Idempotency-Key", () => {
   });
 });
 
-it("every operation that creates a stored resource accepts an Idempotency-Key", async () => {
+it("every API operation that creates a stored resource accepts an Idempotency-Key", async () => {
   const document: OpenApi = await (await api.app.request("/v1/openapi.json")).json();
   const without = operationsOf(document)
     .map(({ method, path }) => document.paths[path][method])

@@ -21,7 +21,7 @@ const everyOperation = () =>
   );
 
 describe("the OpenAPI document", () => {
-  it("is valid OpenAPI 3.1 without a broken reference", async () => {
+  it("is valid OpenAPI 3.1 and has no broken references", async () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     await SwaggerParser.validate(structuredClone(document));
   });
@@ -78,7 +78,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("uses every component, and names each schema in PascalCase", () => {
+  it("refers to each of its components at least once, and names each schema in PascalCase", () => {
     const text = JSON.stringify(document);
     const unused = Object.entries<object>(document.components)
       .filter(([group]) => group !== "securitySchemes")

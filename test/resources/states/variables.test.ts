@@ -22,7 +22,7 @@ const names = async () => (await list()).map(({ name }) => name);
 const SCHEMA = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] };
 
 describe("a request to add variables", () => {
-  it("adds all of them in the given order, and returns the id of the state", async () => {
+  it("adds all variables in the given order, and returns the id of the state", async () => {
     const given = [
       { name: "b", scopeId: "chat", groupIds: ["g2", "g1"], tags: ["t"], schema: SCHEMA },
       ...["a", "d", "c"].map((name) => ({ name })),
@@ -43,7 +43,7 @@ describe("a request to add variables", () => {
     expect(variables[4]).toMatchObject({ schema: true });
   });
 
-  it("adds none of them if one is invalid, and reports each invalid field", async () => {
+  it("adds none of the variables if one is invalid, and reports each invalid field", async () => {
     const wrong = [{ name: "a" }, { scopeId: 1 }, { name: "", tags: [""], schema: "x", extra: 1 }];
     expect((await refusal(wrong)).paths).toEqual([
       ...["[1].name", "[1].scopeId", "[2].name", "[2].tags[0]", "[2].schema", "[2].extra"],
@@ -101,7 +101,7 @@ describe("a request to add variables", () => {
     expect(await names()).toHaveLength(2);
   });
 
-  it("gets the first response again if it is repeated with the same Idempotency-Key", async () => {
+  it("gets the first response again if the request is repeated with the same Idempotency-Key", async () => {
     const headers = { "idempotency-key": "once" };
     const first = await add([{ name: "a" }], headers);
     const second = await add([{ name: "a" }], headers);
@@ -155,7 +155,7 @@ describe("a variable", () => {
     await put({ name: "c", scopeId: "y" });
   });
 
-  it("loses no change when several requests change it concurrently", async () => {
+  it("keeps all changes if several requests change different fields concurrently", async () => {
     const { id } = await one();
     const patches = [{ tags: ["t"] }, { groupIds: ["g"] }, { schema: { type: "string" } }];
     const answers = await Promise.all(patches.map((patch) => call("PUT", at(id), patch)));

@@ -52,7 +52,7 @@ describe("a store", () => {
     expect(await refused(id, { id, termsUrl: "javascript:alert(1)" })).toEqual(["termsUrl"]);
   });
 
-  it("can be read, but not changed, by other organizations once it is public", async () => {
+  it("can be read, but not changed, by other organizations once the store is public", async () => {
     const { id } = await store();
     const path = `/stores/${id}`;
     expect((await stranger("GET", path)).status).toBe(404);
@@ -65,7 +65,7 @@ describe("a store", () => {
     expect((await api.as(await api.keyWith("forms.read"))("GET", path)).status).toBe(403);
   });
 
-  it("is deleted with its categories, but not while it has artifacts", async () => {
+  it("is deleted with its categories, but cannot be deleted while it has artifacts", async () => {
     const { id: storeId } = await store();
     await call.post("/stores/categories", { storeId, name: "Some" });
     const artifact = await call.post("/stores/artifacts", { kind: "form", title: "f", storeId });
@@ -97,7 +97,7 @@ describe("a category", () => {
     expect(await call.delete(path)).toEqual({ id: categoryId });
   });
 
-  it("contains only artifacts of its own store, and can be read by others while that store is public", async () => {
+  it("can contain only artifacts of its own store, and is visible to other organizations while that store is public", async () => {
     const mine = await store({ isPublic: true });
     const other = await store();
     const theirs = { storeId: mine.id, name: "theirs" };

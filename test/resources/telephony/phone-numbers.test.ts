@@ -189,7 +189,7 @@ describe("a registered number", () => {
     expect((await act("assign", { phoneNumberId: made.id })).status).toBe(409);
   });
 
-  it("is unassigned once if three requests unassign it concurrently", async () => {
+  it("is unassigned only once if three requests unassign the number concurrently", async () => {
     const { id } = await number();
     const answers = await Promise.all([1, 2, 3].map(() => act("unassign", { phoneNumberId: id })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
