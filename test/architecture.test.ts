@@ -15,7 +15,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   "parts of the composition root": ["gateway"],
   "HTTP application and console": ["app.ts", "console"],
   "list of resources": ["resources/resources.ts"],
-  resources: ["resources/*/*", "resources/forms"],
+  resources: ["resources/*/*"],
   "groups of resources": ["resources/*"],
   "accounts and spaces, which other resources show": ["resources/iam"],
   "code of all resources": ["resources/kit"],
@@ -66,6 +66,18 @@ const imports: readonly Import[] = files.flatMap((from) =>
   ),
 );
 
+/**
+ * Resources of a single file: the files directly in an area's folder that the list of resources imports. The area's resources share the other
+ * files there.
+ */
+const SINGLE_FILE_RESOURCES: ReadonlySet<string> = new Set(
+  imports
+    .filter(
+      ({ from, to }) => from === "resources/resources.ts" && /^resources\/(?!kit\/)[^/]+\/[^/]+$/.test(to),
+    )
+    .map(({ to }) => to),
+);
+
 /** The only modules that may import a package, or packages with this prefix, so that the package stays replaceable. */
 const LIBRARY_MODULES: Readonly<Record<string, readonly string[]>> = {
   ioredis: ["bus", "consumer"],
@@ -104,6 +116,7 @@ function findModule(file: string): string {
   const [top = "", second = ""] = parts;
   if (MODULES.includes(file)) return file;
   if (top === "channels" && parts.length > 2) return `${top}/${second}`;
+  if (SINGLE_FILE_RESOURCES.has(file)) return file.replace(/\.ts$/, "");
   if (top === "resources" && second !== "kit") return dirname(file);
   if (top === "resources") return "resources/kit";
   return top;
@@ -135,6 +148,12 @@ function readLayersTable(): readonly (readonly [layer: string, modules: readonly
   );
 }
 
+const findViolations = (imported: readonly Import[]): readonly Import[] =>
+  imported.filter(
+    ({ from, to }) =>
+      files.includes(to) && findModule(from) !== findModule(to) && findLayer(to) <= findLayer(from),
+  );
+
 describe("the layers of src", () => {
   it("contain every file of src, and no other module", () => {
     expect(files.filter((file) => findListedModule(file) === undefined)).toEqual([]);
@@ -148,11 +167,29 @@ describe("the layers of src", () => {
 
   it("import only from lower layers or their own module", () => {
     expect(imports.length).toBeGreaterThan(files.length / 2);
-    const violations = imports.filter(
-      ({ from, to }) =>
-        files.includes(to) && findModule(from) !== findModule(to) && findLayer(to) <= findLayer(from),
-    );
-    expect(violations).toEqual([]);
+    expect(findViolations(imports)).toEqual([]);
+  });
+
+  it.each([
+    ["resources/store/categories.ts", "resources/store/reviews.ts"],
+    ["resources/store/categories.ts", "resources/iam/groups.ts"],
+    ["resources/store/categories.ts", "resources/store/orders/schema.ts"],
+    ["resources/store/orders/routes.ts", "resources/store/categories.ts"],
+    ["resources/apps/apps/routes.ts", "resources/apps/channels/queries.ts"],
+    ["resources/store/store-scope.ts", "resources/store/categories.ts"],
+    ["resources/store/store-scope.ts", "resources/store/orders/schema.ts"],
+  ])("reject an import from %s to the resource %s", (from, to) => {
+    expect(files).toEqual(expect.arrayContaining([from, to]));
+    expect(findViolations([{ from, to }])).toEqual([{ from, to }]);
+  });
+
+  it("accept an import from a resource to its own folder or to the shared code of its area", () => {
+    const imported = [
+      { from: "resources/store/orders/routes.ts", to: "resources/store/orders/schema.ts" },
+      { from: "resources/store/orders/routes.ts", to: "resources/store/store-scope.ts" },
+      { from: "resources/store/categories.ts", to: "resources/store/store-scope.ts" },
+    ];
+    expect(findViolations(imported)).toEqual([]);
   });
 
   it("keep gateway code out of the consumer package", () => {

@@ -14,10 +14,7 @@ const MAX_CHARS = 256;
 /** Maximum number of definitions to explain per delivery. Explaining 1000 items with 1000 definitions each would take seconds. */
 const MAX_STEPS = 5_000;
 
-/**
- * Results per item. `steps` maps the indexes of the first readable items to the values that their paths yield. It ends with the item that
- * reaches `MAX_STEPS` definitions.
- */
+/** Results per item. `steps` maps an item's index to the values that its paths yield, up to `MAX_STEPS` definitions. */
 export type Explained =
   | {
       readonly kind: "each";

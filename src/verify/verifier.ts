@@ -34,7 +34,7 @@ export interface Verification {
   readonly bodyHash?: string | undefined;
 }
 
-/** Maximum length of a delivery id. The index of an item may be appended to it, and an event id has at most 512 characters. */
+/** Maximum length of a delivery id. Event ids have at most 512 characters, and consist of the delivery id and an item index. */
 const MAX_LENGTH = 256;
 
 /** Returns whether a text can be a delivery id. Rejects lone surrogates, which UTF-8 would all encode as the same character. */

@@ -125,7 +125,7 @@ export interface TreeSize {
 
 /**
  * Checks that the task's tree stays within its limits after `added`. Does not lock the tree, so concurrent requests can together exceed the
- * limits by the size of their additions.
+ * limits.
  *
  * @throws ApiError 409 if the tree would exceed a limit
  */

@@ -104,10 +104,7 @@ export const orderFilters = {
   status: status.optional(),
 };
 
-/**
- * Formats the id as an order number such as `01JC9X2K4V-8M3N5P7Q9R1S0`. The number is as unique as the id, and does not reveal how many
- * orders exist.
- */
+/** Formats the id as an order number such as `01JC9X2K4V-8M3N5P7Q9R1S0`. The number does not reveal how many orders exist. */
 function orderNumberOf(id: string): string {
   const text = id.slice(id.indexOf("_") + 1).toUpperCase();
   return `${text.slice(0, 10)}-${text.slice(10)}`;

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import type { Queryable } from "../../data/database.ts";
+import type { Keyring } from "../../data/keyring/keyring.ts";
+import { definitionsSchema } from "../../event/definition.ts";
+import type { VerifiedDelivery } from "../../event/received.ts";
+import { invalidParameters, notFound } from "../../http/problem.ts";
+import { tryDefinitions } from "../../ingest/check-definitions.ts";
+import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
+import type { Explain } from "../../ingest/explain.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { SchemaCompiler } from "../../lib/json-schema/compiled-schema.ts";
+import { redactTexts } from "../../lib/secrets/redact.ts";
+import { explainedItemSchema, MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../events/explained-item.ts";
+import type { Resource } from "../kit/resource.ts";
+import { defineRoute } from "../kit/route.ts";
+import { channelParams, getChannel } from "./app-channel.ts";
+import { appScopeOf } from "./app-scope.ts";
+import { givenDelivery, skipVerification, toRawRequest } from "./given-delivery.ts";
+
+export interface ExplainDeps {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly explain: Explain;
+  /** `undefined` if the channel was deleted. @throws UnavailableError */
+  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
+  readonly schemas: Pick<SchemaCompiler, "check">;
+  readonly clock: Clock;
+  /** Aborts when the gateway shuts down. */
+  readonly stopping: AbortSignal;
+}
+
+const explainSchema = z.strictObject({
+  method: z.string().min(1).max(16).default("POST"),
+  ...givenDelivery,
+  body: z.string().describe("Body of the delivery, encoded as `bodyEncoding` states.").default(""),
+  verify: z
+    .boolean()
+    .describe("Whether to verify the sender. With false, the delivery is treated as verified.")
+    .default(true),
+  events: definitionsSchema
+    .optional()
+    .describe("Definitions to try instead of the channel's. The channel is not changed."),
+});
+
+const explanationSchema = z
+  .object({
+    verification: z
+      .object({
+        result: z.enum(["verified", "refused", "skipped"]),
+        message: z.string().nullable().meta({
+          description:
+            "Reason for the rejection, which the sender does not see. Null if the delivery was not rejected.",
+        }),
+      })
+      .meta({
+        description: "Verification of the sender. A `refused` delivery receives a 401 and is not processed.",
+      }),
+    received: z.int().meta({
+      description: `Number of items. Only the first ${MAX_EXPLAINED_ITEMS} are listed in \`items\`.`,
+    }),
+    items: z.array(explainedItemSchema),
+  })
+  .meta({
+    id: "Explanation",
+    description: "How a delivery would be processed, step by step, without publishing it.",
+  });
+
+export const explanations: Resource<ExplainDeps> = {
+  path: "/apps/:appId/channels/:channelId/explain",
+  tag: "Channels",
+  routes: ({ db, keyring, explain, findCompiledChannel, schemas, clock, stopping }) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/",
+        operation: "explainDelivery",
+        summary: "Explain how a delivery would be processed",
+        description:
+          "Processes the delivery like a received one, without publishing, storing or counting it. Shows the verification, the items, the values of each path, schema errors, topics, ids and whether an id is already known. Use `events` to try other definitions.",
+        params: channelParams,
+        body: explainSchema,
+        answer: explanationSchema,
+      },
+      async ({ caller, params, body }) => {
+        const { number } = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
+        const stored = await findCompiledChannel(number);
+        if (!stored) throw notFound("channel");
+        const tried = body.events && (await tryDefinitions(schemas, stored, body.events, stopping));
+        if (tried?.ok === false) throw invalidParameters(tried.error);
+        const channel = tried?.value ?? stored;
+        const request = toRawRequest(body, clock());
+        if (request.body.length > channel.limits.maxBodyBytes) {
+          const message = `must not be larger than the channel's limits.maxBodyBytes (${channel.limits.maxBodyBytes})`;
+          throw invalidParameters([{ path: "body", message }]);
+        }
+        const verified = body.verify ? await channel.sender.verify(request) : undefined;
+        if (verified?.ok === false) {
+          const verification = { result: "refused", message: verified.error.message } as const;
+          return { verification, received: 0, items: [] };
+        }
+        const delivery: VerifiedDelivery = verified?.value ?? skipVerification(channel, request);
+        const items = await explain(channel, delivery);
+        return {
+          verification: { result: verified ? "verified" : "skipped", message: null } as const,
+          received: items.length,
+          items: redactTexts(
+            items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
+            channel.sender.createRedactor(delivery),
+          ),
+        };
+      },
+    ),
+  ],
+};

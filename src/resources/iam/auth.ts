@@ -1,0 +1,158 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { recordAccess } from "../../data/accounts/audit.ts";
+import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../http/callers/access-tokens.ts";
+import { bearerToken, notAMember, ORGANIZATION_HEADER } from "../../http/callers/authenticate.ts";
+import type { Identify } from "../../http/callers/identify.ts";
+import type { Caller } from "../../http/context.ts";
+import { ApiError, invalidParameters, notFound } from "../../http/problem.ts";
+import type { Resource } from "../kit/resource.ts";
+import type { RowDeps } from "../kit/resource-spec.ts";
+import { defineRoute } from "../kit/route.ts";
+
+export interface AuthDeps extends RowDeps {
+  readonly accessTokens: AccessTokens;
+  readonly identify: Identify;
+}
+
+const accessTokenSchema = z
+  .object({
+    accessToken: z.string().describe("A bearer token. Clients must treat it as opaque."),
+    tokenType: z.literal("Bearer"),
+    expiresIn: z.int().describe("Lifetime in seconds."),
+  })
+  .meta({
+    id: "AccessToken",
+    description: "A short-lived token that replaces an API key or a token of the OpenID Connect issuer.",
+    example: { accessToken: "eyJhbGciOiJIUzI1NiJ9.e30.c2ln", tokenType: "Bearer", expiresIn: 900 },
+  });
+
+const whoamiSchema = z
+  .object({
+    by: z.enum(["apiKey", "accessToken", "oidc"]).describe("The kind of the request's token."),
+    account: z.object({ id: z.string(), name: z.string(), isService: z.boolean() }),
+    organization: z.object({ id: z.string(), name: z.string() }),
+    apiKeyId: z
+      .string()
+      .nullable()
+      .describe("The API key of the request, or the one that the access token was issued for."),
+    defaultSpaceId: z.string().nullable(),
+    permissions: z
+      .array(z.string())
+      .describe("The caller's current permissions. `*` includes all permissions."),
+  })
+  .meta({
+    id: "Whoami",
+    description: "The caller that the token identifies.",
+    example: {
+      by: "apiKey",
+      account: { id: "acc_01k5", name: "ci", isService: true },
+      organization: { id: "org_01k5", name: "default" },
+      apiKeyId: "key_01k5",
+      defaultSpaceId: null,
+      permissions: ["apps.read"],
+    },
+  });
+
+export const auth: Resource<AuthDeps> = {
+  path: "/auth",
+  tag: "Authentication",
+  routes: (deps) => [
+    defineRoute(
+      {
+        method: "post",
+        path: "/tokens",
+        operation: "createAccessToken",
+        summary: "Get an access token",
+        description:
+          "Send an API key or a token of the OpenID Connect issuer as bearer token. An access token is rejected (403), because it could otherwise renew itself. " +
+          "The new token has the current permissions of the key or member each time it is used. It expires no later than the request's token.",
+        body: z.strictObject({
+          organizationId: z.string().optional().meta({
+            description:
+              "The organization to act for, if the issuer's token does not name one. An API key always acts for its own organization.",
+          }),
+        }),
+        answer: accessTokenSchema,
+        missing: "the request has an API key and names another organization",
+        permission: null,
+        unplaced: true,
+      },
+      async ({ caller, body: { organizationId }, c }) => {
+        const { id, seconds, ...owner } =
+          caller.by === "oidc"
+            ? await identityOf(deps, c, organizationId)
+            : { id: keyOf(caller, organizationId), seconds: ACCESS_TOKEN_SECONDS };
+        const entry = { action: "issue", entity: "accessToken", id } as const;
+        await recordAccess(deps.db, { ...caller, ...owner }, [entry], deps.clock());
+        const accessToken = await deps.accessTokens.issue(id, seconds);
+        return { accessToken, tokenType: "Bearer" as const, expiresIn: seconds };
+      },
+    ),
+    defineRoute(
+      {
+        method: "get",
+        path: "/whoami",
+        operation: "getCaller",
+        summary: "Get the caller",
+        description:
+          "The account and organization of the request's token, and its permissions. A user interface can use this to show only permitted actions.",
+        answer: whoamiSchema,
+        permission: null,
+      },
+      ({ caller }) => describeCaller(deps, caller),
+    ),
+  ],
+};
+
+async function describeCaller({ db }: AuthDeps, caller: Caller): Promise<z.input<typeof whoamiSchema>> {
+  const { by, keyId, accountId, organizationId, defaultSpaceId, permissions } = caller;
+  if (by === "liveToken") throw new Error("a live token only gives access to its conversation");
+  const account = await db
+    .selectFrom("accounts")
+    .select(["id", "name", "isService"])
+    .where("id", "=", accountId)
+    .executeTakeFirst();
+  const organization = await db
+    .selectFrom("organizations")
+    .select(["id", "name"])
+    .where("id", "=", organizationId)
+    .executeTakeFirst();
+  // `identify` found both rows a moment ago, so one of them has been deleted since.
+  if (account === undefined || organization === undefined)
+    throw new ApiError("unauthenticated", "The account of this token has been deleted.");
+  return { by, account, organization, apiKeyId: keyId, defaultSpaceId, permissions: [...permissions].sort() };
+}
+
+/** Returns the id of the caller's API key. @throws ApiError 403 for any other token, 404 when another organization is named */
+function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {
+  if (by !== "apiKey" || keyId === null) {
+    const message = "To get an access token, send an API key or a token of the OpenID Connect issuer.";
+    throw new ApiError("permission_denied", message);
+  }
+  if (named !== organizationId) throw notFound("organization");
+  return keyId;
+}
+
+/** Returns the identity of the token's subject in the named organization. @throws ApiError 400, 401, 403 */
+async function identityOf(
+  { identify, clock }: AuthDeps,
+  c: Context,
+  named = c.req.header(ORGANIZATION_HEADER),
+): Promise<{
+  readonly id: string;
+  readonly seconds: number;
+  readonly accountId: string;
+  readonly organizationId: string;
+}> {
+  const identified = await identify(bearerToken(c.req.header("authorization")) ?? "", named);
+  if (identified.by !== "oidc")
+    throw new ApiError("unauthenticated", "The organization has no identity for the subject of this token.");
+  const { account, expiresAtMs } = identified;
+  if (account === undefined) throw invalidParameters([{ path: "organizationId", message: "is required" }]);
+  if (account.permissions === undefined || (named ?? account.organizationId) !== account.organizationId)
+    throw notAMember();
+  const leftSeconds = Math.floor((expiresAtMs - clock()) / 1_000);
+  const seconds = Math.max(1, Math.min(ACCESS_TOKEN_SECONDS, leftSeconds));
+  return { id: account.identityId, seconds, accountId: account.id, organizationId: account.organizationId };
+}

@@ -1,0 +1,54 @@
+import type { Caller } from "../../http/context.ts";
+import { pageQuerySchema } from "../../http/page.ts";
+import { notFound } from "../../http/problem.ts";
+import { listOf } from "../kit/answer.ts";
+import { pathId } from "../kit/params.ts";
+import type { Resource } from "../kit/resource.ts";
+import { defineRoute } from "../kit/route.ts";
+import { permissionSchema } from "./iam-entities.ts";
+import type { IamDeps } from "./iam-grants.ts";
+import { renderPermission } from "./render-permission.ts";
+
+/** Permissions that roles, keys and memberships can have. The set is fixed by the routes that require them. */
+export const permissions: Resource<IamDeps> = {
+  path: "/iam/permissions",
+  tag: "Permissions",
+  routes({ permissionNames }) {
+    // All permissions have the same creation time, so they are ordered by id.
+    const all = ({ organizationId }: Caller) =>
+      permissionNames()
+        .map((name) => renderPermission(organizationId, name))
+        .sort((a, b) => (a.id < b.id ? -1 : 1));
+    return [
+      defineRoute(
+        {
+          method: "get",
+          path: "/",
+          operation: "listPermissions",
+          summary: "List the permissions",
+          query: pageQuerySchema,
+          answer: listOf(permissionSchema),
+        },
+        async ({ caller, query: { limit, offset } }) => {
+          const found = all(caller);
+          return { items: found.slice(offset, offset + limit), total: found.length };
+        },
+      ),
+      defineRoute(
+        {
+          method: "get",
+          path: "/:permissionId",
+          operation: "getPermission",
+          summary: "Get a permission",
+          params: { permissionId: pathId("perm", "permission") },
+          answer: permissionSchema,
+        },
+        async ({ caller, params }) => {
+          const found = all(caller).find(({ id }) => id === params.permissionId);
+          if (!found) throw notFound("permission");
+          return found;
+        },
+      ),
+    ];
+  },
+};

@@ -1,0 +1,22 @@
+import { standardResource } from "../kit/standard-resource.ts";
+import { space } from "./iam-entities.ts";
+
+export const spaces = standardResource({
+  path: "/spaces",
+  tag: "Spaces",
+  name: "space",
+  table: "spaces",
+  shape: space,
+  audit: "space",
+  feed: "access",
+  inUse: {
+    when: "the space has apps, or was created at the first start",
+    message: "The space cannot be deleted because it has apps, or was created at the first start.",
+  },
+  notes: {
+    delete: {
+      description:
+        "API keys that have this space as their default space then have none. Agents, knowledge bases, rooms and conversations of the space remain, without a space.",
+    },
+  },
+});

@@ -1,0 +1,47 @@
+import { conflict } from "../../http/problem.ts";
+import { ARTIFACTS } from "../kit/references.ts";
+import { standardResource } from "../kit/standard-resource.ts";
+import { pricingPlan } from "./store-entities.ts";
+import { visibleArtifacts } from "./store-scope.ts";
+
+/** Maximum number of plans per artifact. An artifact's response contains all its plans. */
+const MAX_PLANS = 20;
+const taken = "the artifact already has a pricing plan with this name";
+
+/** Plans are visible to everyone who can see their artifact. */
+export const storePricingPlans = standardResource({
+  path: "/stores/artifacts/:artifactId/pricing-plans",
+  tag: "Store",
+  name: "pricingPlan",
+  table: "pricingPlans",
+  shape: pricingPlan,
+  audit: "pricingPlan",
+  within: { param: "artifactId", parent: ARTIFACTS, visible: visibleArtifacts },
+  visible: (db, caller) =>
+    db
+      .selectFrom("pricingPlans")
+      .where("artifactId", "in", visibleArtifacts(db, caller).select("artifacts.id")),
+  taken: { when: taken, message: "The artifact already has a pricing plan with this name." },
+  inUse: {
+    when: "the pricing plan has orders",
+    message: "The pricing plan has orders, so it cannot be deleted.",
+  },
+  async prepare({ trx, before, values: { artifactId } }) {
+    if (before) return {};
+    const { count } = await trx
+      .selectFrom("pricingPlans")
+      .select((eb) => eb.fn.countAll<number>().as("count"))
+      .where("artifactId", "=", artifactId)
+      .executeTakeFirstOrThrow();
+    if (count >= MAX_PLANS) throw conflict(`An artifact can have at most ${MAX_PLANS} pricing plans.`);
+    return {};
+  },
+  notes: {
+    create: {
+      description:
+        "If an artifact has plans and none of them is free, other organizations need a paid order to install it.",
+      conflict: `${taken}, or it already has ${MAX_PLANS} pricing plans`,
+    },
+    update: { description: "Existing orders do not change." },
+  },
+});
