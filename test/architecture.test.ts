@@ -226,6 +226,22 @@ describe("the layers of src", () => {
   });
 });
 
+describe("the fields of a resource", () => {
+  it("are in its single file, or in the `schema.ts` of its folder or area", () => {
+    const declaring = files.filter(
+      (file) =>
+        file.startsWith("resources/") &&
+        !file.startsWith("resources/kit/") &&
+        /\bshape\(|\bTableOf</.test(readFileSync(join(SRC, file), "utf8")),
+    );
+    expect(declaring.length).toBeGreaterThan(15);
+    const misplaced = declaring.filter(
+      (file) => !SINGLE_FILE_RESOURCES.has(file) && !file.endsWith("/schema.ts"),
+    );
+    expect(misplaced).toEqual([]);
+  });
+});
+
 describe("the modules of src", () => {
   it("import a replaceable library only if they are on the list of modules for that library", () => {
     const used = new Set<string>();

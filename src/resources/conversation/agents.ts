@@ -1,7 +1,7 @@
 import { createId } from "../../lib/ids.ts";
 import { ACCOUNTS, BLUEPRINTS, type Reference, SPACES } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { agent, knowledgeBase } from "./agent-entities.ts";
+import { agent, knowledgeBase } from "./schema.ts";
 
 const KNOWLEDGE_BASES: Reference = { table: "knowledgeBases", prefix: "kb", words: "knowledge base" };
 

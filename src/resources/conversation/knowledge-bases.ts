@@ -1,6 +1,6 @@
 import { ACCOUNTS, COLLECTIONS, SPACES } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { knowledgeBase } from "./agent-entities.ts";
+import { knowledgeBase } from "./schema.ts";
 
 export const knowledgeBases = standardResource({
   path: "/knowledge-bases",

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { conversation, message, room } from "./conversation-entities.ts";
+import { conversation, message, room } from "./schema.ts";
 
 /** Settings that messages of rooms and messages of conversations share. */
 export const messageResource = {

@@ -7,9 +7,9 @@ import { conflict } from "../../http/problem.ts";
 import { visibleAccounts } from "../kit/account-scope.ts";
 import { listRows } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { account, identity, membership } from "./iam-entities.ts";
 import { permissionsOfAccount, requireOtherAdministrator } from "./iam-grants.ts";
 import { heldPermissions, rolesOf } from "./render-permission.ts";
+import { account, identity, membership } from "./schema.ts";
 
 type Status = Row<"accounts">["status"];
 const STEPS: Readonly<Record<Status, readonly Status[]>> = {

@@ -12,7 +12,6 @@ import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../kit/row-limit.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { apiKey, newApiKeySchema } from "./iam-entities.ts";
 import {
   type Grant,
   grant,
@@ -21,6 +20,7 @@ import {
   requireOtherAdministrator,
   requireTakeable,
 } from "./iam-grants.ts";
+import { apiKey, newApiKeySchema } from "./schema.ts";
 
 /** Excludes revoked keys. They remain in the table, so that the same key is never issued again. */
 const unrevoked = (db: Queryable, { organizationId }: Caller) =>

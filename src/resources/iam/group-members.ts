@@ -1,5 +1,5 @@
 import type { Queryable } from "../../data/database.ts";
-import { groupMember } from "./iam-entities.ts";
+import { groupMember } from "./schema.ts";
 
 /** Loads the members of all given groups in one query. Returns a function that renders the members of one group. */
 export async function insideGroups(db: Queryable, rows: readonly { readonly id: string }[]) {

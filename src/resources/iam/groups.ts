@@ -4,7 +4,7 @@ import { createId } from "../../lib/ids.ts";
 import { requireAccounts } from "../kit/account-scope.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import { insideGroups, membersOf } from "./group-members.ts";
-import { group } from "./iam-entities.ts";
+import { group } from "./schema.ts";
 
 export const groups = standardResource({
   path: "/iam/groups",

@@ -5,8 +5,8 @@ import { ApiError } from "../../http/problem.ts";
 import { visibleAccounts } from "../kit/account-scope.ts";
 import { ACCOUNTS } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { account, identity } from "./iam-entities.ts";
 import { permissionsOfGrant } from "./iam-grants.ts";
+import { account, identity } from "./schema.ts";
 
 export const identities = standardResource({
   path: "/iam/identities",

@@ -1,9 +1,9 @@
 import { ACCOUNTS, requireRow } from "../kit/references.ts";
 import type { Write } from "../kit/resource-spec.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { membership, type membershipFields, organization } from "./iam-entities.ts";
 import { grant, type IamDeps, requireTakeable } from "./iam-grants.ts";
 import { heldPermissions, rolesOf } from "./render-permission.ts";
+import { membership, type membershipFields, organization } from "./schema.ts";
 
 /** A membership grants permissions to an account that calls with a token of an OIDC issuer. */
 export const memberships = standardResource({

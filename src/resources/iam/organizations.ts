@@ -11,9 +11,9 @@ import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import { insideGroups } from "./group-members.ts";
-import { apiKey, group, membership, newApiKeySchema, organization, space } from "./iam-entities.ts";
 import type { IamDeps } from "./iam-grants.ts";
 import { heldPermissions, renderRoles } from "./render-permission.ts";
+import { apiKey, group, membership, newApiKeySchema, organization, space } from "./schema.ts";
 
 const newOrganizationSchema = organization.entity.extend({ apiKey: newApiKeySchema }).meta({
   id: "NewOrganization",

@@ -5,9 +5,9 @@ import { listOf } from "../kit/answer.ts";
 import { pathId } from "../kit/params.ts";
 import type { Resource } from "../kit/resource.ts";
 import { defineRoute } from "../kit/route.ts";
-import { permissionSchema } from "./iam-entities.ts";
 import type { IamDeps } from "./iam-grants.ts";
 import { renderPermission } from "./render-permission.ts";
+import { permissionSchema } from "./schema.ts";
 
 /** Permissions that roles, keys and memberships can have. The set is fixed by the routes that require them. */
 export const permissions: Resource<IamDeps> = {

@@ -7,9 +7,9 @@ import { listOf } from "../kit/answer.ts";
 import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { role } from "./iam-entities.ts";
 import { grantPermissions, type IamDeps, requireOtherAdministrator } from "./iam-grants.ts";
 import { rolePermissions } from "./render-permission.ts";
+import { role } from "./schema.ts";
 
 export const roles = standardResource({
   path: "/iam/roles",

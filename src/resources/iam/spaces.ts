@@ -1,5 +1,5 @@
 import { standardResource } from "../kit/standard-resource.ts";
-import { space } from "./iam-entities.ts";
+import { space } from "./schema.ts";
 
 export const spaces = standardResource({
   path: "/spaces",

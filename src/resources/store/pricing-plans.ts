@@ -1,7 +1,7 @@
 import { conflict } from "../../http/problem.ts";
 import { ARTIFACTS } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { pricingPlan } from "./store-entities.ts";
+import { pricingPlan } from "./schema.ts";
 import { visibleArtifacts } from "./store-scope.ts";
 
 /** Maximum number of plans per artifact. An artifact's response contains all its plans. */

@@ -11,7 +11,7 @@ export const MAX_EXCEPTIONS = 50;
 
 export const EXCEPTIONS: readonly Exception[] = [
   {
-    file: "src/resources/conversation/agent-entities.ts",
+    file: "src/resources/conversation/schema.ts",
     rule: "opening",
     text: "Where is my order?",
     reason: "Example of a question that an end customer asks an agent.",

@@ -8,7 +8,7 @@ import { BLUEPRINTS } from "../../kit/references.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { AWAITS_APPROVAL, blueprintNow, needsApproval } from "../../store/approved-blueprints.ts";
-import { plansOf } from "../../store/store-entities.ts";
+import { type PricingPlan, pricingPlan } from "../../store/schema.ts";
 import { ownStores, visibleArtifacts } from "../../store/store-scope.ts";
 import { computeChangedStatus, computeNewStatus } from "./artifact-status.ts";
 import {
@@ -202,4 +202,21 @@ async function requireOwnStore(db: Queryable, caller: Caller, { offeredIn }: Art
   const store = await ownStores(db, caller).where("id", "=", offeredIn).executeTakeFirst();
   if (!store)
     throw new ApiError("permission_denied", "Only the store's organization may approve or reject artifacts.");
+}
+
+async function plansOf(
+  db: Queryable,
+  artifactIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly PricingPlan[]>> {
+  const plans = new Map<string, PricingPlan[]>(artifactIds.map((artifactId) => [artifactId, []]));
+  if (artifactIds.length === 0) return plans;
+  const rows = await db
+    .selectFrom("pricingPlans")
+    .selectAll()
+    .where("artifactId", "in", artifactIds)
+    .orderBy("createdAt")
+    .orderBy("id")
+    .execute();
+  for (const row of rows) plans.get(row.artifactId)?.push(pricingPlan.render(row));
+  return plans;
 }

@@ -4,7 +4,7 @@ import { hidden, json, readOnly, unstored } from "../../kit/field.ts";
 import { organizationId, textUpTo } from "../../kit/fields.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
 import { approvedBlueprint } from "../../store/approved-blueprints.ts";
-import { pricingPlan } from "../../store/store-entities.ts";
+import { pricingPlan } from "../../store/schema.ts";
 import { blueprintChannels } from "../blueprint-channels.ts";
 
 declare module "../../../data/tables.ts" {

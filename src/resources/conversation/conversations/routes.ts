@@ -13,9 +13,9 @@ import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { contentInput, conversation, roomIdInput, titleInput } from "../conversation-entities.ts";
-import { loadEmbedded } from "../embedded-entities.ts";
+import { loadEmbedded } from "../load-embedded.ts";
 import { lockOpenRoom, lockRoom } from "../room-scope.ts";
+import { contentInput, conversation, roomIdInput, titleInput } from "../schema.ts";
 
 /** A live conversation has a token with which guests without an account can read it and post messages. */
 export const conversations = standardResource({

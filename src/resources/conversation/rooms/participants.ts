@@ -1,13 +1,12 @@
 import { z } from "zod";
 import type { Queryable } from "../../../data/database.ts";
 import { conflict, notFound } from "../../../http/problem.ts";
-import { account } from "../../iam/iam-entities.ts";
+import { account } from "../../iam/schema.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
 import { ACCOUNTS } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { agent } from "../agent-entities.ts";
-import { participant } from "../conversation-entities.ts";
 import { ROOMS } from "../room-scope.ts";
+import { agent, participant } from "../schema.ts";
 
 /** Maximum number of participants per room and per conversation. */
 const MAX_PARTICIPANTS = 1_000;

@@ -4,8 +4,8 @@ import { conflict } from "../../../http/problem.ts";
 import { readNewestPerOwner } from "../../kit/newest-per-owner.ts";
 import { ACCOUNTS, SPACES } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { conversation, room } from "../conversation-entities.ts";
-import { loadEmbedded } from "../embedded-entities.ts";
+import { loadEmbedded } from "../load-embedded.ts";
+import { conversation, room } from "../schema.ts";
 
 export const rooms = standardResource({
   path: "/rooms",

@@ -5,7 +5,7 @@ import type { Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { notFound } from "../../../http/problem.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
-import { formatPlace, MAX_COUNTED, type ReplayInput } from "./replay-schema.ts";
+import { formatPlace, MAX_COUNTED, type ReplayInput } from "./schema.ts";
 
 /** Entries selected for a replay: the first `limit` places, and the number of all matching entries. */
 export interface Selected {

@@ -14,7 +14,7 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { getSubscription } from "./queries.ts";
 import { findNamed, findRange, type Selected } from "./replay-entries.ts";
-import { formatPlace, replayedSchema, replaySchema } from "./replay-schema.ts";
+import { formatPlace, replayedSchema, replaySchema } from "./schema.ts";
 
 export interface ReplayDeps {
   readonly db: Queryable;

@@ -4,7 +4,7 @@ import { hidden, once, orElse, readOnly, time, withAnswer } from "../../kit/fiel
 import { textInput } from "../../kit/fields.ts";
 import { amount, amountInput, currency } from "../../kit/money.ts";
 import { type RowOf, shape, type TableOf } from "../../kit/shape.ts";
-import { interval } from "../store-entities.ts";
+import { interval } from "../schema.ts";
 
 declare module "../../../data/tables.ts" {
   interface Tables {

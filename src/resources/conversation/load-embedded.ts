@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import { readNewestPerOwner } from "../kit/newest-per-owner.ts";
-import { message, participant } from "./conversation-entities.ts";
+import { message, participant } from "./schema.ts";
 
 type Owner = "room_id" | "conversation_id";
 

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Queryable } from "../../data/database.ts";
 import { id } from "../../http/fields.ts";
 import { readOnly, withAnswer } from "../kit/field.ts";
 import { nameInput } from "../kit/fields.ts";
@@ -31,20 +30,3 @@ export const pricingPlan = shape({
   meta: { id: "PricingPlan", description: "A price of an artifact." },
 });
 export type PricingPlan = EntityOf<typeof pricingPlan>;
-
-export async function plansOf(
-  db: Queryable,
-  artifactIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly PricingPlan[]>> {
-  const plans = new Map<string, PricingPlan[]>(artifactIds.map((artifactId) => [artifactId, []]));
-  if (artifactIds.length === 0) return plans;
-  const rows = await db
-    .selectFrom("pricingPlans")
-    .selectAll()
-    .where("artifactId", "in", artifactIds)
-    .orderBy("createdAt")
-    .orderBy("id")
-    .execute();
-  for (const row of rows) plans.get(row.artifactId)?.push(pricingPlan.render(row));
-  return plans;
-}
