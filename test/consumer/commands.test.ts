@@ -39,7 +39,7 @@ test("reading 100 topics with several commands returns each entry once", async (
   expect(await read()).toEqual([]);
 });
 
-test("extending the claims of a reader leaves entries to another reader that has claimed them, and returns their ids", async () => {
+test("extending the claims of a reader returns the ids of entries that another reader has claimed, and does not take these entries back", async () => {
   await using server = await createTestRedis();
   await using redis = await openTestRedis(server.url);
   const channel = testChannel();

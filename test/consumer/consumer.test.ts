@@ -208,7 +208,7 @@ describe("consumer.run", () => {
     expect(problems).toEqual([]);
   });
 
-  it("waits for running handlers when it stops, and releases events that are not being handled at once", async () => {
+  it("waits for running handlers when it stops, and immediately releases events whose handler has not started", async () => {
     const subscription = await makeSubscription(server);
     const [topic = ""] = subscription.topics;
     await subscription.send(topic, 0, 50);

@@ -103,7 +103,7 @@ describe.concurrent("several readers in ordered mode", () => {
     for (const [, numbers] of firstHandled(ledger)) expect(numbers).toEqual(upTo(60));
   });
 
-  it("divide the topics so that only one of them reads a topic", async () => {
+  it("divide the topics so that each topic has only one reader", async () => {
     const subscription = await makeSubscription(server, 10);
     const seen = [new Map<string, number>(), new Map<string, number>()];
     const stop = new AbortController();

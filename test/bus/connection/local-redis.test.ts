@@ -39,7 +39,7 @@ async function withClient<T>(socketPath: string, run: (redis: Redis) => Promise<
 const isGone = async (pid: number) => (await processIncarnation(pid)) === undefined;
 
 describe("the embedded Redis", () => {
-  it("writes with appendfsync always, never evicts keys, uses at most half of the machine's memory, and opens no port", async () => {
+  it("runs with appendfsync always, without key eviction, without a TCP port, and with at most half of the machine's memory", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
     const settings = await withClient(redis.socketPath, (client) => client.config("GET", "*"));
     const pairs = settings as string[];

@@ -92,7 +92,7 @@ test("the store of delivery records sets an expiry on each of its Redis keys", a
   expect(await records.readBytes(channel.organizationId)).toBe(0);
 });
 
-test("the store of delivery records drops late records of a channel whose records were just deleted, but accepts those of other channels", async () => {
+test("the store of delivery records drops buffered records of a channel after a deletion in this channel, but accepts records of other channels", async () => {
   const channel = testChannel();
   const other = { ...testChannel(), organizationId: channel.organizationId };
   const [gone, kept] = [createRecord(channel), createRecord(channel)];

@@ -149,7 +149,7 @@ describe("a job in the job queue", () => {
     expect(starts).toEqual([1, 2, 3]);
   });
 
-  it("is retried with the worker's backoff up to the given number of attempts", async () => {
+  it("is retried with a backoff, up to the given number of attempts", async () => {
     await using queue = open();
     const failures: number[] = [];
     const attempts: number[] = [];
@@ -192,7 +192,7 @@ describe("a worker of the job queue", () => {
     expect(worked.jobs[0]?.id).toBe("b");
   });
 
-  it("aborts running jobs that do not end within graceMs when it is stopped", async () => {
+  it("aborts running jobs that do not end within the grace period when it is stopped", async () => {
     await using queue = open();
     const begun = Promise.withResolvers<void>();
     const ended: string[] = [];

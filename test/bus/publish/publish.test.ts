@@ -134,7 +134,7 @@ describe("the signed bytes of a delivery", () => {
     for (const key of keys) if (!key.endsWith(":e")) expect(await server.client.pttl(key)).toBeGreaterThan(0);
   });
 
-  test("can publish an event again after the dedupe window", async () => {
+  test("are forgotten after the deduplication window, so that the event can be published again", async () => {
     const channel = testChannel();
     const policy = { ...testPolicy, dedupeWindowMs: 100 };
     const send = (id: string, digest: string) =>
@@ -262,7 +262,7 @@ describe("an event that Redis rejects", () => {
   });
 });
 
-describe("the dedupe window", () => {
+describe("the deduplication window", () => {
   test("starts when an event is published and has exactly the configured length, by the clock of Redis", async () => {
     await expectExactEnd({ publish, client: server.client, dedupeWindowMs: 700 });
   });

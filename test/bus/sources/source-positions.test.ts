@@ -90,7 +90,7 @@ describe("taking over a pull source", () => {
     await expect(write(before.epoch, 1, "y")).rejects.toMatchObject({ stale: "epoch" });
   });
 
-  test("waits for the server's requested delay and for the backoff, of which a fresh start skips only the backoff", async () => {
+  test("waits for the delay that the server requested, even if the caller skips the backoff", async () => {
     const { ref, take, channel } = testSource();
     const first = await take();
     const failed = { failures: 3, notBeforeMs: 0, retryInMs: 3_600_000 };
@@ -112,7 +112,7 @@ describe("consecutive rejections of a pull source's requests", () => {
   const refusal = { count: 3, forMs: 600_000, retryInMs: 900_000 };
   const ending = { failures: 1, notBeforeMs: 0, retryInMs: 0 };
 
-  test("count as persistent after the given number and duration, until a run succeeds", async () => {
+  test("are reported as persistent after a given number and a given duration, until a run succeeds", async () => {
     const { ref, take, channel } = testSource();
     const { number } = channel;
     const { epoch } = await take();
