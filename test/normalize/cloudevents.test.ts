@@ -99,26 +99,26 @@ describe("events created by the library `cloudevents`", () => {
       ]),
     );
 
-  it("yield the same entry with all attributes in binary and structured mode", () => {
+  it("are stored as the same topic entry in binary and structured mode", () => {
     for (const message of [HTTP.binary(sent), HTTP.structured(sent)]) {
       const headers = toNodeHeaders(message.headers as Record<string, unknown>);
       expect(entryOf(receive(message.body as string, { headers }))).toEqual(expected);
     }
   });
 
-  it("have their fields in a fixed order", () => {
+  it("are stored with their fields in a fixed order", () => {
     const message = HTTP.structured(sent);
     expect(Object.keys(entryOf(receive(message.body as string)))).toEqual(Object.keys(expected));
   });
 
-  it("the CloudEvents library reads the event back from its topic entry", () => {
+  it("are valid events for the same library after they are read from the topic", () => {
     const { data, ...attributes } = entryOf(receive(HTTP.structured(sent).body as string));
     const read = new CloudEvent({ ...attributes, data: JSON.parse(data ?? "") } as CloudEventV1<unknown>);
     expect(read.validate()).toBe(true);
     expect([read.id, read.subject, read.data]).toEqual([sent.id, sent.subject, sent.data]);
   });
 
-  it("keep their position within a batch", () => {
+  it("are stored with their position in the batch", () => {
     const batch = [sent, sent.cloneWith({ id: "A2" }), sent.cloneWith({ id: "A3", source: "/other" })];
     const body = JSON.stringify(batch.map((event) => event.toJSON()));
     const { received, events } = receive(body, { headers: BATCHED });
@@ -133,18 +133,18 @@ describe("events created by the library `cloudevents`", () => {
   });
 });
 
-describe("the data of an event", () => {
+describe("the data of a CloudEvent", () => {
   const dataOf = (members: object): unknown => {
     const { datacontenttype, data, data_base64 } = entryOf(receive({ ...REQUIRED, ...members }));
     return [datacontenttype, data, data_base64];
   };
 
-  it("keeps the spelling of numbers and whitespace", () => {
+  it("is stored with numbers and whitespace exactly as sent", () => {
     const body = `{"specversion":"1.0","id":"1","source":"/s","type":"${TYPE}","data":{ "n": 1.0e2, "big": 12345678901234567890 }}`;
     expect(entryOf(receive(body)).data).toBe('{ "n": 1.0e2, "big": 12345678901234567890 }');
   });
 
-  it("is treated as JSON, even a string, if its content type is JSON or missing", () => {
+  it("is stored as JSON, even if it is a string, if its content type is JSON or missing", () => {
     expect(dataOf({ data: "text" })).toEqual(["application/json", '"text"', undefined]);
     expect(dataOf({ data: null })).toEqual(["application/json", "null", undefined]);
     expect(dataOf({ datacontenttype: "application/x+json", data: [1] })).toEqual([
@@ -154,7 +154,7 @@ describe("the data of an event", () => {
     ]);
   });
 
-  it("must be a string if its content type is not JSON, and is published unchanged", () => {
+  it("is rejected if it is not a string although its content type is not JSON", () => {
     expect(dataOf({ datacontenttype: "application/xml", data: "<a/>" })).toEqual([
       "application/xml",
       "<a/>",
@@ -165,7 +165,7 @@ describe("the data of an event", () => {
     );
   });
 
-  it("stays base64-encoded in data_base64, and excludes the member data", () => {
+  it("is stored as base64 from the member data_base64, and is rejected if the event also has the member data", () => {
     expect(dataOf({ datacontenttype: "image/png", data_base64: "iVBO" })).toEqual([
       "image/png",
       undefined,
@@ -177,7 +177,7 @@ describe("the data of an event", () => {
     expect(formatFailure(receive({ ...REQUIRED, data_base64: "iV BO" }))).toContain("must be base64");
   });
 
-  it("can be missing from the event", () => {
+  it("is optional", () => {
     expect(entryOf(receive(REQUIRED))).toEqual(REQUIRED);
     expect(entryOf(receive("", { headers: BINARY }))).toEqual({
       ...REQUIRED,
@@ -188,7 +188,7 @@ describe("the data of an event", () => {
     );
   });
 
-  it("is the request body in binary mode, as text or base64 depending on the content type", () => {
+  it("is the request body in binary mode, stored as text or base64 depending on the content type", () => {
     const headers = (type: string) => ({ ...BINARY, "content-type": type });
     const text = entryOf(receive("<a/>", { headers: headers("application/xml; charset=utf-8") }));
     expect([text.datacontenttype, text.data]).toEqual(["application/xml; charset=utf-8", "<a/>"]);
@@ -198,7 +198,7 @@ describe("the data of an event", () => {
   });
 });
 
-describe("the attributes of an event", () => {
+describe("the attributes of a CloudEvent", () => {
   const withAttribute = (name: string, value: unknown): Result => receive({ ...REQUIRED, [name]: value });
 
   it.each([
@@ -223,13 +223,13 @@ describe("the attributes of an event", () => {
     ["ext", 1.5, "must be a string, a boolean or a 32-bit integer"],
     ["ext", "a\u0001b", "must not contain control characters"],
     ["ext", "\ud800", "must not contain control characters"],
-  ])("are rejected if %s is %j: it %s", (name, value, problem) => {
+  ])("are rejected if %s is %j: %s", (name, value, problem) => {
     expect(formatFailure(withAttribute(name, value))).toMatch(
       new RegExp(`^invalid_cloudevent ${name}: .*${problem}`),
     );
   });
 
-  it.each(Object.keys(REQUIRED))("must include %s", (name) => {
+  it.each(Object.keys(REQUIRED))("are rejected without %s", (name) => {
     const { [name]: _, ...others } = REQUIRED as Record<string, string>;
     expect(formatFailure(receive(others))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
     const { [`ce-${name}`]: __, ...headers } = BINARY as Record<string, string>;
@@ -242,15 +242,15 @@ describe("the attributes of an event", () => {
     ["source", "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66"],
     ["source", "https://user@[::1]:80/a?b=c#d"],
     ["ext", -2_147_483_648],
-  ])("are published unchanged if %s is %j", (name, value) => {
+  ])("are stored unchanged if %s is %j", (name, value) => {
     expect(entryOf(withAttribute(name, value))[name]).toBe(String(value));
   });
 
-  it("are treated as missing if their value is null", () => {
+  it("are ignored if their value is null", () => {
     expect(entryOf(receive({ ...REQUIRED, subject: null, ext: null }))).toEqual(REQUIRED);
   });
 
-  it("are limited in number and size", () => {
+  it("are rejected if there are more than 128, or more than 65,536 characters in total", () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`e${i}`, "x"]));
     expect(formatFailure(receive({ ...REQUIRED, ...many }))).toContain(
       "exceeds the limit of 128 attributes or 65536 characters",
@@ -261,7 +261,7 @@ describe("the attributes of an event", () => {
   });
 });
 
-describe("a header of binary mode", () => {
+describe("a ce- header of a CloudEvent in binary mode", () => {
   const decoded = (value: string): Result => receive("{}", { headers: { ...BINARY, "ce-subject": value } });
 
   it.each([
@@ -276,18 +276,24 @@ describe("a header of binary mode", () => {
     expect(entryOf(decoded(value)).subject).toBe(subject);
   });
 
-  it.each([["%C0%A0"], ["%zz"], ["%"], ["gr\u00f6\u00dfe"], ["%00"]])("is rejected if it is %j", (value) => {
+  it.each([
+    ["%C0%A0"],
+    ["%zz"],
+    ["%"],
+    ["gr\u00f6\u00dfe"],
+    ["%00"],
+  ])("is rejected if its value is %j", (value) => {
     expect(formatFailure(decoded(value))).toMatch(/^invalid_cloudevent subject: /);
   });
 
-  it("is rejected if it is repeated or sets the content type", () => {
+  it("is rejected if it is repeated, or if it is ce-datacontenttype instead of Content-Type", () => {
     const twice = receive("{}", { headers: { ...BINARY, "ce-subject": ["a", "b"] } });
     expect(formatFailure(twice)).toContain("subject must not appear twice");
     const own = receive("{}", { headers: { ...BINARY, "ce-datacontenttype": "text/plain" } });
     expect(formatFailure(own)).toContain("must be sent as Content-Type");
   });
 
-  it("is rejected if it differs from the structured event in the same request", () => {
+  it("is rejected if it differs from the CloudEvents JSON in the body of the same request", () => {
     const same = { ...STRUCTURED, "ce-id": "A1", "ce-specversion": "1.0" };
     expect(entryOf(receive(REQUIRED, { headers: same }))).toEqual(REQUIRED);
     for (const other of [{ "ce-id": "A2" }, { "ce-ext": "x" }]) {
@@ -297,8 +303,8 @@ describe("a header of binary mode", () => {
   });
 });
 
-describe("a batch", () => {
-  it("publishes the valid events if another one is invalid", () => {
+describe("a batch of CloudEvents", () => {
+  it("yields an event for each valid item and a failure for each invalid item", () => {
     const batch = [REQUIRED, { ...REQUIRED, id: "" }, 7, { ...REQUIRED, id: "A2" }];
     const { events, failures, received } = receive(batch, { headers: BATCHED });
     expect(received).toBe(4);
@@ -312,17 +318,17 @@ describe("a batch", () => {
     ]);
   });
 
-  it("is rejected unless it is an array, which can be empty", () => {
+  it("is rejected if it is not an array, but can be empty", () => {
     expect(receive([], { headers: BATCHED })).toMatchObject({ received: 0, events: [], failures: [] });
     expect(formatFailure(receive({}, { headers: BATCHED }))).toContain("a batch must be a JSON array");
   });
 });
 
-describe("the identity of an event", () => {
+describe("the dedupe key of a CloudEvent", () => {
   const identityOf = (members: object): string | undefined =>
     receive({ ...REQUIRED, ...members }).events[0]?.identity;
 
-  it("is derived from the event's source and id", () => {
+  it("depends on the source and id of the event, but not on its data", () => {
     const own = identityOf({});
     expect(identityOf({ data: 1 })).toBe(own);
     expect(identityOf({ source: "/other" })).not.toBe(own);
@@ -330,12 +336,12 @@ describe("the identity of an event", () => {
   });
 });
 
-it("an event without traceparent gets the traceparent header of its request", () => {
+it("a CloudEvent without a traceparent attribute gets the traceparent header of its request", () => {
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const { events } = receive(REQUIRED, { headers: { ...STRUCTURED, traceparent } });
   expect(fieldOf(events[0], "traceparent")).toBe(traceparent);
 });
 
-it("a CloudEvent matches only the definition of its type", () => {
+it("a CloudEvent matches only the event definition with the same type", () => {
   expect(formatFailure(receive(REQUIRED, { types: ["other"] }))).toContain("no_match");
 });

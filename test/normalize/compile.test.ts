@@ -14,8 +14,8 @@ function compileErrors(
   return compiled.ok ? [] : compiled.error;
 }
 
-describe("invalid definitions", () => {
-  it("are all reported, each with the path of the invalid field", () => {
+describe("compiling event definitions", () => {
+  it("reports all invalid definitions, each with the path of the invalid field", () => {
     const findings = compileErrors(
       [
         { type: "a", typePath: "$.type" },
@@ -34,18 +34,18 @@ describe("invalid definitions", () => {
     for (const { message } of findings) expect(message).not.toBe("");
   });
 
-  it("are detected according to the channel's path syntax", () => {
+  it("rejects a path that is invalid in the channel's path syntax", () => {
     const filter: Definition = { type: "a", payloadPath: "$.a[?(@.b)]" };
     expect(compileErrors([filter])).toEqual([]);
     expect(compileErrors([filter], { pathSyntax: "jsonpath-plus" })).toHaveLength(1);
   });
 
-  it("include definitions whose itemsPath does not start from the body", () => {
+  it("rejects an itemsPath that starts from the headers instead of the body", () => {
     expect(compileErrors([], { itemsPath: "$headers.a" })).toHaveLength(1);
     expect(compileErrors([], { itemsPath: "$body.a" })).toEqual([]);
   });
 
-  it("include definitions that set a path which the channel kind fixes", () => {
+  it("rejects a definition that sets a path for which the channel kind has a fixed value", () => {
     const profile: KindProfile = {
       roots: new Map([["type", ITEM_ROOT]]),
       fixedPaths: { typePath: "$type" },
@@ -64,8 +64,8 @@ describe("invalid definitions", () => {
   });
 });
 
-describe("compiled definitions", () => {
-  it("are grouped by typePath, regardless of how the path is spelled", () => {
+describe("compiled event definitions", () => {
+  it("are grouped by typePath, even if the same path is written in different ways", () => {
     const paths = ["$.a", "$['a']", "$headers['X-Type']", "$headers['x-type']", "$body.a", "$..a", "$..a"];
     const rules = rulesOf(paths.map((typePath, index) => ({ type: `t${index}`, typePath })));
     expect(rules.groups.map(({ byType }) => [...byType.keys()])).toEqual([
@@ -76,13 +76,13 @@ describe("compiled definitions", () => {
     ]);
   });
 
-  it("percent-encode special characters of a type in its topic", () => {
+  it("percent-encode the special characters of an event type in the topic name", () => {
     const rules = rulesOf([{ type: "order {new} ü" }]);
     const [topic] = rules.always.map((rule) => getRuleTopic(rules, rule));
     expect(topic).toBe("events.org_1.apps.app.event_received.app_1.hook.order%20%7Bnew%7D%20ü");
   });
 
-  it("parse each distinct path only once", () => {
+  it("are compiled in time linear in their number, if they share a typePath", () => {
     const countReads = (count: number): number => {
       let reads = 0;
       const definitions = Array.from({ length: count }, (_, index): Definition => {

@@ -17,26 +17,31 @@ describe("an event's payload", () => {
       undefined,
       ' { "a" : 1.0,\n "b":12345678901234567890 }\n',
     ],
-    ["keeps the spelling of a value", '{"a": { "n" : 1e3 } }', "$.a", '{ "n" : 1e3 }'],
+    ["has numbers and whitespace exactly as in the body", '{"a": { "n" : 1e3 } }', "$.a", '{ "n" : 1e3 }'],
     ["can be a scalar", '{"a": "x\\u0041"}', "$.a", '"x\\u0041"'],
     ["can be null", '{"a":null}', "$.a", "null"],
     [
-      "is an array of all values of a path that is not singular",
+      "is an array of all values if the path can select several values",
       '{"a":[{"n":1.0},{"n":2.50}]}',
       "$.a[*].n",
       "[1.0,2.50]",
     ],
-    ["is an array even if such a path yields only one value", '{"a":{"n":1.0}}', "$..n", "[1.0]"],
+    [
+      "is an array even if a path that can select several values selects only one",
+      '{"a":{"n":1.0}}',
+      "$..n",
+      "[1.0]",
+    ],
     ["can be an array element counted from the end", '{"a":[1,2.0]}', "$.a[-1]", "2.0"],
     ["is the last of several members with the same name", '{"a":1,"a":2.0}', "$.a", "2.0"],
-    ["can be the headers", "{}", "$headers", '{"x-a":"b"}'],
-    ["can be taken from the query", "{}", "$query.q", '["1","2"]'],
+    ["can be an object of all headers", "{}", "$headers", '{"x-a":"b"}'],
+    ["can be selected from the query parameters", "{}", "$query.q", '["1","2"]'],
   ])("%s", (_, body, path, expected) => {
     const delivery = { headers: { "x-a": "b" }, query: { q: ["1", "2"] } };
     expect(listPayloads(body, path, { delivery })).toEqual([expected]);
   });
 
-  it("fails the item as payload_missing if the path yields no value", () => {
+  it("is missing if payloadPath selects no value, and the item then fails as payload_missing", () => {
     for (const payloadPath of ["$.b", "$.b[*]"]) {
       expect(normalizeBody({ a: 1 }, { definitions: [{ type: "x", payloadPath }] }).failures).toEqual([
         {
@@ -50,7 +55,7 @@ describe("an event's payload", () => {
     }
   });
 
-  it("is JSON for a form or XML body with a payloadPath, and the received text without one", () => {
+  it("is JSON if payloadPath selects it from a form or XML body, and otherwise the received text", () => {
     const form = { delivery: typed("application/x-www-form-urlencoded") };
     expect(listPayloads("a=1&a=2", "$.a", form)).toEqual(['["1","2"]']);
     expect(listPayloads("a=1&a=2", "$", form)).toEqual(['{"a":["1","2"]}']);
@@ -61,7 +66,7 @@ describe("an event's payload", () => {
   });
 });
 
-describe("an entry", () => {
+describe("the topic entry of an event", () => {
   it("has the fields of a CloudEvents event, in order", () => {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const [event] = normalizeBody('{"id":"x"}', { ...byId, delivery: { headers: { traceparent } } }).events;
@@ -80,7 +85,7 @@ describe("an entry", () => {
     ["00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01", "upper case"],
     ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x", "more parts than version 00 has"],
     ["garbage", "another format"],
-  ])("omits the traceparent %s (%s)", (traceparent) => {
+  ])("omits the invalid traceparent %s (%s)", (traceparent) => {
     const [event] = normalizeBody({}, { ...all, delivery: { headers: { traceparent } } }).events;
     expect(fieldOf(event, "traceparent")).toBeUndefined();
   });
@@ -112,13 +117,13 @@ describe("an entry", () => {
       "hé",
     ],
     ["bytes", Buffer.from([255, 0]), "image/png", "image/png", "data_base64", "/wA="],
-  ])("has content type and data for %s", (_, body, contentType, datacontenttype, name, data) => {
+  ])("has the content type and data of %s", (_, body, contentType, datacontenttype, name, data) => {
     const [event] = normalizeBody(body, { ...all, delivery: typed(contentType) }).events;
     expect(fieldOf(event, "datacontenttype")).toBe(datacontenttype);
     expect(fieldOf(event, name)).toBe(data);
   });
 
-  it("states its size with an error of at most 32 bytes", () => {
+  it("has an estimated size that differs from its real size by less than 32 bytes", () => {
     for (const body of ['{"a":"b"}', '{"a":"漢字😀"}', `{"a":"${"x".repeat(10_000)}"}`]) {
       const [event] = normalizeBody(body, all).events;
       const size = Buffer.byteLength(event?.fields.join("") ?? "");
@@ -130,7 +135,7 @@ describe("an entry", () => {
 describe("member names selected by jsonpath-plus", () => {
   const config = { pathSyntax: "jsonpath-plus" } as const;
 
-  it("can be used as a payload or as items", () => {
+  it("can be the payload or the items of a delivery", () => {
     const named = normalizeBody('{"a": 1, "b": 2}', {
       definitions: [{ type: "x", payloadPath: "$.*~" }],
       config,

@@ -7,8 +7,8 @@ describe("an event's id", () => {
   it.each<[string, string, string | undefined]>([
     ["is the string at idPath", '{"id":"a b"}', "a b"],
     ["keeps the digits of a large integer", '{"id":12345678901234567890}', "12345678901234567890"],
-    ["keeps the spelling 1.0", '{"id":1.0}', "1.0"],
-    ["keeps the spelling 1e3", '{"id": 1e3 }', "1e3"],
+    ["is 1.0 if the body contains the number 1.0", '{"id":1.0}', "1.0"],
+    ["is 1e3 if the body contains the number 1e3", '{"id": 1e3 }', "1e3"],
     ["can be a boolean", '{"id":false}', "false"],
     ["can have 512 characters", `{"id":"${"x".repeat(512)}"}`, "x".repeat(512)],
     ["cannot have 513 characters", `{"id":"${"x".repeat(513)}"}`, undefined],
@@ -26,7 +26,7 @@ describe("an event's id", () => {
     }
   });
 
-  it("is rejected if idPath yields two values", () => {
+  it("is missing if idPath selects two values, and the item then fails as id_missing", () => {
     const options = { definitions: [{ type: "all", idPath: "$..id" }] };
     expect(normalizeBody({ id: 1, a: { id: 2 } }, options).failures).toMatchObject([
       { reason: "id_missing", detail: "idPath $..id yields 2 values" },
@@ -34,7 +34,7 @@ describe("an event's id", () => {
     expect(normalizeBody({ a: { id: 2 } }, options).events[0]?.id).toBe("2");
   });
 
-  it("consists of the delivery id and the item's position if there is no idPath", () => {
+  it("consists of the delivery id and the item's position if the definition has no idPath", () => {
     const outcome = normalizeBody([1, 2], {
       ...all,
       config: { itemsPath: "$" },
@@ -43,7 +43,7 @@ describe("an event's id", () => {
     expect(outcome.events.map(({ id }) => id)).toEqual(["d/0", "d/1"]);
   });
 
-  it("is random, and not used for dedupe, if neither idPath nor a delivery id exists", () => {
+  it("is random and disables dedupe if neither an idPath nor a delivery id exists", () => {
     const [event] = normalizeBody({}, all).events;
     expect(event).toMatchObject({ id: "fresh_1", identity: "" });
   });
@@ -60,18 +60,18 @@ describe("the dedupe key of an event", () => {
     expect(identityOf({ id: "y" }, byId)).not.toBe(first);
   });
 
-  it("is accompanied by a digest that depends on each byte of the data", () => {
+  it("is stored with a digest of the data that depends on every byte", () => {
     const digestOf = (body: string): string | undefined => normalizeBody(body, byId).events[0]?.digest;
     expect(digestOf('{"id":1}')).toMatch(/^[\w-]{11}$/);
     expect(digestOf('{"id":1}')).toBe(digestOf('{"id":1}'));
     expect(digestOf('{"id":1}')).not.toBe(digestOf('{"id": 1}'));
   });
 
-  it("is undefined if dedupe is disabled", () => {
+  it("is empty if dedupe is disabled", () => {
     expect(identityOf({ id: "x" }, { ...byId, config: { dedupe: { windowSeconds: 0 } } })).toBe("");
   });
 
-  it("is the same for equal content, like the event id, if dedupe compares content", () => {
+  it("is the same for equal content if dedupe is by content, and so is the event id", () => {
     const options: Given = { ...all, config: { dedupe: { by: "content" } } };
     const [a, again, b] = [{ n: 1 }, { n: 1 }, { n: 2 }].map(
       (body) => normalizeBody(body, options).events[0],
@@ -82,7 +82,7 @@ describe("the dedupe key of an event", () => {
     expect(b?.identity).not.toBe(a?.identity);
   });
 
-  it("depends on the content if dedupe compares content, even with an idPath", () => {
+  it("depends on the content if dedupe is by content, even if the definition has an idPath", () => {
     const options: Given = { ...byId, config: { dedupe: { by: "content" } } };
     const [a, b] = [
       { id: "x", n: 1 },
@@ -92,7 +92,7 @@ describe("the dedupe key of an event", () => {
     expect(b?.identity).not.toBe(a?.identity);
   });
 
-  it("depends on both id and content if onConflict is publish", () => {
+  it("depends on the id and the content if onConflict is publish", () => {
     const options: Given = { ...byId, config: { dedupe: { onConflict: "publish" } } };
     const [a, b, again] = [1, 2, 1].map((n) => identityOf({ id: "x", n }, options));
     expect(a).not.toBe(b);

@@ -45,8 +45,8 @@ const frame = (
     ...(deliveryId !== undefined && { deliveryId }),
   });
 
-describe("a frame of an event stream", () => {
-  it("can be matched by its event name, with its last event id as id", () => {
+describe("a server-sent event (SSE) as a delivery", () => {
+  it("is matched by its event name through $event, and $lastEventId can supply its id", () => {
     const definitions = [{ type: "created", typePath: "$event", idPath: "$lastEventId", payloadPath: "$.a" }];
     const { events } = run(frame({ a: 1 }, "7", "7/2", { event: "created" }), definitions);
     expect(events.map(({ id }) => id)).toEqual(["7"]);
@@ -54,28 +54,28 @@ describe("a frame of an event stream", () => {
     expect(run(frame({ a: 1 }, "7"), definitions).failures).toMatchObject([{ reason: "no_match" }]);
   });
 
-  it("has its last event id as its id, with a number appended if an earlier frame had the same id", () => {
+  it("uses its last event id as its id, with a number appended if an earlier SSE event had the same one", () => {
     const idOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.id;
     expect(idOf(frame({}, "7"))).toBe("7");
     expect(idOf(frame({}, "7", "7/2"))).toBe("7/2");
     expect(idOf(frame({}))).toBe("fresh_1");
   });
 
-  it("yields ids with the item's position appended if the frame has several items", () => {
+  it("yields ids with the item's position appended if its data contains several items", () => {
     const items = run(frame([1, 2], "7", "7/3"), [{ type: "t" }], { itemsPath: "$" });
     expect(items.events.map(({ id }) => id)).toEqual(["7/3/0", "7/3/1"]);
     const lines = run(frame("1\n2\n", "7", "7", { "content-type": "application/x-ndjson" }));
     expect(lines.events.map(({ id }) => id)).toEqual(["7/0", "7/1"]);
   });
 
-  it("is not a duplicate of a frame whose last event id equals its numbered id", () => {
+  it("is not a duplicate of an SSE event whose last event id looks like a numbered id", () => {
     const identityOf = (delivery: VerifiedDelivery) => run(delivery).events[0]?.identity;
     expect(identityOf(frame({}, "a", "a/2"))).not.toBe(identityOf(frame({}, "a/2")));
     expect(identityOf(frame({}, "a", "a/2"))).toBe(identityOf(frame({ other: 1 }, "a", "a/2")));
     expect(identityOf(frame({}))).toBe("");
   });
 
-  it("keeps its id in a redrive from quarantine", () => {
+  it("keeps its id if it is redriven from quarantine", () => {
     const failed = run(frame({}, "7", "7/2"), [{ type: "t", payloadPath: "$.a" }]);
     expect(failed.failures).toMatchObject([{ reason: "payload_missing", item: null }]);
     const selection: Selection = { id: "qua_1", item: null, definitions: ["t"], asNewId: false };
@@ -86,7 +86,7 @@ describe("a frame of an event stream", () => {
     );
   });
 
-  it("lets paths start only from the roots $event and $lastEventId", () => {
+  it("rejects paths that start from $headers instead of $event or $lastEventId", () => {
     expect(rulesOf([{ type: "t", typePath: "$headers.x" }])).toMatchObject({
       ok: false,
       error: [{ path: "events[0].typePath", message: expect.stringContaining("$event, $lastEventId") }],

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { explainEach } from "../../src/normalize/explain.ts";
 import { deliveryOf, rulesOf } from "./support.ts";
 
-it("explainEach explains only the first five of a thousand items with a thousand definitions", async () => {
+it("explainEach returns results for all 1,000 items, but details for only the first five", async () => {
   const definitions = Array.from({ length: 1_000 }, (_, n) => ({ type: `t${n}`, typePath: "$.t" }));
   const items = Array.from({ length: 1_000 }, () => ({ t: "t1" }));
   const rules = rulesOf(definitions, { itemsPath: "$" });

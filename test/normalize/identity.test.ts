@@ -23,13 +23,13 @@ function normalizeToEvent(delivery: VerifiedDelivery, number = channel.number): 
   return outcome.events[0];
 }
 
-it("a new channel with a reused uid does not detect events of the old channel as duplicates", () => {
+it("the dedupe key of an event differs between two channels, even if both channels have the same uid", () => {
   const identityIn = (number: number) => normalizeToEvent(deliveryOf({ id: "x" }), number)?.identity;
   expect(identityIn(1)).toBe(identityIn(1));
   expect(identityIn(1)).not.toBe(identityIn(2));
 });
 
-it("an event has the same digest whether its delivery was signed or not", () => {
+it("the digest of an event is the same for a signed and an unsigned delivery", () => {
   const delivery = deliveryOf({ id: "x" });
   const bodyHash = hash("sha256", delivery.body, "base64url");
   const event = normalizeToEvent({ ...delivery, bodyHash });

@@ -19,7 +19,7 @@ interface Example {
   readonly examples: readonly unknown[];
 }
 
-describe("matching a definition", () => {
+describe("matching a delivery with event definitions by type", () => {
   const definitions = [
     { type: "push", typePath: "$headers['X-Event']" },
     { type: "1.0", typePath: "$.version" },
@@ -32,11 +32,11 @@ describe("matching a definition", () => {
     normalizeBody(body, { definitions, delivery: { headers } }).events.map(({ type }) => type);
 
   it.each<[string, unknown, Record<string, string | string[]>, string[]]>([
-    ["succeeds for all items if the definition has no typePath", {}, {}, ["any"]],
+    ["always matches a definition without a typePath", {}, {}, ["any"]],
     ["compares the type with a header's value", {}, { "x-event": "push" }, ["push", "any"]],
     ["ignores a repeated header", {}, { "x-event": ["push", "push"] }, ["any"]],
-    ["compares a number by its spelling", '{"version":1.0}', {}, ["1.0", "any"]],
-    ["does not compare a number by its value", '{"version":1}', {}, ["any"]],
+    ["compares a number as it is written in the body", '{"version":1.0}', {}, ["1.0", "any"]],
+    ["does not treat the number 1 as the type 1.0", '{"version":1}', {}, ["any"]],
     ["compares a boolean as a string", { flag: true }, {}, ["true", "any"]],
     [
       "compares every value of a path, in definition order",
@@ -50,7 +50,7 @@ describe("matching a definition", () => {
     expect(typesOf(body, headers)).toEqual(types);
   });
 
-  it("fails the item as no_match if no definition matches", () => {
+  it("fails with the reason no_match if no definition matches", () => {
     const outcome = normalizeBody({ type: "b" }, { definitions: [{ type: "a", typePath: "$.type" }] });
     expect(outcome).toMatchObject({
       received: 1,
@@ -60,7 +60,7 @@ describe("matching a definition", () => {
   });
 });
 
-describe("items", () => {
+describe("the items of a delivery", () => {
   const splitItems = (body: string, itemsPath: string, given: Omit<Given, "definitions"> = {}) =>
     normalizeBody(body, { ...given, ...all, config: { itemsPath, ...given.config } });
 
@@ -78,7 +78,7 @@ describe("items", () => {
     expect(outcome.failures).toEqual([]);
   });
 
-  it("fail the whole delivery as invalid_body if itemsPath yields no value", () => {
+  it("are invalid, so that the whole delivery fails as invalid_body, if itemsPath selects no value", () => {
     for (const itemsPath of ["$.b", "$.b[*]"]) {
       expect(splitItems('{"a":[]}', itemsPath)).toMatchObject({
         received: 1,
@@ -87,13 +87,13 @@ describe("items", () => {
     }
   });
 
-  it("are JSON if the body is XML", () => {
+  it("are stored as JSON if the body is XML", () => {
     const outcome = splitItems("<a><b>1</b><b>2</b></a>", "$.a.b", { delivery: typed("text/xml") });
     expect(dataOf(outcome)).toEqual(['"1"', '"2"']);
     expect(fieldOf(outcome.events[0], "datacontenttype")).toBe("application/json");
   });
 
-  it("are the non-blank lines of NDJSON, and only a broken line fails", () => {
+  it("are the non-blank lines of an NDJSON body, and an invalid line fails alone", () => {
     const outcome = normalizeBody('{"n":1.0}\r\n\n  \n{"n":\n{"n":3}', {
       ...all,
       delivery: typed("application/x-ndjson"),
@@ -118,7 +118,7 @@ describe("items", () => {
     expect(start("1\n".repeat(1_001), lines)).toEqual({ kind: "tooManyItems", limit: 1_000 });
   });
 
-  it("are limited to 10,000 events per delivery", () => {
+  it("yield at most 10,000 events per delivery", () => {
     const definitions = Array.from({ length: 11 }, (_, index) => ({ type: `t${index}` }));
     const items = Array.from({ length: 1_000 }, () => 0);
     expect(start(items, { definitions, config: { itemsPath: "$" } })).toEqual({
@@ -129,7 +129,7 @@ describe("items", () => {
     expect(allowed.events).toHaveLength(10_000);
   });
 
-  it("are the root $ of paths, while $body is the whole body", () => {
+  it("are available to paths as $, and the whole body as $body", () => {
     const given: Given = {
       definitions: [{ type: "all", idPath: "$.id", payloadPath: "$body.account" }],
       config: { itemsPath: "$.events" },
@@ -140,8 +140,8 @@ describe("items", () => {
   });
 });
 
-describe("the output of a delivery", () => {
-  it("is limited in bytes, and items beyond the limit fail and can be redriven one by one", () => {
+describe("the total size of the events of a delivery", () => {
+  it("is limited, and items beyond the limit fail but can be redriven individually", () => {
     const definitions = [{ type: "x", payloadPath: "$body" }];
     const config = { itemsPath: "$.items" };
     const body = { pad: "x".repeat(5_000_000), items: Array(1000).fill(0) };
@@ -154,7 +154,7 @@ describe("the output of a delivery", () => {
   });
 });
 
-describe("a redrive", () => {
+describe("a redrive of a quarantined item", () => {
   const definitions = [{ type: "a" }, { type: "b", idPath: "$.id" }];
   const given = (only: Given["only"]): Given => ({
     definitions,
@@ -164,17 +164,17 @@ describe("a redrive", () => {
   });
   const body = [{ id: 1 }, { id: 2 }, {}];
 
-  it("processes one item with the named definitions and the original event ids", () => {
+  it("uses the definitions that failed before and the original event ids", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 1, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({ received: 1, events: [{ type: "a", id: "d/1", item: 1 }], failures: [] });
   });
 
-  it("processes the item with all definitions if none is named", () => {
+  it("uses all definitions if no failed definition was recorded", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 2, definitions: [], asNewId: false }));
     expect(outcome).toMatchObject({ events: [{ type: "a" }], failures: [{ item: 2, definitions: ["b"] }] });
   });
 
-  it("publishes the item under the same new id each time with asNewId", () => {
+  it("with asNewId publishes the item under a new id that is the same at each attempt", () => {
     const redrive = given({ id: "qr_1", item: 1, definitions: ["b"], asNewId: true });
     const [event] = normalizeBody(body, redrive).events;
     expect(event).toMatchObject({ type: "b", id: "qr_1/1", identity: expect.stringMatching(/^.{22}$/) });
@@ -183,13 +183,13 @@ describe("a redrive", () => {
     expect(normalizeBody(body, withoutDedupe).events).toMatchObject([{ id: "qr_1/1", identity: "" }]);
   });
 
-  it("publishes an item without an id under the same id each time", () => {
+  it("publishes an item without an own id under the same id at each attempt", () => {
     const only = { id: "qr_1", item: null, definitions: [], asNewId: false };
     const [event] = normalizeBody({}, { definitions: [{ type: "a" }], only }).events;
     expect(event).toMatchObject({ id: "qr_1/0", identity: expect.stringMatching(/^.{22}$/) });
   });
 
-  it("processes all items with all definitions if the whole delivery now has items", () => {
+  it("processes all items with all definitions if the delivery had failed before it was split into items", () => {
     const whole = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody(body, given(whole))).toMatchObject({
       received: 3,
@@ -205,7 +205,7 @@ describe("a redrive", () => {
     expect(normalizeBody([], given(whole))).toMatchObject({ received: 0, events: [], failures: [] });
   });
 
-  it("processes a whole delivery without items with the named definitions", () => {
+  it("uses the definitions that failed before if the delivery is not split into items", () => {
     const only = { id: "qr_1", item: null, definitions: ["b"], asNewId: false };
     expect(normalizeBody({ id: 1 }, { definitions, only })).toMatchObject({
       received: 1,
@@ -217,13 +217,13 @@ describe("a redrive", () => {
   it.each([
     ["whose delivery fails as a whole", { itemsPath: "$.none" }, "invalid_body"],
     ["that matches no definition", { itemsPath: "$" }, "no_match"],
-  ] as const)("fails again with the same item and definitions for an item %s", (_, config, reason) => {
+  ] as const)("fails again and records the same item and definitions for an item %s", (_, config, reason) => {
     const only = { id: "qr_1", item: 1, definitions: ["gone"], asNewId: false };
     const outcome = normalizeBody(body, { definitions, config, only });
     expect(outcome).toMatchObject({ events: [], failures: [{ item: 1, reason, definitions: ["gone"] }] });
   });
 
-  it("fails again if the delivery no longer contains the item", () => {
+  it("fails as invalid_body if the delivery does not contain the item", () => {
     const outcome = normalizeBody(body, given({ id: "qr_1", item: 3, definitions: ["a"], asNewId: false }));
     expect(outcome).toMatchObject({
       received: 1,
@@ -233,7 +233,7 @@ describe("a redrive", () => {
   });
 });
 
-describe("GitHub's webhooks", () => {
+describe("example payloads of all GitHub webhooks", () => {
   const examples = createRequire(import.meta.url)("@octokit/webhooks-examples") as readonly Example[];
   const rules = rulesOf(
     examples.map(({ name }) => ({
@@ -243,7 +243,7 @@ describe("GitHub's webhooks", () => {
     })),
   );
 
-  it("each become one event on the topic of their type, byte for byte", () => {
+  it("each become one event with the exact payload bytes, on the topic of the event type", () => {
     let count = 0;
     for (const { name, examples: bodies } of examples) {
       for (const body of bodies) {

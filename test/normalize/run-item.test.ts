@@ -8,7 +8,7 @@ function raise(message: string): never {
   throw new Error(message);
 }
 
-describe("a failure", () => {
+describe("the failure of a delivery or item", () => {
   const invalid = (detail = /./) => [
     { item: null, reason: "invalid_body", detail: expect.stringMatching(detail), definitions: [] },
   ];
@@ -26,7 +26,7 @@ describe("a failure", () => {
     expect(outcome).toMatchObject({ received: 1, events: [], failures: invalid() });
   });
 
-  it("has the reason of the first failed definition, and lists all failed definitions", () => {
+  it("has the reason of the first failed event definition, and lists all failed definitions", () => {
     const outcome = normalizeBody(
       { a: 1 },
       {
@@ -66,7 +66,7 @@ describe("a failure", () => {
     ]);
   });
 
-  it("affects only the item that is nested too deeply", () => {
+  it("is too_deep only for the item that is nested too deeply", () => {
     const given = { ...all, config: { itemsPath: "$.a.b", limits: { maxDepth: 3 } } };
     const outcome = normalizeBody(`{"a":{"b":[${nested(3)},${nested(4)}]}}`, given);
     expect(outcome.events.map(({ item }) => item)).toEqual([0]);
@@ -92,7 +92,7 @@ describe("a failure", () => {
     expect(outcome.failures).toMatchObject([{ item: null, reason: "path_budget", path: "itemsPath" }]);
   });
 
-  it("is path_budget for the remaining items if earlier items exhaust the budget of the delivery", () => {
+  it("is path_budget for all remaining items after earlier items exhausted the delivery's budget", () => {
     const items = Array.from({ length: 200 }, () => ({ big: Array.from({ length: 50 }, () => [1, 2]) }));
     const { events, failures } = normalizeBody(items, {
       definitions: [{ type: "x", payloadPath: "$.big[?count($..*) > 1]" }],
@@ -106,14 +106,14 @@ describe("a failure", () => {
   });
 });
 
-describe("a schema", () => {
+describe("the payload schema of an event definition", () => {
   const schema = { type: "object" };
   const given = (validatorFor: Given["validatorFor"]): Given => ({
     definitions: [{ type: "checked", payloadPath: "$.a", schema }, { type: "unchecked" }],
     ...(validatorFor === undefined ? {} : { validatorFor }),
   });
 
-  it("validates the payload, and reports the path of a violation", () => {
+  it("rejects an invalid payload, and reports the path of the violation", () => {
     const seen: unknown[] = [];
     const outcome = normalizeBody(
       { a: { n: 1 } },
@@ -140,7 +140,7 @@ describe("a schema", () => {
     ]);
   });
 
-  it("can be checked asynchronously without changing the order of events", async () => {
+  it("can be checked asynchronously, and the order of events stays the same", async () => {
     const outcome = start(
       { a: {} },
       given(async () => ({ validate: async () => undefined })),
@@ -152,7 +152,7 @@ describe("a schema", () => {
     });
   });
 
-  it("fails the whole delivery instead of the item if the schema's validator is unavailable", async () => {
+  it("fails the whole delivery instead of the item if its validator is unavailable", async () => {
     await expect(
       start(
         { a: {} },
@@ -161,7 +161,7 @@ describe("a schema", () => {
     ).rejects.toThrow("gone");
   });
 
-  it("causes no unhandled rejection if the schema's validator throws", async () => {
+  it("causes no unhandled rejection if its validator throws", async () => {
     const unhandled: unknown[] = [];
     const record = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", record);
@@ -178,7 +178,7 @@ describe("a schema", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("fails the delivery as unavailable and aborts validation if that takes too long", async () => {
+  it("fails the delivery as unavailable if validation takes too long, and aborts the validation", async () => {
     const { promise: never } = Promise.withResolvers<undefined>();
     const callers: JobOptions[] = [];
     const validate = (_: unknown, caller: JobOptions) => {
@@ -191,7 +191,7 @@ describe("a schema", () => {
     expect(callers).toMatchObject([{ lane: rules.channel.organizationId, signal: { aborted: true } }]);
   });
 
-  it("validates the values of a query path as an array, and a form as JSON", () => {
+  it("validates several selected values as an array, and a form body as an object", () => {
     const seen: unknown[] = [];
     const validatorFor = () => ({ validate: (value: unknown) => void seen.push(value) });
     normalizeBody(

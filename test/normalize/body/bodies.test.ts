@@ -32,7 +32,7 @@ describe("the body format of a delivery", () => {
     ["application/octet-stream", "bytes"],
     ["image/png", "bytes"],
     ["garbage", "bytes"],
-  ])("is derived from the content type: %s is %s", (contentType, kind) => {
+  ])("is derived from the content type: %s means %s", (contentType, kind) => {
     expect(parseBodyFormat(contentType)?.kind).toBe(kind);
   });
 
@@ -46,7 +46,7 @@ describe("the body format of a delivery", () => {
   it.each([
     "text/plain; charset=ISO-8859-1",
     'text/plain; a=b; Charset="iso-8859-1"',
-  ])("includes the charset from the content type %s", (type) => {
+  ])("includes the charset of the content type %s", (type) => {
     expect(parseBodyFormat(type)).toEqual({ kind: "text", charset: "iso-8859-1" });
   });
 });
@@ -192,14 +192,14 @@ describe("an XML body", () => {
     '<?xml version="1.0"?><!-- c --><!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><l>&b;</l>',
     "<__proto__>1</__proto__>",
     "<constructor><prototype>1</prototype></constructor>",
-  ])("is rejected if it is %j", (text) => {
+  ])("is rejected if it is invalid or unsafe: %j", (text) => {
     expect(read(text, "application/xml").ok).toBe(false);
   });
 
   it.each<[string, string, string]>([
     ["tags", `<a>${"<b/>".repeat(100_000)}</a>`, "has more than 100000 tags"],
     ["attributes", `<a>${'<b c = "1"/>'.repeat(50_001)}</a>`, "has more than 50000 attributes"],
-  ])("is rejected before parsing if it has too many %s", (_, text, detail) => {
+  ])("is rejected before it is parsed if it has too many %s", (_, text, detail) => {
     const rejected = read(text, "application/xml");
     expect(rejected).toMatchObject({ ok: false, error: { detail: expect.stringContaining(detail) } });
   });
@@ -230,24 +230,24 @@ describe("an XML body", () => {
   });
 });
 
-describe("the detail of an invalid body", () => {
+describe("the error detail of an invalid body", () => {
   it.each([
     ["unclosed elements", "<a>".repeat(10_000), "application/xml"],
     ["a closing tag with a long name", `<a></${"x".repeat(100_000)}>`, "application/xml"],
     ["a charset with a long name", "{}", `application/json; charset=${"x".repeat(10_000)}`],
-  ])("has a bounded length for %s", (_, body, contentType) => {
+  ])("has a limited length for %s", (_, body, contentType) => {
     const rejected = read(body, contentType);
     expect(rejected.ok ? "" : rejected.error.detail).toMatch(/^.{20,501}$/s);
   });
 });
 
 describe("a text body", () => {
-  it("is rejected if it is invalid in its charset", () => {
+  it("is rejected if its bytes are invalid in its charset", () => {
     expect(readValue("héllo", "text/plain")).toBe("héllo");
     expect(read(Buffer.from("h\xE9llo", "latin1"), "text/plain").ok).toBe(false);
   });
 
-  it("gets the charset utf-8 in its content type, because its text is decoded", () => {
+  it("is decoded to UTF-8, and the charset of its content type is changed to utf-8", () => {
     const result = read(Buffer.from("h\xE9llo", "latin1"), "text/plain; charset=iso-8859-1; format=flowed");
     expect(result).toMatchObject({
       ok: true,
@@ -257,7 +257,7 @@ describe("a text body", () => {
 });
 
 describe("a binary body", () => {
-  it("keeps its bytes without being decoded", () => {
+  it("is stored byte for byte, without decoding", () => {
     expect(read(Buffer.from([0, 255, 128]), "application/octet-stream")).toMatchObject({
       ok: true,
       value: { kind: "bytes", text: undefined, value: undefined, contentType: "application/octet-stream" },

@@ -4,15 +4,15 @@ import { JsonText } from "../../../src/normalize/body/payload-slice.ts";
 import { findInRandomTexts, sliceRandomTexts } from "./slicing.ts";
 
 // test/deep/payload-slice.test.ts runs more random texts.
-describe("random JSON texts", () => {
-  it("are accepted if and only if JSON.parse accepts them, and each value is sliced as its own text", () => {
+describe("JsonText, which cuts values out of JSON text,", () => {
+  it("accepts the same random texts as JSON.parse, and cuts each value out as its original text", () => {
     const counts = sliceRandomTexts(20_240_601, 2_000);
     expect(counts.accepted).toBeGreaterThan(1_000);
     expect(counts.refused).toBeGreaterThan(400);
     expect(counts.slices).toBeGreaterThan(4_000);
   });
 
-  it("contain each value and each array element at its computed location", () => {
+  it("finds every value and every array element of random texts at its location", () => {
     const counts = findInRandomTexts(7, 400);
     expect(counts.found).toBeGreaterThan(1_000);
     expect(counts.elements).toBeGreaterThan(200);
@@ -33,7 +33,7 @@ class CountedText extends String {
   }
 }
 
-describe("the slice of a value", () => {
+describe("the text of a JSON value cut out of a document", () => {
   it.each<[string, string, Location, string]>([
     [
       "includes whitespace inside the value, but not around it",
@@ -46,8 +46,13 @@ describe("the slice of a value", () => {
     ["keeps the number spelling 1e3", "[1e3]", [0], "1e3"],
     ["keeps escape sequences unchanged", '{"a":"\\u0041\\/"}', ["a"], '"\\u0041\\/"'],
     ["is the last of several members with the same name", '{"a":1,"b":2,"a":3}', ["a"], "3"],
-    ["is found under a name spelled with escapes", '{"\\u0061":1}', ["a"], "1"],
-    ["is the last member, however its name is spelled", '{"a":{"x":1},"\\u0061":{"x":2}}', ["a", "x"], "2"],
+    ["is found if its member name is written with escape sequences", '{"\\u0061":1}', ["a"], "1"],
+    [
+      "is the last member with the name, even if the names are escaped differently",
+      '{"a":{"x":1},"\\u0061":{"x":2}}',
+      ["a", "x"],
+      "2",
+    ],
     ["ignores brackets and quotes in strings", '{"x":"}\\"]{","a":[1]}', ["a"], "[1]"],
     ["ends a string after an escaped backslash", '{"x":"\\\\","a":1}', ["a"], "1"],
     ["is found at a name that contains a backslash", '{"\\\\":1}', ["\\"], "1"],
@@ -58,14 +63,14 @@ describe("the slice of a value", () => {
     expect(json.cut([{ value: "any", location }])[0]?.text).toBe(expected);
   });
 
-  it("can be sliced again", () => {
+  it("is itself a JSON text from which values can be cut", () => {
     const inner = JsonText.parse('{"a":[{"n":1},{"n":2.0}]}').cut([
       { value: [{ n: 1 }, { n: 2 }], location: ["a"] },
     ])[0];
     expect(inner?.elements()[1]?.cut([{ value: 2, location: ["n"] }])[0]?.text).toBe("2.0");
   });
 
-  it("is found in one pass over the text, even among 20,000 values", () => {
+  it("is found in a single pass over the document, even if 20,000 values are cut out", () => {
     const value = Array.from({ length: 20_000 }, (_, id) => ({ id }));
     const text = new CountedText(JSON.stringify(value));
     const json = JsonText.parse(text as unknown as string);

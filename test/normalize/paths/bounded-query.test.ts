@@ -33,7 +33,7 @@ function countReadsUntilError(path: string, data: unknown, syntax: Syntax, left:
   return counted.reads();
 }
 
-describe("the cost limit of a path", () => {
+describe("the cost budget of a JSONPath query", () => {
   const wide = Array.from({ length: 2_000 }, (_, index) => ({ a: index, b: "x".repeat(50) }));
   const members = Object.fromEntries(wide.entries());
   const copies = { ...members, one: { ...members }, two: { ...members } };
@@ -42,10 +42,10 @@ describe("the cost limit of a path", () => {
 
   it.each([
     ["a filter that counts the document at each of its nodes", "$[?count($..*) > 5]", wide],
-    ["a path with two descents", "$..*..*", deep],
+    ["a path with two recursive descents", "$..*..*", deep],
     ["a filter that compares parts of the document at each of its nodes", "$[?$.one == $.two]", copies],
     ["the length of the document at each of its nodes", "$[?length($) == 1]", copies],
-  ])("rejects %s before evaluation reads three values per node of the budget", (_, path, data) => {
+  ])("stops %s before the number of values read exceeds three times the budget", (_, path, data) => {
     expect(countReadsUntilError(path, data, "rfc9535", 20_000)).toBeLessThan(3 * 20_000);
   });
 
@@ -55,11 +55,11 @@ describe("the cost limit of a path", () => {
     ["many", patterns(200, (index) => `pattern ${index}`)],
     ["large", patterns(1, () => "(?:a{100}){100}")],
     ["long", patterns(1, () => "\\p{L}".repeat(1_000))],
-  ])("rejects %s patterns from the document before compiling them", (_, data) => {
+  ])("is exceeded by %s patterns from the document before the patterns are compiled", (_, data) => {
     expect(() => run("$[?match(@.a, @.p)]", data, "rfc9535", { left: 150_000 })).toThrow(PathBudgetError);
   });
 
-  it("charges a pattern from the document once per query, and equally in each query", () => {
+  it("is charged once per query for compiling a pattern from the document", () => {
     const result = compile("$.values[?match(@, $.p)]");
     if (!result.ok || result.value.path.kind !== "query") throw new Error("no query");
     const cost = (count: number): number => {
@@ -73,16 +73,16 @@ describe("the cost limit of a path", () => {
     expect(cost(100) - cost(1)).toBeLessThan(100 * 16);
   });
 
-  it("rejects a jsonpath-plus path with two descents after a few reads", () => {
+  it("stops a jsonpath-plus path with two recursive descents", () => {
     expect(countReadsUntilError("$..*..*", wide, "jsonpath-plus", 20_000)).toBeLessThan(3 * 20_000);
   });
 
-  it("matches a pattern that causes catastrophic backtracking in other engines", () => {
+  it("suffices for a pattern that causes catastrophic backtracking in other engines", () => {
     const data = [{ a: `${"a".repeat(5_000)}!` }];
     expect(runToEnd(() => select("$[?match(@.a, '(a+)+$')]", data))).toEqual([]);
   });
 
-  it("allows a simple path to visit a large document completely", () => {
+  it("suffices for a simple path that selects every element of a large array", () => {
     expect(select("$[*].a", wide)).toHaveLength(2_000);
     expect(
       select(
@@ -92,25 +92,25 @@ describe("the cost limit of a path", () => {
     ).toHaveLength(90_000);
   });
 
-  it("rejects a deeply nested document before the stack overflows", () => {
+  it("stops a query on a deeply nested document before the stack overflows", () => {
     const brackets = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
     expect(select("$..*", brackets(1_000))).toHaveLength(999);
     expect(() => run("$..*", brackets(100_000))).toThrow(PathBudgetError);
   });
 });
 
-describe("patterns (RFC 9485)", () => {
+describe("patterns in JSONPath filters (RFC 9485)", () => {
   it.each([
-    ["match covers the whole string", "match", "b", "abc", false],
-    ["search covers any part of the string", "search", "b", "abc", true],
-    ["match covers whole alternatives", "match", "a|bc", "abc", false],
-    ["a dot does not match a line feed", "match", "a.c", "a\nc", false],
-    ["a dot does not match a carriage return", "match", "a.c", "a\rc", false],
-    ["a dot matches a line separator", "match", "a.c", "a\u2028c", true],
-    ["a dot matches one character outside the BMP", "match", "a.c", "a😀c", true],
-    ["a dot in a class matches a dot", "match", "a[.]c", "abc", false],
-    ["an escaped dot matches a dot", "match", "a\\\\.c", "abc", false],
-    ["categories are supported", "match", "\\\\p{Lu}+", "ÄÖ", true],
+    ["must match the whole string in match()", "match", "b", "abc", false],
+    ["can match any part of the string in search()", "search", "b", "abc", true],
+    ["must match the whole string with one alternative in match()", "match", "a|bc", "abc", false],
+    ["do not match a line feed with a dot", "match", "a.c", "a\nc", false],
+    ["do not match a carriage return with a dot", "match", "a.c", "a\rc", false],
+    ["match a line separator (U+2028) with a dot", "match", "a.c", "a\u2028c", true],
+    ["match one character outside the BMP with a dot", "match", "a.c", "a😀c", true],
+    ["match only a dot with a dot in a character class", "match", "a[.]c", "abc", false],
+    ["match only a dot with an escaped dot", "match", "a\\\\.c", "abc", false],
+    ["support Unicode categories", "match", "\\\\p{Lu}+", "ÄÖ", true],
   ])("%s", (_, name, pattern, text, expected) => {
     expect(select(`$[?${name}(@, '${pattern}')]`, [text])).toHaveLength(expected ? 1 : 0);
   });
@@ -122,11 +122,11 @@ describe("patterns (RFC 9485)", () => {
     ["an invalid pattern from the document", "$[?search(@.a, @.open)]"],
     ["a pattern from the document that is not linear", "$[?search(@.a, @.ahead)]"],
     ["a pattern from the document with an unmatched closing parenthesis", "$[?match(@.a, @.closing)]"],
-  ])("the path %s yields no value", (_, path) => {
+  ])("select no value if the filter has %s", (_, path) => {
     expect(select(path, [{ a: "1a", n: 1, open: "(", ahead: "(?=a)", closing: "1a)|(b" }])).toEqual([]);
   });
 
-  it("can be taken from the document", () => {
+  it("can be values of the document", () => {
     const data = { values: ["abc", "b", "bc"], regex: "b.?", list: ["^b$", "abc"] };
     expect(select("$.values[?match(@, $.regex)]", data)).toEqual(["b", "bc"]);
     expect(select("$.values[?search(@, $.regex)]", data)).toEqual(["abc", "b", "bc"]);

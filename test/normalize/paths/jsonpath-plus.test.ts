@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compile, messageOf, select } from "./support.ts";
 
-describe("the syntax of jsonpath-plus", () => {
+describe("a path in the syntax of jsonpath-plus", () => {
   const data = { a: [{ x: 1, "n.m": 2 }, { x: 3 }], b: { x: 4 } };
   it.each<[string, readonly unknown[]]>([
     ["$.a[*].x", [1, 3]],
@@ -12,11 +12,11 @@ describe("the syntax of jsonpath-plus", () => {
     ["$.b.*~", ["x"]],
     ["$.a[*].x^", [data.a[0], data.a[1]]],
     ["$.a[*].*@number()", [1, 2, 3]],
-  ])("evaluates %s", (path, expected) => {
+  ])("selects the expected values: %s", (path, expected) => {
     expect([...select(path, data, "jsonpath-plus")].sort()).toEqual([...expected].sort());
   });
 
-  it("returns locations for selected values, but not for selected member names", () => {
+  it("has locations for the values that it selects, but not for member names", () => {
     const result = compile("$.a[*].x", "jsonpath-plus");
     const names = compile("$.b.*~", "jsonpath-plus");
     const nodes = [result, names].flatMap((compiled) =>
@@ -43,7 +43,7 @@ describe("the syntax of jsonpath-plus", () => {
     "$.a.*@unknown()",
     "$.a[",
     "a.b",
-  ])("rejects %s", (path) => {
+  ])("is rejected: %s", (path) => {
     expect(compile(path, "jsonpath-plus").ok).toBe(false);
   });
 
@@ -52,7 +52,7 @@ describe("the syntax of jsonpath-plus", () => {
     ['$.a[?(@.x == "y]")].z', 4],
     ["$['n[?']..[?(@.x=='y')]", 11],
     ["$.a[(@['length']-1)]", 4],
-  ])("reports that filters are rejected in %s", (path, at) => {
+  ])("is rejected with the position of its filter: %s", (path, at) => {
     expect(messageOf(path, "jsonpath-plus")).toBe(
       `filters and scripts are not allowed: ${path.slice(at - 1)} (at character ${at})`,
     );

@@ -27,7 +27,7 @@ const bookstore = {
 };
 const [sayings, sword, moby, rings] = bookstore.store.book;
 
-describe("RFC 9535, table 2 (the bookstore)", () => {
+describe("JSONPath on the bookstore example of RFC 9535, table 2,", () => {
   it.each<[string, readonly unknown[]]>([
     ["$.store.book[*].author", ["Nigel Rees", "Evelyn Waugh", "Herman Melville", "J. R. R. Tolkien"]],
     ["$..author", ["Nigel Rees", "Evelyn Waugh", "Herman Melville", "J. R. R. Tolkien"]],
@@ -45,12 +45,12 @@ describe("RFC 9535, table 2 (the bookstore)", () => {
     expect(select(path, bookstore)).toEqual(expected);
   });
 
-  it("$..* yields all values below the root", () => {
+  it("selects all values below the root with $..*", () => {
     expect(select("$..*", bookstore)).toHaveLength(27);
   });
 });
 
-describe("RFC 9535, examples of sections 2.2 to 2.5", () => {
+describe("JSONPath on the examples of RFC 9535, sections 2.2 to 2.5,", () => {
   const letters = ["a", "b", "c", "d", "e", "f", "g"];
   const filtered = {
     a: [3, 5, 1, 2, 4, 6, { b: "j" }, { b: "k" }, { b: {} }, { b: "kilo" }],
@@ -117,19 +117,19 @@ describe("RFC 9535, examples of sections 2.2 to 2.5", () => {
     "$ ",
     "$.a[(@.length-1)]",
     "$[9007199254740992]",
-  ])("rejects %j", (path) => {
+  ])("rejects the invalid path %j", (path) => {
     expect(compile(path).ok).toBe(false);
   });
 });
 
-describe("a singular path", () => {
+describe("a singular JSONPath (one that selects at most one value)", () => {
   it.each([
     "$",
     "$.a",
     "$['a'][0].b",
     "$.a[-1]",
     '$ ["a"]',
-  ])("reads %s with its own accessor instead of the library", (path) => {
+  ])("is evaluated without the JSONPath library: %s", (path) => {
     expect(run(path, {}).kind).toBe("singular");
   });
 
@@ -139,16 +139,16 @@ describe("a singular path", () => {
     "__proto__",
     "hasOwnProperty",
     "length",
-  ])("does not find the inherited member %s", (name) => {
+  ])("does not select the inherited JavaScript property %s", (name) => {
     for (const data of [{}, [], "text", 1, null, JSON.parse('{"a":1}')])
       expect(select(`$.${name}`, data)).toEqual([]);
   });
 
-  it("finds an own member with an inherited name", () => {
+  it("selects a member of the document that has the name of an inherited JavaScript property", () => {
     expect(select("$.constructor.__proto__", JSON.parse('{"constructor":{"__proto__":1}}'))).toEqual([1]);
   });
 
-  it("has the same key for all spellings of the same path", () => {
+  it("has the same cache key if it is written in another way", () => {
     const keys = ["$.a.b", "$['a'].b", '$["a"]["b"]', "$.a['\\u0062']"].map((path) => {
       const result = compile(path);
       return result.ok ? result.value.path.key : undefined;
@@ -156,7 +156,7 @@ describe("a singular path", () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  it("returns the location of a value at a negative index", () => {
+  it("returns the location of a value that is selected by a negative index", () => {
     const result = compile("$.a[-1].b");
     const path = result.ok ? result.value.path : undefined;
     const target = path?.kind === "singular" ? path.targetsIn({ a: [1, 2, { b: 3 }] }) : undefined;
@@ -164,8 +164,8 @@ describe("a singular path", () => {
   });
 });
 
-describe("a named root", () => {
-  it("a root is selected by its name, and `$` alone selects the item", () => {
+describe("a named root of a path, such as $headers", () => {
+  it("is selected by its name, and `$` alone selects the item", () => {
     const roots = ["$", "$.headers", "$headers", "$query.a", "$headers['a']"].map((path) => {
       const result = compile(path);
       return result.ok ? result.value.root : undefined;
@@ -176,12 +176,12 @@ describe("a named root", () => {
   it.each([
     "$headers['X-GitHub-Event']",
     "$headers['X-GitHub-Event','X-GitHub-Event'][0]",
-  ])("finds %s among the headers in any case", (path) => {
+  ])("ignores the case of header names: %s", (path) => {
     const { values } = run(path, { "x-github-event": ["push"] });
     expect(values.flat()[0]).toBe("push");
   });
 
-  it("keeps the case of all other names", () => {
+  it("distinguishes upper and lower case in all names except header names", () => {
     expect(select("$query.Ab", { Ab: 1, ab: 2 })).toEqual([1]);
     expect(select("$headers.A.B", { a: { B: 1, b: 2 } })).toEqual([1]);
   });
@@ -201,7 +201,7 @@ describe("the error message of an invalid path", () => {
     ["$[?search(@.a, '(a)\\\\1')]", /linear time/],
     ["$[?match(@.a, 'a)|(b')]", /unbalanced parentheses \(at character \d+\)/],
     ["type", /must begin with \$/],
-  ])("contains the reason and position of the error in %s", (path, message) => {
+  ])("contains the reason and, if known, the position of the error: %s", (path, message) => {
     expect(messageOf(path)).toMatch(message);
   });
 
@@ -218,12 +218,12 @@ describe("the error message of an invalid path", () => {
     "$.a[",
     "$.a[?(@.b ==)]",
     "$..a..b..c",
-  ])("suggests no other syntax for %s, which is invalid in both syntaxes", (path) => {
+  ])("suggests no other path syntax if neither syntax accepts %s", (path) => {
     expect(messageOf(path)).not.toMatch(/pathSyntax/);
   });
 });
 
-describe("the function length()", () => {
+describe("the JSONPath function length()", () => {
   it("returns the number of characters, not of UTF-16 code units", () => {
     expect(select("$[?length(@) == 2]", ["😀😀", "abcd", [1, 2], { a: 1, b: 2 }])).toHaveLength(3);
   });
