@@ -66,7 +66,7 @@ describe("polling by timestamp", () => {
     ["unreadable", { id: "x", at: "yesterday" }],
     ["far in the future", { id: "x", at: "2126-01-01T00:00:00Z" }],
     ["ambiguous", { id: "x", at: ["a", "b"] }],
-  ])("that is %s does not move the cursor, and its item is published once", async (_, stray) => {
+  ])("publishes an item whose timestamp is %s once, and does not move the cursor to this timestamp", async (_, stray) => {
     const rig = rigOf({ discriminator }, SINCE);
     const pages = [[at(1), stray], [at(1), stray], [at(2), stray], [stray], [at(3)]];
     expect((await pollEach(rig, ...pages)).toSorted()).toEqual(["1", "2", "3", "x"]);

@@ -14,7 +14,7 @@ describe("rejected credentials of a pull source", () => {
     });
   });
 
-  it("are retried later than that if the server requests a longer wait", () => {
+  it("are retried at the time that the server requests, but not before a minute has passed", () => {
     const refused = { kind: "failed", isRejection: true, stateIfPersistent: "needsReauth" };
     expect(credentialsRejected(NOW, NOW + 5_000)).toMatchObject({ ...refused, notBeforeMs: NOW + 60_000 });
     expect(credentialsRejected(NOW, NOW + 90_000)).toMatchObject({ ...refused, notBeforeMs: NOW + 90_000 });

@@ -20,7 +20,7 @@ function paced(deliveriesPerSecond: number) {
 }
 
 describe("the rate limiter for the pull sources of an organization", () => {
-  it("accepts one second's quota at once, and delays further deliveries to the configured rate in call order", async () => {
+  it("accepts the deliveries of one second at once, and delays further deliveries to the configured rate", async () => {
     const { pace, elapsedMs } = paced(100);
     const order: number[] = [];
     await Promise.all(
@@ -43,7 +43,7 @@ describe("the rate limiter for the pull sources of an organization", () => {
     expect(paced(2).pace.maxBatchSize("org_1")).toBe(1);
   });
 
-  it("counts all items of a delivery afterwards, and delays the next deliveries until the excess is paid off", async () => {
+  it("counts all items of a delivery even above the limit, and delays the next deliveries accordingly", async () => {
     const { pace, elapsedMs } = paced(100);
     await pace.wait("org_1", { signal });
     pace.overdraw("org_1", 999);
@@ -75,7 +75,7 @@ describe("the rate limiter for the pull sources of an organization", () => {
     await expect(ended).rejects.toThrow("the run ends");
   });
 
-  it("rejects the waiting deliveries of an aborted run, but not those of other runs", async () => {
+  it("rejects the waiting deliveries of an aborted run, but not the deliveries of other runs", async () => {
     const never: Sleep = (_, { aborted }) => (aborted ? Promise.resolve() : new Promise(() => {}));
     const ending = new AbortController();
     let nowMs = 1_000;

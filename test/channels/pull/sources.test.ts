@@ -65,8 +65,8 @@ async function expectWhole(sources: readonly InstalledSource[], n: number): Prom
   for (const source of sources) expect(await rig.onTopic(source)).toEqual(upTo(n));
 }
 
-describe("the shards by which stream sources are divided among workers", () => {
-  it("are rebalanced evenly when workers join or leave", async () => {
+describe("shards (groups of stream sources)", () => {
+  it("are divided evenly among the workers when workers join or leave", async () => {
     const first = await start();
     await untilShared([first], [256]);
     const second = await start();

@@ -60,7 +60,7 @@ describe("an event that is too large for the event stream parser", () => {
     expect(parseText(`data: ${"x\ndata: ".repeat(49)}xx\n\n`, 100).isTooLarge).toBe(false);
   });
 
-  it("stops the parsing after the events before it", () => {
+  it("ends the parsing, but earlier events are returned", () => {
     const { frames, isTooLarge } = parseText(`data: 1\n\ndata: ${"x".repeat(101)}\n\ndata: 2\n\n`, 100);
     expect(isTooLarge).toBe(true);
     expect(frames.map(({ data }) => data)).toEqual(["1"]);

@@ -8,7 +8,7 @@ import { NEVER_MS, silent } from "./polls-support.ts";
 
 const { server, redis } = openedBus();
 
-it("a source that is offered a free slot is polled even if its previous job is still running", async () => {
+it("a polled source that is offered a free slot is polled, even if its previous job is still running", async () => {
   await using queue = openJobQueue<PollJob>({ redis, name: "turns", log: silent });
   const jobs: Job<PollJob>[] = [];
   const firstJob = Promise.withResolvers<{ readonly postponeMs: number }>();

@@ -132,7 +132,7 @@ describe.concurrent("a polled source", () => {
     await until(async () => (await countOf(worker, "done")) === 4);
   });
 
-  it("that is in use when its first poll is due is polled as soon as it is free", async () => {
+  it("whose slot is in use when a poll is due is polled as soon as the slot is free", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record();
     // Takes the slot of a poll that will request another one.
@@ -173,7 +173,7 @@ describe.concurrent("a polled source", () => {
     expect(await countOf(worker, "failed")).toBe(2);
   });
 
-  it("counts a poll that throws an unexpected error as failed, and logs the error", async () => {
+  it("is counted as failed, and the error is logged, if its poll throws unexpectedly", async () => {
     const { queueName, number } = uniqueNames();
     const lines: string[] = [];
     const log = createLog({
@@ -446,7 +446,7 @@ describe.concurrent("a polling worker", () => {
     await until(() => continuing.seen.polls.length === 1);
   });
 
-  it("that is killed is replaced by another worker for its sources once its slots expire", async () => {
+  it("that is killed has its sources polled by another worker once its slots expire", async () => {
     const { queueName, number } = uniqueNames();
     const child = spawn(
       process.execPath,
