@@ -13,7 +13,7 @@ const { dir, world, run, post } = openedCommands();
 describe("each command", () => {
   it.each(
     COMMANDS.map(({ name }) => name),
-  )("shows its arguments and two examples in the help of %s", async (name) => {
+  )("shows its arguments and two examples in its --help: %s", async (name) => {
     const { code, stdout } = await runInlet([name, "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`Usage: inlet ${name}`);

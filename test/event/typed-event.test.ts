@@ -25,7 +25,7 @@ describe("an event as CloudEvents JSON (structured mode)", () => {
     ["invalid JSON as text", ["data", "{"], { data: "{" }],
     ["null", ["data", "null"], { data: null }],
     [
-      "its sender's time",
+      "the time exactly as the sender wrote it",
       ["time", "2016-12-31T23:59:60.123456+02:00"],
       { time: "2016-12-31T23:59:60.123456+02:00" },
     ],
@@ -34,7 +34,7 @@ describe("an event as CloudEvents JSON (structured mode)", () => {
       ["constructor", "a", "validate", "b", "schemaurl", "c", "emit", "d", "datacontentencoding", "e"],
       { constructor: "a", validate: "b", schemaurl: "c", emit: "d", datacontentencoding: "e" },
     ],
-  ])("has %s", (_, fields, expected) => {
+  ])("contains %s", (_, fields, expected) => {
     const type = fields[0] === "datacontenttype" ? { datacontenttype: fields[1] } : {};
     expect(JSON.parse(printed(fields))).toEqual({ ...attributes, ...type, ...expected });
   });

@@ -27,6 +27,6 @@ it.each<[string, z.ZodType, unknown]>([
   ["must match /^a$/", z.string().regex(/^a$/), "c"],
   ["must be a multiple of 5", z.number().multipleOf(5), 6],
   ["has its own message", z.string({ error: "has its own message" }), 1],
-])("formats an issue as: %s", (message, schema, value) => {
+])("a Zod validation issue is formatted as: %s", (message, schema, value) => {
   expect(messageOf(schema, value)).toBe(message);
 });

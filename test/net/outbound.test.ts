@@ -37,7 +37,7 @@ describe("the response to an outbound call", () => {
     ["zstd", zstdCompressSync("text")],
     ["identity", Buffer.from("text")],
     ["gzip, br", brotliCompressSync(gzipSync("text"))],
-  ])("is decoded from the content encoding %s", async (encoding, body) => {
+  ])("is decompressed if it has the content encoding %s", async (encoding, body) => {
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
     expect(String((await call("/a")).body)).toBe("text");
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
@@ -56,7 +56,7 @@ describe("the response to an outbound call", () => {
   it.each([
     ["is truncated", gzipSync("text".repeat(100)).subarray(0, 20)],
     ["has another format", Buffer.from("text")],
-  ])("is a protocol error if its encoded body %s", async (_, body) => {
+  ])("is rejected as a protocol error if its compressed body %s", async (_, body) => {
     await server.forAnyRequest().thenReply(200, body, { "content-encoding": "gzip" });
     await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
     await expect(fetchText("/a")).rejects.toMatchObject({ code: "protocol" });

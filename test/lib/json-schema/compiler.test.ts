@@ -78,7 +78,7 @@ test.each<[string, JsonSchema, unknown, string, string]>([
     "/constructor",
     "must be null",
   ],
-])("reports the place and expectation of a violation: %s", async (_, schema, value, path, message) => {
+])("a validator reports the path of a violation and what is expected there: %s", async (_, schema, value, path, message) => {
   const violation = await validate(schema, value);
   expect(violation?.path).toBe(path);
   expect(violation?.message).toContain(message);
@@ -108,7 +108,7 @@ test.each<[string, JsonSchema, unknown]>([
     1,
   ],
   ["characters outside the BMP", { maxLength: 1, pattern: "^.$" }, "😀"],
-])("accepts a valid value: %s", async (_, schema, value) => {
+])("a validator accepts a valid value: %s", async (_, schema, value) => {
   expect(await validate(schema, value)).toBeUndefined();
 });
 
@@ -160,7 +160,7 @@ test.each<[string, JsonSchema, string, string]>([
   ],
   ["an invalid regular expression", { pattern: "(" }, "/pattern", "Unterminated group"],
   ["$async", { $async: true }, "/$async", "not supported"],
-])("rejects %s with its place and reason", async (_, schema, path, message) => {
+])("the schema compiler rejects a schema with %s, and reports the path and the reason", async (_, schema, path, message) => {
   const found = await findings(schema);
   expect(found[0]?.path).toBe(path);
   expect(found[0]?.message).toContain(message);
@@ -292,7 +292,7 @@ test("the schema compiler compiles a schema soon, even if another organization h
 test.each<[string, JsonSchema, string]>([
   ["with many characters", { title: "x".repeat(600_000) }, "has more than 524288 characters"],
   ["with a high cost", exponential(), "applies subschemas to one value up to"],
-])("a stored schema %s still works, but a new one is rejected", async (_, schema, message) => {
+])("a schema %s still compiles if it is already stored, but is rejected in new settings", async (_, schema, message) => {
   expect((await compiler.compile(schema, { signal, lane: "a" })).ok).toBe(true);
   const [finding] = await compiler.check(schema, { signal, lane: "a" });
   expect(finding).toMatchObject({ path: "", message: expect.stringContaining(message) });

@@ -22,7 +22,7 @@ test.each([
   ["(?s:.)", "modifiers"],
   ["((a{100}){100}){100}", "repeat"],
   ["a".repeat(20_001), "at most 20000 characters"],
-])("rejects %s with the reason: %s", (source, reason) => {
+])("the linear-time RegExp engine rejects %s with the reason: %s", (source, reason) => {
   expect(() => compileLinearRegExp(source)).toThrow(reason);
 });
 

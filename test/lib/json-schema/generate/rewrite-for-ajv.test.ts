@@ -25,7 +25,7 @@ async function compileErrors(schema: JsonSchema) {
 
 const person = { properties: { name: { type: "string" } }, required: ["name"] };
 
-describe("validates correctly:", () => {
+describe("a JSON Schema validator correctly handles", () => {
   it.each<[string, JsonSchema, readonly unknown[], readonly unknown[]]>([
     [
       "if without then and else, which evaluates properties if it matches",
@@ -52,13 +52,13 @@ describe("validates correctly:", () => {
       [["b"], ["a", "a"]],
     ],
     [
-      "items that a branch evaluates, all or none",
+      "unevaluatedItems after a branch that evaluates all items or no items",
       { anyOf: [{ items: { type: "string" } }, true], unevaluatedItems: { type: "boolean" } },
       [["a", "b"], [true, false], []],
       [["a", true], [1]],
     ],
     [
-      "items of a failed branch, which are not evaluated",
+      "unevaluatedItems after a failed branch, which evaluates no items",
       { anyOf: [{ prefixItems: [{ const: 1 }] }, true], unevaluatedItems: false },
       [[1], []],
       [[2], [1, 1]],
@@ -204,13 +204,13 @@ describe("validates correctly:", () => {
       [{}],
     ],
     [
-      "contains, also with minContains 0, without unevaluatedItems",
+      "contains with minContains 0 in a schema without unevaluatedItems",
       { contains: { type: "null" }, minContains: 0, maxContains: 1 },
       [[], [1], [null]],
       [[null, null]],
     ],
     [
-      "contains inside items that unevaluatedItems closes",
+      "contains inside an item of an array with unevaluatedItems",
       { prefixItems: [{ contains: { const: 1 } }], unevaluatedItems: false },
       [[[1]]],
       [[[2]], [[1], 1]],
@@ -221,7 +221,7 @@ describe("validates correctly:", () => {
   });
 });
 
-describe("rejects:", () => {
+describe("the schema compiler rejects", () => {
   it.each<[string, JsonSchema, string, RegExp]>([
     [
       "contains next to unevaluatedItems",

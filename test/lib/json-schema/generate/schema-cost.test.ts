@@ -28,7 +28,7 @@ test.each<[string, JsonSchema]>([
   ["recursion by a URI", { properties: { a: { $id: "x", items: { $ref: "x" } } } }],
   ["items compared in pairs", { uniqueItems: true }],
   ["objects compared in pairs", { uniqueItems: true, items: { type: ["string", "object"] } }],
-])("the cost is infinite for %s", (_, schema) => {
+])("the estimated cost of a schema is infinite for %s", (_, schema) => {
   expect(costOf(schema)).toBe(Number.POSITIVE_INFINITY);
 });
 
