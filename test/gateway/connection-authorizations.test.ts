@@ -185,7 +185,7 @@ describe("the OAuth authorization of a connection", () => {
     });
     const write = (method: "POST" | "PUT", path: string, body: object) => rig.api.call(method, path, body);
 
-    it("is impossible, because the connection is rejected, if the issuer requires its name in responses", async () => {
+    it("cannot start, because the API rejects the connection if the issuer requires its name in responses", async () => {
       const body = { name: "x", kind: "oauth2", config: endpoints(), allowedOrigins: [ORIGIN] };
       const rejection = {
         status: 400,

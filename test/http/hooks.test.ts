@@ -24,7 +24,7 @@ app.notFound(() => new Response(null, { status: 418 }));
 describe.each([
   ["the fast path", true],
   ["node:http", false],
-])("webhook requests on %s", (_, hookFastPath) => {
+])("HTTP requests on %s", (_, hookFastPath) => {
   let listener: Listener;
   beforeEach(async () => {
     listener = await startListener({ host: "127.0.0.1", port: 0, hookFastPath }, app.fetch);
@@ -83,7 +83,7 @@ describe.each([
     "/v1/hooks/ch_1",
     "/HOOKS/ch_1",
     "http://any.example/v1/hooks/ch_1",
-  ])("do not include the target %s, which other handlers receive", async (target) => {
+  ])("with the target %s are passed to other handlers, because this is not a webhook path", async (target) => {
     const { socket, answered } = await open();
     socket.write(head(0, target));
     await once(socket, "data");

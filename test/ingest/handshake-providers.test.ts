@@ -29,7 +29,7 @@ const server = opened(() =>
   }),
 );
 
-describe("the reply to a webhook handshake as documented by the provider", () => {
+describe("a webhook handshake", () => {
   const zoomToken = "qgg8vlvZRS6UYooatFL8Aw";
   const crcOf = (text: string) => hmac("s3cret", text).toString("base64");
   it.each<[string, object, object, HookRequest, object]>([
@@ -183,7 +183,7 @@ describe("the reply to a webhook handshake as documented by the provider", () =>
       { status: 200, text: "", type: "text/plain; charset=utf-8" },
     ],
     [
-      "a PUT, in a header and a body",
+      "a sender that uses PUT",
       bySignature,
       {
         title: "Verification",
@@ -195,7 +195,7 @@ describe("the reply to a webhook handshake as documented by the provider", () =>
       { status: 202, text: "ok", "x-response": "ABC" },
     ],
     [
-      "an OPTIONS without a body",
+      "a sender that uses OPTIONS",
       bySignature,
       {
         title: "Preflight",
@@ -212,7 +212,7 @@ describe("the reply to a webhook handshake as documented by the provider", () =>
       { method: "OPTIONS", headers: { "x-ask": "1" } },
       { status: 204, text: "", "x-answer": "yes", type: null },
     ],
-  ])("%s", async (_, verification, handshake, request, expected) => {
+  ])("from %s receives the documented reply", async (_, verification, handshake, request, expected) => {
     const { status, text, type, ...headers }: Record<string, unknown> = { ...expected };
     const { id } = await server.open({ verification, secrets, handshakes: [handshake] });
     const answer = await server.send(id, request);
@@ -223,7 +223,7 @@ describe("the reply to a webhook handshake as documented by the provider", () =>
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("Discord: a PING with a valid signature is answered, and a PING with a wrong signature is rejected with 401", async () => {
+  it("from Discord (PING) is answered if its signature is valid, and otherwise rejected with 401", async () => {
     const pair = generateKeyPairSync("ed25519");
     const key = pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
     const { id } = await server.open({
@@ -258,7 +258,7 @@ describe("the reply to a webhook handshake as documented by the provider", () =>
     expect(await send('{"type":0,"event":{"type":"1"}}')).toMatchObject(published);
   });
 
-  it("Amazon SNS: a subscription confirmation is verified with its certificate, then its confirmation URL is called", async () => {
+  it("from Amazon SNS is verified with its certificate, and the confirmation URL in it is called", async () => {
     const parameters = {
       of: "json",
       names: ["Message", "MessageId", "SubscribeURL", "Subject", "Timestamp", "Token", "TopicArn", "Type"],

@@ -207,7 +207,7 @@ describe("a webhook handshake", () => {
       `1${createHash("sha256").update('{"a":1}').digest("hex")}`,
       { template: "{{header:x-t}}{{body | sha256}}" },
     ],
-  ])("signs a challenge in a way that does not verify a delivery with the same text: %s", async (_, body, token, settings) => {
+  ])("that signs a challenge returns no signature that is valid for a delivery with the same text: %s", async (_, body, token, settings) => {
     const { id } = await server.open({
       verification: { ...bySignature, encoding: "base64", ...settings },
       secrets,

@@ -117,7 +117,7 @@ describe("a channel with a provider preset", () => {
     ]);
   });
 
-  it("requires verification from the moment the preset is set, and the preset cannot be removed without choosing another verification", async () => {
+  it("requires verification, and its preset cannot be removed without choosing another verification", async () => {
     const { id, appId } = await server.open({});
     const path = `/apps/${appId}/channels/${id}`;
     expect((await send(id, [])).status).toBe(200);

@@ -151,7 +151,7 @@ describe("a delivery", () => {
     expect(results).toEqual([{ kind: "accepted", outcome }]);
   });
 
-  it("publishes an item for one definition and quarantines the same item for another", async () => {
+  it("can be published for one event definition and quarantined for another event definition", async () => {
     const send = open({}, [
       { type: "push", idPath: "$.id" },
       { type: "b", idPath: "$.no" },
@@ -316,7 +316,7 @@ describe("a delivery whose schema validation takes too long", () => {
 });
 
 describe("a delivery that needs two Redis calls, to publish and to quarantine", () => {
-  it("has one deadline for both calls", async () => {
+  it("has a single deadline for the two calls", async () => {
     const times: (number | undefined)[] = [];
     const publish = testPublish(redis);
     const send = open({ itemsPath: "$" }, undefined, {

@@ -23,7 +23,7 @@ async function accessTokenFor(key: string): Promise<string> {
   return answer.body.accessToken;
 }
 
-describe("within five seconds, even without the change feed,", () => {
+describe("at most five seconds after a change,", () => {
   const IN_FORCE_MS = 5_000;
   let clock: MovedClock;
   beforeAll(() => {
@@ -31,7 +31,7 @@ describe("within five seconds, even without the change feed,", () => {
   });
   afterAll(() => clock[Symbol.dispose]());
 
-  it("an API key has the changed permissions of its roles", async () => {
+  it("an API key has the new permissions of its roles", async () => {
     const { db } = api.database;
     const roleId = await iam.addRole(["blueprints.read"]);
     const { token } = await iam.addKey({ roleIds: [roleId], permissions: ["apps.read"] });
@@ -49,7 +49,7 @@ describe("within five seconds, even without the change feed,", () => {
     expect(await statusOf(token, "GET", "/apps")).toBe(200);
   });
 
-  it("an API key stops working after it is revoked or its account is disabled", async () => {
+  it("an API key no longer works if the key was revoked or its account was disabled", async () => {
     const { db } = api.database;
     const revoked = await iam.addKey({ permissions: ["*"] });
     const accountId = await iam.addAccount();
@@ -62,7 +62,7 @@ describe("within five seconds, even without the change feed,", () => {
     for (const token of tokens) expect(await statusOf(token)).toBe(401);
   });
 
-  it("requests with a known API key receive 503 after the database has gone down", async () => {
+  it("requests with a known API key receive 503 if the database has gone down", async () => {
     await using other = await createTestApi();
     const { token } = await (await createTestIam(other.database)).addKey();
     // The response is 403 and only needs the key from the database.
@@ -86,7 +86,7 @@ describe("within five seconds, even without the change feed,", () => {
     await until(async () => (await call()) === "403 permission_denied");
   });
 
-  it("an access token stops working after its API key is revoked", async () => {
+  it("an access token no longer works if its API key was revoked", async () => {
     const { token, id } = await iam.addKey({ permissions: ["*"] });
     const accessToken = await accessTokenFor(token);
     expect(await statusOf(accessToken)).toBe(200);

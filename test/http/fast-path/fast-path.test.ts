@@ -6,7 +6,7 @@ import { answersIn, arrived, endAll, nth, open, request, start, startAlone } fro
 
 afterEach(endAll);
 
-describe("a connection on the fast path (an own HTTP parser for webhooks)", () => {
+describe("a connection on the fast path (own HTTP parser)", () => {
   it("processes several requests one after the other", async () => {
     const { listener } = await start();
     const { socket, answered } = await open(listener.port);

@@ -323,7 +323,7 @@ describe("several large compressed bodies of an organization", () => {
     expect(await Promise.all(answers)).toEqual([200, 200]);
   });
 
-  it("are decoded without waiting for the previous body any longer if that body is not parsed in time", async () => {
+  it("no longer wait for the previous body if that body is not parsed in time", async () => {
     maxDecodeLockMs = 1;
     let startedCount = 0;
     take = async () => {

@@ -99,7 +99,7 @@ describe("parsing a delivery on the worker thread", () => {
     expect(body.equals(text)).toBe(true);
   });
 
-  it("needs less than a quarter of the main thread's CPU time for parsing there", async () => {
+  it("costs the main thread less than a quarter of the CPU time that parsing on the main thread costs", async () => {
     const rules = rulesOf([{ type: "all", idPath: "$.list.row[0]['@id']" }]);
     const delivery = xml(elements(5_000));
     /** Returns the lowest of several measurements, because other work on this thread adds to some of them. */
@@ -212,7 +212,7 @@ describe("compiled schema code on the worker thread", () => {
   });
 });
 
-describe("createNormalizer and the worker thread", () => {
+describe("the choice between the main thread and the worker thread", () => {
   const sentCount: Normalizer = () => ({ kind: "tooManyItems", limit: 0 });
   const unchecked = { ...deps, validatorFor: () => ({ validate: () => undefined }) };
   const choose = createNormalizer(unchecked, sentCount, createThreadShares());
@@ -224,7 +224,7 @@ describe("createNormalizer and the worker thread", () => {
     [true, "XML of 2,100 B", singular, xml(`<a>${"x".repeat(2_093)}</a>`)],
     [false, "JSON of 130 kB", singular, deliveryOf(text(130_000))],
     [true, "JSON of 132 kB", singular, deliveryOf(text(132_000))],
-  ])("sends to the worker thread: %s for %s", (isGone, _, rules, delivery) => {
+  ])("uses the worker thread only above a size limit: %s for %s", (isGone, _, rules, delivery) => {
     expect(choose(rules, delivery)).toMatchObject({ kind: isGone ? "tooManyItems" : "normalized" });
   });
 });
