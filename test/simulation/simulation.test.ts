@@ -12,8 +12,8 @@ beforeAll(() => {
 });
 afterAll(() => virtualTime[Symbol.dispose]());
 
-describe("sources on several workers, through crashes, pauses, disconnects, stalls and clock jumps", () => {
-  it("have one owner per epoch and lose, duplicate or delay no event, in 200 histories", async () => {
+describe("polling sources on several workers, simulated with crashes, disconnects, stalls and clock jumps,", () => {
+  it("have one owner at a time and lose, duplicate or delay no event in 200 random runs", async () => {
     const faults = new Set<string>();
     for (let seed = 1; seed <= 200; seed++) {
       const result = await runHistory(seed, redis.client);
@@ -25,7 +25,7 @@ describe("sources on several workers, through crashes, pauses, disconnects, stal
     );
   });
 
-  it("behave identically for the same seed", async () => {
+  it("behave identically in two runs with the same seed", async () => {
     const [first, again] = [await runHistory(7, redis.client), await runHistory(7, redis.client)];
     expect(again).toEqual(first);
   });
@@ -39,10 +39,10 @@ const without =
 
 const SOON_MS = 5 * 60_000;
 
-describe("the simulation detects scripts that", () => {
+describe("the simulation detects Redis scripts that", () => {
   it.each<[string, Breakage, RegExp, firstSeed: number]>([
     [
-      "do not check the epoch of a write",
+      "accept a write from a worker that no longer owns the source",
       without(
         ["if held and held > position.epoch then", "if false then"],
         ["if tonumber(held[1]) ~= position.epoch then", "if false then"],
@@ -51,13 +51,13 @@ describe("the simulation detects scripts that", () => {
       9,
     ],
     [
-      "do not compare the version of a cursor",
+      "accept a cursor write that is based on an outdated cursor",
       without(["if tonumber(held[2] or 0) ~= position.version then", "if false then"]),
       /holds \d/,
       10,
     ],
     [
-      "do not raise the epoch at a take-over",
+      "do not assign a higher ownership number (epoch) when another worker takes over",
       without([
         "tonumber(held[1] or 0) + 1, highestEpoch(source, 2) + 1, now, minEpoch",
         "tonumber(held[1] or 1)",
@@ -72,19 +72,19 @@ describe("the simulation detects scripts that", () => {
       2,
     ],
     [
-      "extend a lease when the clock is set back",
+      "extend a lease if the clock is set back",
       without(["'+inf')) do", "'-inf')) do"]),
       /events are missing/,
       60,
     ],
     [
-      "extend a wait when the clock is set back",
+      "extend the wait before the next poll if the clock is set back",
       without(["call('HSET', KEYS[1], field, string.format('%d', most))", ""]),
       /events are missing/,
       18,
     ],
     [
-      "do not keep the interval between polls",
+      "poll again before the configured interval has passed",
       without(["math.max(backoff, interval) > now", "backoff > now"]),
       /polled again/,
       1,

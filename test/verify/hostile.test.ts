@@ -5,7 +5,7 @@ import { expectAllRejected, hostileSettings } from "./hostile-requests.ts";
 describe("a random request", () => {
   it.each(
     hostileSettings,
-  )("is rejected by the scheme %s without throwing an exception", async (_, verification) => {
+  )("is rejected by the verification scheme %s without an exception", async (_, verification) => {
     await expect(expectAllRejected(verification, 60)).resolves.toBeUndefined();
   });
 });

@@ -26,8 +26,8 @@ const fail = (): never => {
   throw new Error("away");
 };
 
-describe("the key cache", () => {
-  it("fetches keys once for concurrent requests, and caches the keys for an hour", async () => {
+describe("the cache of public keys fetched from senders", () => {
+  it("fetches keys once for concurrent requests, and then caches them for an hour", async () => {
     const { calls, keys } = createTestCache(pem);
     const both = await Promise.all([keys.get(URL_1, 0), keys.get(URL_1, 0)]);
     expect(both[0]).toBe(both[1]);
@@ -37,7 +37,7 @@ describe("the key cache", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("limits how many requests of one channel wait, without affecting other channels", async () => {
+  it("rejects requests of a channel if 64 of its requests already wait for keys, without affecting other channels", async () => {
     const fetching = Promise.withResolvers<string>();
     const { keys } = createTestCache(() => fetching.promise);
     const [channel, other] = [boundWaiting(keys), boundWaiting(keys)];
@@ -54,7 +54,7 @@ describe("the key cache", () => {
     ).resolves.toHaveLength(64);
   });
 
-  it("uses cached keys for up to a day while new ones cannot be fetched", async () => {
+  it("returns cached keys for up to a day while no new keys can be fetched", async () => {
     let respond: () => string = pem;
     const { keys } = createTestCache(() => respond());
     const first = await keys.get(URL_1, 0);
@@ -63,7 +63,7 @@ describe("the key cache", () => {
     await expect(async () => keys.get(URL_1, 24 * 60 * MINUTE_MS)).rejects.toThrow(UnavailableError);
   });
 
-  it("does not repeat a failed fetch for 30 seconds", async () => {
+  it("waits 30 seconds before it repeats a failed fetch", async () => {
     const { calls, keys } = createTestCache(fail);
     const get = async (nowMs: number) => keys.get(URL_1, nowMs);
     await expect(get(0)).rejects.toThrow(UnavailableError);
@@ -73,7 +73,7 @@ describe("the key cache", () => {
     expect(calls.length).toBe(2);
   });
 
-  it("renews keys at most every 30 seconds, and rejects but keeps the old keys if renewal fails", async () => {
+  it("renews keys at most every 30 seconds, and keeps the old keys if the renewal fails", async () => {
     let respond: () => string = pem;
     const { calls, keys } = createTestCache(() => respond());
     const first = await keys.get(URL_1, 0);
@@ -91,7 +91,7 @@ describe("the key cache", () => {
     expect(await keys.renew(URL_1, 90_001)).toBe(undefined);
   });
 
-  it("limits concurrent fetches of an organization to the organization's own limit", async () => {
+  it("applies an organization's configured limit of concurrent fetches", async () => {
     const { promise } = Promise.withResolvers<never>();
     const keysOf = createKeyCaches(
       () => promise,
@@ -104,7 +104,7 @@ describe("the key cache", () => {
     expect(second("org_2")).toBeInstanceOf(Promise);
   });
 
-  it("limits concurrent fetches to 256 for an organization without a limit", async () => {
+  it("allows 256 concurrent fetches for an organization whose limit is unlimited", async () => {
     const { promise } = Promise.withResolvers<never>();
     const keys = createKeyCaches(
       () => promise,
@@ -115,7 +115,7 @@ describe("the key cache", () => {
     await expect(async () => fetchFrom(256)).rejects.toThrow(UnavailableError);
   });
 
-  it("limits concurrent fetches to 16 per organization by default, without affecting others", async () => {
+  it("allows 16 concurrent fetches per organization by default, and counts each organization separately", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     let respond: () => string | Promise<string> = pem;
     const { calls, keys, keysOf } = createTestCache(() => respond());
@@ -136,7 +136,7 @@ describe("the key cache", () => {
     await keys.get("https://keys.example.com/33", 0);
   });
 
-  it("accepts at most 64 keys in one key set", () => {
+  it("rejects a key set with more than 64 keys", () => {
     const { publicKey } = generateKeyPairSync("ed25519");
     const set = (count: number) =>
       JSON.stringify({ keys: Array(count).fill(publicKey.export({ format: "jwk" })) });
@@ -156,12 +156,12 @@ describe("the key cache", () => {
     "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
     "AAAA",
     '{"keys":[]}',
-  ])("rejects %j as keys", (text) => {
+  ])("rejects a response that contains no public key: %j", (text) => {
     expect(parsePublicKeys(text)).toBe(undefined);
   });
 });
 
-describe("a pinned URL", () => {
+describe("a URL pattern that pins where keys may be fetched", () => {
   const matches = (pin: string, url: string): boolean => {
     const compiled = compilePin(pin);
     if (!compiled.ok) throw new Error(compiled.error);
@@ -169,7 +169,7 @@ describe("a pinned URL", () => {
   };
   const pin = "https://sns.*.amazonaws.com/SimpleNotificationService-*.pem";
 
-  it("can contain wildcards that match one host label or part of one path segment", () => {
+  it("can contain wildcards, each for one host label or within one path segment", () => {
     expect(matches(pin, "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-ab12.pem")).toBe(true);
     expect(matches("https://api.example.com/certs/*", "https://api.example.com/certs/a.b_c-1")).toBe(true);
     expect(matches("https://api.example.com/", "https://api.example.com/")).toBe(true);
@@ -178,14 +178,14 @@ describe("a pinned URL", () => {
     );
   });
 
-  it("never matches the host of a storage bucket that anyone could create", () => {
+  it("does not match the host of a storage bucket that anyone could create", () => {
     for (const storage of ["s3", "s3-us-west-2", "s3-website-us-east-1"]) {
       const bucket = `https://sns.${storage}.amazonaws.com/SimpleNotificationService-ab12.pem`;
       expect(matches(pin, bucket)).toBe(false);
     }
   });
 
-  it("allows any query if the pin ends with ?*", () => {
+  it("matches any query string if it ends with ?*", () => {
     const any = "https://sns.*.amazonaws.com/?*";
     expect(matches(any, "https://sns.a.amazonaws.com/?Action=Confirm&TopicArn=arn:aws:sns:a:1:b")).toBe(true);
     expect(matches(any, "https://sns.a.amazonaws.com/")).toBe(false);
@@ -229,12 +229,12 @@ describe("a pinned URL", () => {
     "https://localhost/x",
     // Several wildcards separated by dashes would cause backtracking. Matching a URL of 200 characters could take days.
     "https://a.example.com/*-*-*-*-*-*-*-*/x",
-  ])("rejects the pin %s", (text) => {
+  ])("is rejected if it is too broad or malformed: %s", (text) => {
     expect(compilePin(text).ok).toBe(false);
   });
 });
 
-describe("a body path", () => {
+describe("a path to credentials in a request body", () => {
   const read = (path: string, value: unknown) => {
     const compiled = compileBodyPath(path);
     return compiled.ok ? compiled.value(value) : compiled.error;
@@ -251,7 +251,7 @@ describe("a body path", () => {
     ["$.a['b c'].length", []],
     ["$.constructor", []],
     ["$['__proto__'].x", [1]],
-  ])("reads %s", (path, values) => {
+  ])("selects the expected values with %s", (path, values) => {
     expect(read(path, value)).toEqual(values);
   });
 
@@ -266,11 +266,11 @@ describe("a body path", () => {
     "$['a",
     "$.a b",
     "$[0:1]",
-  ])("rejects %j", (path) => {
+  ])("is rejected if it is %j", (path) => {
     expect(read(path, {})).toEqual(expect.any(String));
   });
 
-  it("yields no values if it matches more values than allowed", () => {
+  it("selects nothing if it matches more than 1,000 values", () => {
     const wide = { v: Array.from({ length: 1_001 }, () => ({ t: 1 })) };
     expect(read("$.v[*].t", wide)).toEqual([]);
   });

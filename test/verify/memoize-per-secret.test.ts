@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { memoizePerSecret } from "../../src/verify/memoize-per-secret.ts";
 
-it("memoizePerSecret derives a value once per secret and list, and never shares results between lists", () => {
+it("memoizePerSecret computes values once per list of secrets, and does not share them with other lists", () => {
   const derived: string[] = [];
   const getLengths = memoizePerSecret((secret) => {
     derived.push(secret);

@@ -142,7 +142,8 @@ async function check(vector: Vectors, testCase: Case): Promise<void> {
 }
 
 describe.each([...vectors.values()])("the preset $preset", (vector) => {
-  it.each(vector.cases)("handles $name ($kind, $origin)", (testCase) => check(vector, testCase));
+  it.each(vector.cases)("passes its test vector: $name ($kind, $origin)", (testCase) =>
+    check(vector, testCase));
 });
 
 /** Returns the kinds of cases that a preset with these settings must have. */
@@ -175,7 +176,7 @@ describe("the presets", () => {
     );
   });
 
-  it("each have a test vector of every kind that their settings require", () => {
+  it("each have a test vector for every kind of request that their settings distinguish", () => {
     const missing = [...presets.values()].flatMap((preset) => {
       const kinds = new Set(vectors.get(preset.preset)?.cases.map(({ kind }) => kind));
       return requiredKinds(preset).flatMap((kind) => (kinds.has(kind) ? [] : [`${preset.preset}: ${kind}`]));
@@ -183,7 +184,7 @@ describe("the presets", () => {
     expect(missing).toEqual([]);
   });
 
-  it("each have a test vector for every handshake", async () => {
+  it("each have a test vector for every handshake (URL verification request)", async () => {
     const unhandled: string[] = [];
     for (const { preset, handshakes } of presets.values()) {
       const vector = vectors.get(preset);
@@ -200,7 +201,7 @@ describe("the presets", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("each explain their replay protection if signatures never expire, and bind the signed bytes unless listed", () => {
+  it("each document replay protection if signatures never expire, and dedupe by the signed bytes unless exempted", () => {
     const isUnlimited = (scheme: object): boolean =>
       /"scheme":"(?:hmac|asymmetric|jwt)"/.test(JSON.stringify(scheme)) &&
       !/"toleranceSeconds":|"maxAgeSeconds":|"requireExpiry":true/.test(JSON.stringify(scheme));
@@ -217,7 +218,7 @@ describe("the presets", () => {
     expect(unbound.map(({ preset }) => preset).sort()).toEqual(UNBOUND_PRESETS);
   });
 
-  it("each have a sample that yields events and contains no verification header", async () => {
+  it("each have a sample request that yields events and contains no signature header", async () => {
     for (const { preset, sample } of presets.values()) {
       const vector = vectors.get(preset);
       const testCase = vector?.cases.find(({ kind }) => kind === "accept");
@@ -233,7 +234,7 @@ describe("the presets", () => {
     }
   });
 
-  it("cite a source for each documented test vector, but not for computed ones", () => {
+  it("cite a source for exactly those test vectors that come from documentation", () => {
     const unsourced = allCases.filter(
       ({ origin, source }) => (origin === "documented") !== (source !== undefined),
     );

@@ -76,7 +76,7 @@ describe("a delivery is accepted if it was signed by", () => {
     await expectBoundToSecretAndBody({ verification }, keys[0], keys[1], { body, headers });
   });
 
-  it("standardwebhooks, with the message id as its delivery id", async () => {
+  it("standardwebhooks, and its message id becomes the delivery id", async () => {
     const signature = new StandardWebhook(keys[0]).sign("msg_1", new Date(ARRIVED_AT_MS), body);
     const headers = {
       "webhook-id": "msg_1",
@@ -117,7 +117,7 @@ describe("a delivery is accepted if it was signed by", () => {
     ).toBe(true);
   });
 
-  it("node:crypto as Standard Webhooks v1a, whose public key verifies no other version", async () => {
+  it("node:crypto as Standard Webhooks v1a, and its public key is never used as a v1 secret", async () => {
     const pair = generateKeyPairSync("ed25519");
     const publicKey = `whpk_${pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")}`;
     const content = Buffer.from(`msg_1.${NOW_SECONDS}.${body}`);
@@ -142,7 +142,7 @@ describe("a delivery is accepted if it was signed by", () => {
     expect(await isVerified(sender, { body: `${body} `, headers: headers(`v1a,${v1a}`) })).toBe(false);
   });
 
-  it("twilio, which signs the fields of forms and the hash of other bodies", async () => {
+  it("twilio, for form bodies and for other bodies", async () => {
     const shared = { scheme: "hmac", algorithm: "sha1", encoding: "base64", name: "X-Twilio-Signature" };
     const verification = {
       scheme: "anyOf",
@@ -169,7 +169,7 @@ describe("a delivery is accepted if it was signed by", () => {
     await expectBoundToSecretAndBody({ verification }, "token", "other", { body, target, headers });
   });
 
-  it("@slack/bolt, and rejected if that library rejects it", async () => {
+  it("node:crypto in Slack's format, exactly if @slack/bolt also accepts the signature", async () => {
     const verification = {
       scheme: "hmac",
       name: "X-Slack-Signature",

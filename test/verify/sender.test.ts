@@ -43,7 +43,7 @@ const at = (seconds: number) => ({
 const NOW_SECONDS = Date.parse("2026-01-01T00:00:00Z") / 1_000;
 
 describe("a channel with a preset", () => {
-  it("verifies deliveries if only its secret is set", async () => {
+  it("verifies deliveries with no setting other than its secret", async () => {
     expect(lacksSecret(parseSender({ preset: "acme" }, presets))).toBe(true);
     expect(lacksSecret(parseSender({ preset: "open" }, presets))).toBe(false);
     expect(await isVerified(senderOf({ preset: "acme" }, { presets }), at(NOW_SECONDS))).toBe(false);
@@ -53,7 +53,7 @@ describe("a channel with a preset", () => {
     expect(sender.methods).toEqual(["POST", "HEAD"]);
   });
 
-  it("uses the preset's verification if the channel's own scheme is none", async () => {
+  it("uses the preset's verification even if the channel's own scheme is none", async () => {
     const config = { preset: "acme", verification: { scheme: "none" as const }, secrets };
     expect(await isVerified(senderOf(config, { presets }), { body: "{}" })).toBe(false);
     expect(inheritPresetVerification(config).verification).toEqual({ scheme: "preset" });
@@ -92,7 +92,7 @@ describe("a channel with a preset", () => {
 
   it.each<[string, object, string, RegExp]>([
     [
-      "an unknown preset, with the nearest name",
+      "an unknown preset, with the most similar name as a suggestion",
       { preset: "acmee" },
       "preset",
       /not a known preset; did you mean acme/,
@@ -100,23 +100,23 @@ describe("a channel with a preset", () => {
     ["an unknown preset, without a suggestion", { preset: "zzzzzzzz" }, "preset", /is not a known preset$/],
     ["the scheme preset without a preset", { verification: { scheme: "preset" } }, "preset", /required/],
     [
-      "a field that is unknown to the preset's scheme",
+      "a verification field that the preset's scheme does not know",
       { preset: "acme", verification: { scheme: "preset", audience: "a" } },
       "verification.audience",
       /known field/,
     ],
     [
-      "a field that contradicts the preset",
+      "a verification field that contradicts the preset",
       { preset: "acme", verification: { scheme: "preset", template: "{{timestamp}}" } },
       "verification.template",
       /body/,
     ],
-  ])("rejects %s", (_, config, path, message) => {
+  ])("is rejected if it has %s", (_, config, path, message) => {
     expect(findingsOf(config, presets)).toEqual({ [path]: expect.stringMatching(message) });
   });
 });
 
-it("rejects an unverified handshake that signs its response if delivery signatures do not cover the body", () => {
+it("settings are rejected if an unverified handshake could sign text that passes as a delivery signature", () => {
   const handshake = {
     title: "CRC",
     when: { method: "GET" },
@@ -140,7 +140,7 @@ describe("a preset file", () => {
   });
 });
 
-describe("the scheme anyOf", () => {
+describe("the verification scheme anyOf", () => {
   const anyOf = (...of: object[]) => ({ scheme: "anyOf", of });
   const hmac = { scheme: "hmac", name: "x-sig" };
   const token = { scheme: "token", name: "x-token" };
@@ -152,7 +152,7 @@ describe("the scheme anyOf", () => {
   };
   const jwt = { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } };
 
-  it("accepts a request that any scheme accepts, and removes the credentials of all schemes", async () => {
+  it("accepts a request that at least one of its schemes accepts, and removes the credentials of all schemes", async () => {
     const sender = senderOf({ verification: anyOf(hmac, token), secrets });
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
     expect(await isVerified(sender, { body: "{}", headers: { "x-token": "k", "x-sig": "00" } })).toBe(true);
@@ -167,7 +167,7 @@ describe("the scheme anyOf", () => {
     expect(verified.ok && { ...verified.value.headers }).toEqual({ "x-a": "1" });
   });
 
-  it("supports asynchronous schemes in any position", async () => {
+  it("supports schemes that verify asynchronously, in any position", async () => {
     for (const verification of [anyOf(jwt, hmac), anyOf(hmac, jwt)]) {
       const sender = senderOf({ verification, secrets });
       expect(await isVerified(sender, { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(true);
@@ -175,7 +175,7 @@ describe("the scheme anyOf", () => {
     }
   });
 
-  it("fails as unavailable if one scheme is unavailable and no other scheme accepts the request", async () => {
+  it("fails as unavailable if one scheme is unavailable and no other scheme accepts", async () => {
     for (const verification of [anyOf(fetched, hmac), anyOf(hmac, fetched)]) {
       const sender = senderOf({ verification, secrets });
       const headers = { "x-ed": "00" };
@@ -186,7 +186,7 @@ describe("the scheme anyOf", () => {
     }
   });
 
-  it("needs a secret only if all schemes need one, and accepts a secret that is valid for any scheme", () => {
+  it("requires a secret only if all of its schemes do, and the secret must be valid for at least one", () => {
     expect(lacksSecret(parseSender({ verification: anyOf(hmac, token) }))).toBe(true);
     expect(lacksSecret(parseSender({ verification: anyOf(hmac, fetched) }))).toBe(false);
     const inHex = { ...hmac, key: { encoding: "hex" } };

@@ -17,7 +17,7 @@ async function verified(config: unknown, parts: Parameters<typeof requestOf>[0])
 }
 
 describe("a verified delivery", () => {
-  it("contains neither the signature nor any credential", async () => {
+  it("contains no signature, Authorization or Cookie header", async () => {
     const headers = {
       "x-sig": sign("{}"),
       authorization: "Bearer s",
@@ -28,25 +28,25 @@ describe("a verified delivery", () => {
     expect({ ...delivery.headers }).toEqual({ "x-github-event": "push" });
   });
 
-  it("contains the query parameters, with arrays for repeated names", async () => {
+  it("contains its query parameters, with an array for a repeated name", async () => {
     const target = "/hooks/x?a=1&a=2&__proto__=p&s=4e";
     expect(JSON.stringify((await verified({}, { target })).query)).toBe(
       '{"a":["1","2"],"__proto__":"p","s":"4e"}',
     );
   });
 
-  it("contains the query parameters without the signature", async () => {
+  it("contains its query parameters except the signature", async () => {
     const target = `/hooks/x?a=1&s=${sign("{}")}&b=2`;
     const delivery = await verified(hmacIn("query", "s"), { body: "{}", target });
     expect({ ...delivery.query }).toEqual({ a: "1", b: "2" });
   });
 
-  it("omits headers in which a proxy repeats the secret channel URL", async () => {
+  it("does not contain headers in which a proxy repeats the secret channel URL", async () => {
     const headers = { "x-forwarded-path": "/hooks/ch_1", "x-original-url": "/hooks/ch_1", "x-a": "1" };
     expect({ ...(await verified({}, { headers })).headers }).toEqual({ "x-a": "1" });
   });
 
-  it("has the content type that the channel's settings specify", async () => {
+  it("has the content type of the channel setting readAs", async () => {
     const headers = { "content-type": "text/plain", __proto__: "p" };
     const delivery = await verified({ readAs: "application/json" }, { headers });
     expect(delivery.headers["content-type"]).toBe("application/json");
@@ -54,19 +54,19 @@ describe("a verified delivery", () => {
   });
 });
 
-describe("a sender", () => {
+describe("a request to a channel", () => {
   it("is accepted without a credential if the channel has no verification settings", async () => {
     expect(await isVerified(senderOf({}), { body: "{}" })).toBe(true);
   });
 
-  it("is verified synchronously if no keys need to be fetched", () => {
+  it("is verified synchronously unless public keys must be fetched", () => {
     const headers = { "x-sig": sign("{}") };
     expect(senderOf(hmacIn("header", "x-sig")).verify(requestOf({ body: "{}", headers }))).toMatchObject({
       ok: true,
     });
   });
 
-  it("is accepted with any secret of the channel within that secret's validity window", async () => {
+  it("is accepted with any of the channel's secrets, each only within its validity period", async () => {
     const sender = senderOf({
       verification: { scheme: "hmac", name: "x-sig" },
       secrets: [
@@ -85,13 +85,13 @@ describe("a sender", () => {
     expect(await isVerified(sender, { ...old, arrivedAtMs: ARRIVED_AT_MS - 1 })).toBe(true);
   });
 
-  it("is rejected with a named secret, because only unnamed secrets verify deliveries", async () => {
+  it("is rejected if it is signed with a named secret, because only unnamed secrets verify deliveries", async () => {
     const config = { ...hmacIn("header", "x-sig"), secrets: [{ value: "k", name: "verifyToken" }] };
     expect(lacksSecret(parseSender(config))).toBe(true);
     expect(await isVerified(senderOf(config), { body: "{}", headers: { "x-sig": sign("{}") } })).toBe(false);
   });
 
-  it("is rejected while the channel has no secret", async () => {
+  it("is rejected if the channel requires a signature but has no secret", async () => {
     const config = { verification: { scheme: "hmac", name: "x-sig" } };
     expect(lacksSecret(parseSender(config))).toBe(true);
     expect(await isVerified(senderOf(config), { body: "{}", headers: { "x-sig": sign("{}", "") } })).toBe(
@@ -100,8 +100,8 @@ describe("a sender", () => {
   });
 });
 
-describe("a sender in shadow mode", () => {
-  it("is accepted even if verification fails, and the reason is counted", async () => {
+describe("a request to a channel in shadow mode", () => {
+  it("is accepted even if verification fails, and the reason is reported", async () => {
     const reasons: string[] = [];
     const config = { ...hmacIn("header", "x-sig"), shadow: true };
     const sender = senderOf(config, { onShadowed: (reason) => reasons.push(reason) });
@@ -113,7 +113,7 @@ describe("a sender in shadow mode", () => {
     expect(reasons).toEqual(["missing", "malformed", "mismatch"]);
   });
 
-  it("is accepted without a secret, and while the sender's keys cannot be fetched", async () => {
+  it("is accepted even if the channel has no secret or the sender's keys cannot be fetched", async () => {
     const reasons: string[] = [];
     const keys = { from: "url", url: "https://keys.example.com/jwks" };
     const verification = { scheme: "asymmetric", algorithm: "ed25519", name: "x-sig", keys };
@@ -128,7 +128,7 @@ describe("a sender in shadow mode", () => {
   });
 });
 
-describe("allowedAddresses", () => {
+describe("the channel setting allowedAddresses", () => {
   const config = { allowedAddresses: ["203.0.113.0/24", "2001:db8::/32", "198.51.100.7"] };
 
   it.each([
@@ -140,12 +140,12 @@ describe("allowedAddresses", () => {
     ["2001:db9::1", false],
     ["unknown", false],
     [undefined, false],
-  ])("allows a request from %s: %s", async (clientAddress, isAllowed) => {
+  ])("decides whether a request from %s is accepted: %s", async (clientAddress, isAllowed) => {
     const from = clientAddress === undefined ? {} : { clientAddress };
     expect(await isVerified(senderOf(config), { body: "{}", ...from })).toBe(isAllowed);
   });
 
-  it("applies in addition to the signature, and only counts violations in shadow mode", async () => {
+  it("applies in addition to the signature, and only reports violations in shadow mode", async () => {
     const clientAddress = "203.0.113.9";
     const both = { ...config, ...hmacIn("header", "x-sig") };
     const signed = { body: "{}", headers: { "x-sig": sign("{}") } };

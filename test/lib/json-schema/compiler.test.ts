@@ -78,7 +78,7 @@ test.each<[string, JsonSchema, unknown, string, string]>([
     "/constructor",
     "must be null",
   ],
-])("a validator reports the path of a violation and what is expected there: %s", async (_, schema, value, path, message) => {
+])("a validator reports the path of a violation and the expected value: %s", async (_, schema, value, path, message) => {
   const violation = await validate(schema, value);
   expect(violation?.path).toBe(path);
   expect(violation?.message).toContain(message);

@@ -41,7 +41,7 @@ const signed = (signature: Buffer, headers: Record<string, string> = {}): Reques
 });
 const ed25519Signature = sign(null, Buffer.from("{}"), ed25519.privateKey);
 
-describe("an asymmetric signature", () => {
+describe("an asymmetric webhook signature", () => {
   it.each([
     ["ed25519", "der", ed25519, null, "der"],
     ["ecdsa-p256-sha256", "der", p256, "sha256", "der"],
@@ -49,7 +49,7 @@ describe("an asymmetric signature", () => {
     ["ecdsa-p384-sha384", "der", p384, "sha384", "der"],
     ["rsa-sha256", "der", rsa, "sha256", "der"],
     ["rsa-sha512", "der", rsa, "sha512", "der"],
-  ] as const)("is accepted with %s (%s) only for the body and key that it was made with", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
+  ] as const)("with %s (%s) is accepted only for the signed body and the matching public key", async (algorithm, ecdsaFormat, pair, hash, dsaEncoding) => {
     const signature = sign(hash, Buffer.from("{}"), { key: pair.privateKey, dsaEncoding });
     const settings = { algorithm, ecdsaFormat, keys: inline(pem(pair.publicKey)) };
     expect(await verify(settings, signed(signature))).toBe(true);
@@ -66,7 +66,7 @@ describe("an asymmetric signature", () => {
     ).toBe(true);
   });
 
-  it("is verified with a key as PEM, JWK, JWK set, map of PEMs, DER, hex or base64", async () => {
+  it("is verified with a public key in PEM, JWK, JWK set, map of PEMs, DER, hex or base64 format", async () => {
     const der = ed25519.publicKey.export({ format: "der", type: "spki" });
     const raw = der.subarray(-32);
     const forms = [
@@ -107,7 +107,7 @@ describe("an asymmetric signature", () => {
     expect(await verify({ ...short, allowWeak: true }, byShort)).toBe(true);
   });
 
-  it("can name only an algorithm that the settings list", async () => {
+  it("is rejected if its header names an algorithm that the settings do not list", async () => {
     const settings = {
       algorithm: undefined,
       algorithmFrom: {
@@ -125,7 +125,7 @@ describe("an asymmetric signature", () => {
     expect(await verify(settings, signed(signWith("sha256")))).toBe(false);
   });
 
-  it("can cover a text that includes a shared secret", async () => {
+  it("can cover a text that includes the channel's shared secret", async () => {
     const template = "{{header:x-id}}|{{secret}}|{{body | crc32}}";
     const settings = { algorithm: "rsa-sha256", keys: inline(pem(rsa.publicKey)), template, allowWeak: true };
     const config = { verification: { ...base, ...settings }, secrets: [{ value: "old" }, { value: "WH-1" }] };
@@ -137,12 +137,12 @@ describe("an asymmetric signature", () => {
   });
 });
 
-describe("fetched keys", () => {
+describe("public keys that the gateway fetches", () => {
   const url = "https://keys.example.com/jwks";
   const jwks = (...pairs: { readonly publicKey: KeyObject }[]) =>
     JSON.stringify({ keys: pairs.map(({ publicKey }, i) => JSON.parse(jwk(publicKey, { kid: `k${i}` }))) });
 
-  it("are fetched from the configured URL and selected by the key id in the request", async () => {
+  it("come from the configured URL, and the key id in the request selects the key", async () => {
     const fetched: string[] = [];
     const fetchPinned = async (address: string) => {
       fetched.push(address);
@@ -156,7 +156,7 @@ describe("fetched keys", () => {
     expect(fetched).toEqual([url]);
   });
 
-  it("are fetched again after 30 seconds if no key matches", async () => {
+  it("are fetched again after 30 seconds if no cached key verifies the signature", async () => {
     let pairs = [p256];
     const fetchPinned = async () => Buffer.from(jwks(...pairs));
     const sender = senderOf({ verification: { ...base, keys: { from: "url", url } } }, { fetchPinned });
@@ -168,7 +168,7 @@ describe("fetched keys", () => {
     ).toBe(true);
   });
 
-  it("fail the delivery as unavailable instead of rejecting it if outdated keys cannot be fetched again", async () => {
+  it("make the delivery fail as unavailable, not as rejected, if no cached key matches and fetching fails", async () => {
     let isDown = false;
     const fetchPinned = async () => {
       if (isDown) throw new Error("away");
@@ -184,7 +184,7 @@ describe("fetched keys", () => {
     expect(await at(60_000)).toBe(false);
   });
 
-  it("fail the delivery as unavailable if the keys cannot be fetched or parsed", async () => {
+  it("make the delivery fail as unavailable if the keys cannot be fetched or parsed", async () => {
     const keys = { from: "url", url };
     await expect(verify({ keys }, signed(ed25519Signature))).rejects.toThrow(UnavailableError);
     const fetchPinned = async () => Buffer.from("<html>");
@@ -193,7 +193,7 @@ describe("fetched keys", () => {
     );
   });
 
-  it("are fetched from a URL in the request only if the URL matches a pin", async () => {
+  it("come from a URL in the request only if the URL matches a configured pattern", async () => {
     const fetched: string[] = [];
     const fetchPinned = async (address: string) => {
       fetched.push(address);
@@ -235,12 +235,12 @@ describe("invalid settings of an asymmetric signature", () => {
       "verification.keys.url",
     ],
     [
-      "a URL in the request without pins",
+      "a key URL in the request without allowed URL patterns",
       { keys: { from: "request", source: { in: "header", name: "x" } } },
       "verification.keys.pinned",
     ],
     [
-      "a pin for any host",
+      "an allowed URL pattern that matches any host",
       { keys: { from: "request", source: { in: "header", name: "x" }, pinned: ["https://*.com/x"] } },
       "verification.keys.pinned.0",
     ],
@@ -249,11 +249,11 @@ describe("invalid settings of an asymmetric signature", () => {
       { keys: { from: "secrets" }, template: "{{secret}}{{body}}" },
       "verification.template",
     ],
-  ])("report the invalid field for %s", (_, settings, field) => {
+  ])("are reported with the path of the invalid field: %s", (_, settings, field) => {
     expect(Object.keys(findingsOf({ verification: { ...base, ...settings } }))).toContain(field);
   });
 
-  it("report the secret that is not a public key", () => {
+  it("are reported with the path of a secret that is not a public key", () => {
     const verification = { ...base, keys: { from: "secrets" } };
     const value = createHash("sha256").update("x").digest("hex").slice(2);
     expect(findingsOf({ verification, secrets: [{ value }] })).toHaveProperty(["secrets.0.value"]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ARRIVED_AT_MS, HOOKS_URL, isVerified, senderOf, TARGET } from "../support.ts";
 import { config, hex, NOW_SECONDS, verify } from "./hmac-support.ts";
 
-describe("the timestamp of a delivery", () => {
+describe("the timestamp of a signed delivery", () => {
   const settings = (unit: string) => ({
     template: "{{timestamp}}.{{body}}",
     timestamp: { source: { in: "header", name: "X-Time" }, unit },
@@ -18,7 +18,7 @@ describe("the timestamp of a delivery", () => {
     [0, true],
     [300, true],
     [301, false],
-  ])("is accepted %i s from the time of receipt: %s", async (offsetSeconds, accepted) => {
+  ])("is accepted if it differs from the time of receipt by %i s, with a tolerance of 300 s: %s", async (offsetSeconds, accepted) => {
     expect(await verifyAt("seconds", String(NOW_SECONDS + offsetSeconds))).toBe(accepted);
     expect(await verifyAt("milliseconds", String(ARRIVED_AT_MS + offsetSeconds * 1_000))).toBe(accepted);
     expect(await verifyAt("rfc3339", new Date(ARRIVED_AT_MS + offsetSeconds * 1_000).toISOString())).toBe(
@@ -49,12 +49,12 @@ describe("the timestamp of a delivery", () => {
     expect(await verifyAt(unit, time)).toBe(false);
   });
 
-  it("is rejected if the header differs from the signed timestamp", async () => {
+  it("is rejected if its header differs from the signed timestamp", async () => {
     const headers = { "x-time": String(NOW_SECONDS), "x-sig": hex(`${NOW_SECONDS - 1_000}.{}`) };
     expect(await verify(settings("seconds"), { body: "{}", headers })).toBe(false);
   });
 
-  it("can be part of the signed body", async () => {
+  it("can be read from the signed body", async () => {
     const inBody = {
       timestamp: { source: { in: "body", name: "$.at" }, unit: "milliseconds" },
       toleranceSeconds: 60,
@@ -67,7 +67,7 @@ describe("the timestamp of a delivery", () => {
   });
 });
 
-describe("the template of the signed text", () => {
+describe("the template that defines the signed text", () => {
   const url = `${HOOKS_URL}${TARGET}?b=2&a=1&a=0`;
   const target = `${TARGET}?b=2&a=1&a=0`;
   const form = "z=1&a=%C3%A9&a=b&a=b";
@@ -106,14 +106,14 @@ describe("the template of the signed text", () => {
     );
   });
 
-  it("renders the present members of a JSON body in the listed order", async () => {
+  it("renders members of a JSON body in the listed order and skips missing members", async () => {
     const parameters = { of: "json", names: ["b", "c", "a"], order: "listed", pair: "{{name}}\n{{value}}\n" };
     const settings = { template: "{{parameters}}", parameters, signsBody: false };
     const body = JSON.stringify({ a: "1", x: "no", b: { c: true } });
     expect(await verify(settings, { body, headers: { "x-sig": hex('b\n{"c":true}\na\n1\n') } })).toBe(true);
   });
 
-  it("rejects a delivery without a signed header, or with a repeated one", async () => {
+  it("rejects a delivery if a header in the template is missing or repeated", async () => {
     const settings = { template: "{{header:x-a}}{{body}}" };
     const headers = { "x-sig": hex("{}") };
     expect(await verify(settings, { body: "{}", headers })).toBe(false);
@@ -121,7 +121,7 @@ describe("the template of the signed text", () => {
     expect(await verify(settings, { body: "{}", headers: { ...headers, "x-a": "" } })).toBe(true);
   });
 
-  it("uses the base URL that is configured for the sender, even behind a proxy", async () => {
+  it("renders {{url}} with the base URL in the sender's settings, even behind a proxy", async () => {
     const settings = { template: "{{url}}{{body}}", baseUrl: "https://x.example/in/" };
     const headers = { "x-sig": hex(`https://x.example/in${TARGET}?a=1{}`) };
     for (const sent of [`${TARGET}?a=1`, `/behind${TARGET}?a=1`, `http://gateway${TARGET}?a=1`]) {
@@ -129,7 +129,7 @@ describe("the template of the signed text", () => {
     }
   });
 
-  it("can contain the secret for a plain hash if allowWeak is set", async () => {
+  it("can contain the secret, for a plain hash instead of an HMAC, if allowWeak is set", async () => {
     const plain = { construction: "plain", template: "{{body}}{{secret}}", allowWeak: true };
     const sender = senderOf(config(plain, "old", "k"));
     const signed = (secret: string) => createHash("sha256").update(`{}${secret}`).digest("hex");
@@ -137,7 +137,7 @@ describe("the template of the signed text", () => {
     expect(await isVerified(sender, { body: "{}", headers: { "x-sig": signed("") } })).toBe(false);
   });
 
-  it("can cover the body through a hash in the query, which must match the body", async () => {
+  it("can cover a body hash in the query instead of the body, and the hash must match the body", async () => {
     const settings = { template: "{{url}}", bodyHash: { source: { in: "query", name: "h" } } };
     const h = createHash("sha256").update("{}").digest("hex");
     const sent = `${TARGET}?h=${h}`;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { findingsOf, isVerified, requestOf, senderOf, TARGET } from "../support.ts";
 import { config, hex, hmac, NOW_SECONDS, verify } from "./hmac-support.ts";
 
-describe("a signature", () => {
+describe("an HMAC signature", () => {
   const body = "Hello, World!";
   const valid = hex(body);
 
@@ -18,8 +18,8 @@ describe("a signature", () => {
     ["an empty signature", { "x-sig": "a=" }],
     ["an empty header", { "x-sig": "" }],
     ["characters outside the encoding", { "x-sig": `a=${valid}zz` }],
-    ["spaces in it", { "x-sig": `a= ${valid}` }],
-  ])("is rejected with %s", async (_, headers) => {
+    ["a space before the signature", { "x-sig": `a= ${valid}` }],
+  ])("is rejected if the request has %s", async (_, headers) => {
     expect(await verify({ prefix: "a=" }, { body, headers })).toBe(false);
   });
 
@@ -33,7 +33,7 @@ describe("a signature", () => {
     expect(await verify({ encoding: "base64url" }, { body, headers: { "x-sig": url } })).toBe(true);
   });
 
-  it("is accepted only for the signed bytes and with the secret that made it", () => {
+  it("is accepted only for the signed bytes and the secret that signed them", () => {
     const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
     fc.assert(
       fc.property(
@@ -51,7 +51,7 @@ describe("a signature", () => {
     );
   });
 
-  it("is rejected with one changed bit", () => {
+  it("is rejected if one bit is changed", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 255 }), (bit) => {
         const bytes = hmac(body);
@@ -64,7 +64,7 @@ describe("a signature", () => {
     );
   });
 
-  it("covers the raw bytes of a body that is not UTF-8", async () => {
+  it("is verified over the raw bytes of a body that is not UTF-8", async () => {
     const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x80]);
     const templated = { template: "{{body}}.x" };
     const headers = { "x-sig": hmac(Buffer.concat([bytes, Buffer.from(".x")])).toString("hex") };
@@ -72,7 +72,7 @@ describe("a signature", () => {
     expect(await verify(templated, { body: bytes.toString("utf8"), headers })).toBe(false);
   });
 
-  it("is read from a query parameter, a JSON body or a form", async () => {
+  it("can be in a query parameter, a JSON body or a form", async () => {
     const template = "{{body:$.data}}";
     const inBody = { in: "body", name: "$.sig", template, signsBody: false };
     expect(await verify({ in: "query", name: "s" }, { body, target: `${TARGET}?s=${valid}` })).toBe(true);
@@ -86,7 +86,7 @@ describe("a signature", () => {
     expect(await verify(inBody, { body: "not json" })).toBe(false);
   });
 
-  it("can be in any of several headers, all of which are removed from the delivery", async () => {
+  it("can be in any of several headers, which are all removed from the delivery", async () => {
     const both = { alsoNamed: ["x-sig-2"] };
     expect(await verify(both, { body, headers: { "x-sig-2": valid } })).toBe(true);
     expect(await verify(both, { body, headers: { "x-sig": hex("old"), "x-sig-2": valid } })).toBe(true);
@@ -158,7 +158,7 @@ describe("a signature header with several items", () => {
     expect(await verify(stripe, sendAt(NOW_SECONDS, ...Array(64).fill("zz"), valid))).toBe(false);
   });
 
-  it("is parsed by position if its items have no keys", async () => {
+  it("is parsed by the position of its items if they have no keys", async () => {
     const valid = hex("{}");
     const plain = { items: { separator: ", " } };
     expect(await verify(plain, { body: "{}", headers: { "x-sig": `${hex("old")}, ${valid}` } })).toBe(true);
@@ -171,10 +171,10 @@ describe("a signature header with several items", () => {
   });
 });
 
-describe("a signed delivery", () => {
+describe("a delivery with an HMAC signature", () => {
   const withId = { template: "{{id}}.{{body}}", deliveryId: { in: "header", name: "x-id" } };
 
-  it("has the signed id as its delivery id, and is rejected with a different or empty id", async () => {
+  it("uses its signed id as the delivery id, and is rejected if that id is changed or empty", async () => {
     const headers = { "x-id": "d1", "x-sig": hex("d1.{}") };
     const verified = await senderOf(config(withId)).verify(requestOf({ body: "{}", headers }));
     expect(verified).toMatchObject({ ok: true, value: { deliveryId: "d1", headers: { "x-id": "d1" } } });
@@ -182,7 +182,7 @@ describe("a signed delivery", () => {
     expect(await verify(withId, { body: "{}", headers: { "x-id": "", "x-sig": hex(".{}") } })).toBe(false);
   });
 
-  it("yields a digest of the signed bytes if bindDedupe is set", async () => {
+  it("has a digest of the signed bytes for dedupe if bindDedupe is set", async () => {
     const sender = senderOf(config({ bindDedupe: "signedBytes" }));
     const readBoundTo = async (body: string, id: string) => {
       const verified = await sender.verify(requestOf({ body, headers: { "x-sig": hex(body), "x-id": id } }));
@@ -197,7 +197,7 @@ describe("a signed delivery", () => {
   it.each([
     ["only the body", undefined, true],
     ["more than the body", "{{method}}{{body}}", false],
-  ])("yields the body hash only if the signature covers %s", async (_, template, isReturned) => {
+  ])("reuses the digest of the signed bytes as its body hash only if the signature covers only the body (here: %s)", async (_, template, isReturned) => {
     const text = '{"a":1}';
     const sender = senderOf(config({ bindDedupe: "signedBytes", ...(template && { template }) }));
     const headers = { "x-sig": hex(template ? `POST${text}` : text), "x-id": "1" };
@@ -216,21 +216,29 @@ describe("invalid HMAC settings", () => {
       { timestamp: { source: { in: "header", name: "t" } }, toleranceSeconds: 5 },
       "timestamp.source",
     ],
-    ["an id that is not signed", { deliveryId: { in: "header", name: "x-id" } }, "deliveryId"],
-    ["an id in a query that is not signed", { deliveryId: { in: "query", name: "id" } }, "deliveryId"],
+    ["a delivery id that is not signed", { deliveryId: { in: "header", name: "x-id" } }, "deliveryId"],
+    [
+      "a delivery id in a query that is not signed",
+      { deliveryId: { in: "query", name: "id" } },
+      "deliveryId",
+    ],
     ["a template without the body", { template: "{{method}}" }, "template"],
     ["an unknown placeholder", { template: "{{bdy}}{{body}}" }, "template"],
     ["an unknown filter", { template: "{{body | shout}}" }, "template"],
     ["an open placeholder", { template: "{{body}}{{" }, "template"],
-    ["a placeholder of a part that is not set", { template: "{{timestamp}}{{body}}" }, "template"],
-    ["a template with too many bodies", { template: "{{body}}{{body | sha1}}{{body}}" }, "template"],
+    [
+      "a placeholder for a timestamp that is not configured",
+      { template: "{{timestamp}}{{body}}" },
+      "template",
+    ],
+    ["a template with three body placeholders", { template: "{{body}}{{body | sha1}}{{body}}" }, "template"],
     [
       "a template with too many placeholders",
       { template: "{{body}}".concat("{{method}}".repeat(32)) },
       "template",
     ],
     ["a checksum in place of the body", { template: "{{body | crc32}}" }, "template"],
-    ["unused parameters", { parameters: { of: "form" } }, "parameters"],
+    ["a parameters setting that the template does not use", { parameters: { of: "form" } }, "parameters"],
     [
       "a pair with an unknown placeholder",
       { template: "{{parameters}}", parameters: { of: "form", pair: "{{x}}" } },
@@ -241,10 +249,10 @@ describe("invalid HMAC settings", () => {
       { bodyHash: { source: { in: "header", name: "h" } } },
       "bodyHash.source",
     ],
-    ["an item without items", { template: "{{item:t}}{{body}}" }, "template"],
-    ["an item's key without an assignment sign", { items: { separator: ",", key: "v1" } }, "items.key"],
+    ["an item placeholder without the items setting", { template: "{{item:t}}{{body}}" }, "template"],
+    ["an item key without an assignment character", { items: { separator: ",", key: "v1" } }, "items.key"],
     [
-      "items with several headers",
+      "an item placeholder with several signature headers",
       { items: { separator: "," }, alsoNamed: ["x"], template: "{{item:0}}{{body}}" },
       "template",
     ],
@@ -255,13 +263,13 @@ describe("invalid HMAC settings", () => {
     ["a plain hash", { construction: "plain", template: "{{secret}}{{body}}" }, "construction"],
     ["a plain hash without the secret", { construction: "plain", allowWeak: true }, "construction"],
     ["an unknown setting", { algoritm: "sha1" }, ""],
-  ])("report the invalid field for %s", (_, verification, field) => {
+  ])("are reported with the path of the invalid field: %s", (_, verification, field) => {
     expect(Object.keys(findingsOf(config(verification)))).toContain(
       field === "" ? "verification" : path(field),
     );
   });
 
-  it("report a secret in the wrong encoding without displaying the secret", () => {
+  it("are reported without the secret if the secret has the wrong encoding", () => {
     const findings = findingsOf(config({ key: { encoding: "hex" } }, "00", "not-hex"));
     expect(findings).toEqual({ "secrets.1.value": expect.not.stringContaining("not-hex") });
     expect(findingsOf(config({ key: { stripPrefix: "whsec_" } }, "whsec_"))).toHaveProperty([
@@ -272,7 +280,7 @@ describe("invalid HMAC settings", () => {
     expect(findingsOf({ secrets: [window] })).toHaveProperty(["secrets.0.notAfter"]);
   });
 
-  it("do not include weak algorithms if allowWeak is set", () => {
+  it("include weak algorithms only if allowWeak is not set", () => {
     expect(findingsOf(config({ algorithm: "md5", allowWeak: true }))).toEqual({});
     expect(findingsOf(config({ template: "{{body | crc32}}", allowWeak: true }))).toEqual({});
   });

@@ -37,7 +37,7 @@ const verify = async (settings: object, token: string, options?: SenderOptions):
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 describe("a JSON Web Token", () => {
-  it("is accepted in a header, a query parameter or the body", async () => {
+  it("can be in a header, a query parameter or the body", async () => {
     const token = await tokenOf();
     expect(await verify({}, token)).toBe(true);
     const inQuery = senderOf({ verification: { ...base, source: { in: "query", name: "jwt" } } });
@@ -88,7 +88,7 @@ describe("a JSON Web Token", () => {
     expect(await verify({}, `${critical}.AAAA`)).toBe(false);
   });
 
-  it("expires after its expiry time plus the allowed clock skew", async () => {
+  it("is rejected after its expiry time plus the allowed clock skew", async () => {
     const verifyExpiry = (exp: number | undefined, settings = {}) =>
       tokenOf({ ...claims, exp }).then((token) => verify({ clockSkewSeconds: 60, ...settings }, token));
     expect(await verifyExpiry(NOW_SECONDS - 59)).toBe(true);
@@ -116,7 +116,7 @@ describe("a JSON Web Token", () => {
     expect(await verify({ claims: { constructor: "Object" } }, token)).toBe(false);
   });
 
-  it("is accepted only with a body that matches the hash in the token", async () => {
+  it("with a body hash claim is accepted only if the body matches the hash", async () => {
     const bodyHash = { claim: "sha256" };
     const hash = createHash("sha256").update("{}").digest("hex");
     const sender = senderOf({ verification: { ...base, bodyHash } });
@@ -126,7 +126,7 @@ describe("a JSON Web Token", () => {
     expect(await isVerified(sender, parts(await tokenOf()))).toBe(false);
   });
 
-  it("supplies the delivery id and the dedupe key if configured", async () => {
+  it("supplies the delivery id and a digest for dedupe if the settings say so", async () => {
     const settings = { deliveryIdClaim: "jti", bindDedupe: "signedBytes" };
     const sender = senderOf({ verification: { ...base, ...settings } });
     const verified = await sender.verify(requestOf(parts(await tokenOf({ ...claims, jti: "j1" }))));
@@ -163,7 +163,7 @@ describe("a JSON Web Token", () => {
   });
 });
 
-describe("the keys of a token's issuer", () => {
+describe("the public keys of a JSON Web Token's issuer", () => {
   const url = "https://issuer.example/jwks";
   const fetched = (jwks: () => string): SenderOptions => ({ fetchPinned: async () => Buffer.from(jwks()) });
   const settings = { algorithms: ["RS256", "ES256"], keys: { from: "url", url } };
@@ -178,7 +178,7 @@ describe("the keys of a token's issuer", () => {
     expect(await verify(settings, await tokenOf(), options)).toBe(true);
   });
 
-  it("are used only for the algorithm and purpose that each key states", async () => {
+  it("are used only for the algorithm and the use that the key set declares for each key", async () => {
     const token = await tokenOf(claims, { kid: "a" });
     expect(
       await verify(
@@ -204,7 +204,7 @@ describe("the keys of a token's issuer", () => {
     expect(calls).toBe(2);
   });
 
-  it("fail the delivery as unavailable if the keys cannot be fetched", async () => {
+  it("make the delivery fail as unavailable if the keys cannot be fetched", async () => {
     await expect(verify(settings, await tokenOf())).rejects.toThrow(UnavailableError);
   });
 });
@@ -217,8 +217,12 @@ it.each<[string, object, string]>([
     { algorithms: ["RS256", "HS256"] },
     "verification.algorithms",
   ],
-  ["a shared secret from public settings", { algorithms: ["HS256"] }, "verification.keys"],
+  [
+    "a shared-secret algorithm whose key is in the public settings",
+    { algorithms: ["HS256"] },
+    "verification.keys",
+  ],
   ["an invalid key", { keys: { from: "settings", keys: ["x"] } }, "verification.keys.keys.0"],
-])("rejects settings with %s", (_, settings, field) => {
+])("invalid JWT settings are rejected: %s", (_, settings, field) => {
   expect(Object.keys(findingsOf({ verification: { ...base, ...settings } }))).toContain(field);
 });

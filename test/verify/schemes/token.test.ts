@@ -10,7 +10,7 @@ const verify = (verification: object, parts: RequestParts, ...secrets: string[])
   isVerified(senderOf(config(verification, ...(secrets.length > 0 ? secrets : ["s3cret"]))), parts);
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
 
-describe("a token", () => {
+describe("a secret token in a request", () => {
   it.each<[string, object, RequestParts, string?]>([
     ["a header", { name: "X-Token" }, { headers: { "x-token": "s3cret" } }],
     [
@@ -43,7 +43,7 @@ describe("a token", () => {
       { headers: { "x-token": Buffer.from("é").toString("latin1") } },
       "é",
     ],
-  ])("is accepted in %s", async (_, verification, parts, secret = "s3cret") => {
+  ])("is accepted if it is sent in %s", async (_, verification, parts, secret = "s3cret") => {
     expect(await verify(verification, parts, secret)).toBe(true);
     expect(await verify(verification, parts, `${secret}x`)).toBe(false);
     expect(await verify(verification, parts, "other", secret)).toBe(true);
@@ -73,7 +73,7 @@ describe("a token", () => {
       }),
     ));
 
-  it("is removed from the verified delivery", async () => {
+  it("is removed from the headers and the query of the verified delivery", async () => {
     const read = async (verification: object, parts: RequestParts) => {
       const verified = await senderOf(config(verification, "s3cret")).verify(requestOf(parts));
       return JSON.stringify(verified.ok && [verified.value.headers, verified.value.query]);
@@ -90,6 +90,6 @@ it.each<[string, object, string]>([
   ["a name for the bearer header", { in: "bearer", name: "x" }, "verification.name"],
   ["a prefix for a query parameter", { in: "query", name: "k", prefix: "x" }, "verification.prefix"],
   ["a path that does not begin with $", { in: "body", name: "token" }, "verification.name"],
-])("rejects settings with %s", (_, verification, field) => {
+])("invalid token settings are rejected: %s", (_, verification, field) => {
   expect(Object.keys(findingsOf(config(verification, "s")))).toContain(field);
 });

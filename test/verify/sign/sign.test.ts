@@ -40,8 +40,8 @@ async function send(name: string, secret: string) {
   return { signed, verified, request: fresh.value };
 }
 
-describe("a provider's sample", () => {
-  it("is signed for every scheme with a shared secret, and is reported as unsignable for other schemes", async () => {
+describe("a sample request of a provider", () => {
+  it("can be signed for every preset with a shared secret, and signing fails for all other presets", async () => {
     const unsigned: string[] = [];
     for (const name of presets.keys()) {
       const secret = vectors.get(name)?.cases.find(({ kind }) => kind === "accept")?.secrets[0]?.value ?? "";
@@ -61,13 +61,13 @@ describe("a provider's sample", () => {
     for (const line of unsigned) expect(line).toContain("private key");
   });
 
-  it("is rejected if it was signed with another secret, and cannot be signed with an invalid secret", async () => {
+  it("is rejected if it was signed with another secret, and signing fails with an invalid secret", async () => {
     const { verified } = await send("github", "another");
     expect(verified?.ok).toBe(false);
     expect((await send("standard-webhooks", "no base64!")).signed.ok).toBe(false);
   });
 
-  it("becomes a new event with the requested type each time", () => {
+  it("gets a new event id and the requested event type each time it is sent", () => {
     const freshen = (name: string, type: string | undefined) => {
       const { preset, request } = sampleRequest(name);
       return freshenSample(request, preset, { type, random: Math.random });
