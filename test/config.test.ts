@@ -51,7 +51,7 @@ describe("parseConfig", () => {
     expect(command("--plan")).toEqual([{ path: "--plan", message: "requires --apply FILE" }]);
   });
 
-  it("applies the default of every setting", () => {
+  it("returns the default of every setting that is not set", () => {
     expect(read({})).toEqual({
       port: 8080,
       host: "127.0.0.1",
@@ -149,7 +149,7 @@ describe("parseConfig", () => {
     });
   });
 
-  it("lists all invalid settings at once, each with its name", () => {
+  it("returns the errors of all invalid settings at once, each with the name of the setting", () => {
     const wrong = {
       INLET_PORT: "65536",
       INLET_ROLES: "api,hook",
@@ -189,7 +189,7 @@ describe("parseConfig", () => {
     "a,b,a",
     "A,b,c",
     "a,b,",
-  ])("rejects %s as the three SIP providers", (names) => {
+  ])("rejects INLET_SIP_PROVIDERS=%s, because it must contain three different names", (names) => {
     expect(findings({ INLET_SIP_PROVIDERS: names })).toMatchObject([{ path: "INLET_SIP_PROVIDERS" }]);
   });
 
@@ -219,7 +219,7 @@ describe("parseConfig", () => {
     expect(JSON.stringify(found)).not.toContain(secret);
   });
 
-  it("requires a master key with DATABASE_URL", () => {
+  it("rejects DATABASE_URL without INLET_MASTER_KEY", () => {
     expect(findings({ DATABASE_URL: "postgres://db.example/inlet" }).map(({ path }) => path)).toEqual([
       "INLET_MASTER_KEY",
     ]);

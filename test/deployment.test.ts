@@ -78,7 +78,7 @@ describe("the systemd unit", () => {
     expect(valuesOf("KillMode")).toEqual(["mixed"]);
   });
 
-  it("passes systemd's verification, and has a low exposure level", async (context) => {
+  it("passes systemd-analyze verify, and has a low exposure level in systemd-analyze security", async (context) => {
     const analyze = "/usr/bin/systemd-analyze";
     if (!existsSync(analyze)) return context.skip("there is no systemd-analyze");
     const dir = await mkdtemp(join(tmpdir(), "inlet-unit-"));

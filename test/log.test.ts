@@ -18,7 +18,7 @@ describe("a log line", () => {
     });
   });
 
-  it("contains no credential at any depth", () => {
+  it("contains no credential, even in nested objects", () => {
     const secret = "hunter2";
     const line = logged((log) =>
       log.info({
@@ -32,7 +32,7 @@ describe("a log line", () => {
     expect(line.password).toBe("[redacted]");
   });
 
-  it("contains an error's message and cause, but no properties attached by a driver", () => {
+  it("contains an error's message and cause, but no further properties that a database driver attached", () => {
     const refused = Object.assign(new Error("WRONGPASS invalid username-password pair"), {
       code: "WRONGPASS",
       command: { name: "auth", args: ["hunter2"] },

@@ -80,7 +80,7 @@ describe("inlet backup", () => {
     expect(manifest.masterKey).toMatchObject({ sealed: null });
   });
 
-  it("creates no backup while a restore into the data directory is in progress", async () => {
+  it("fails without a backup file while a restore into the same data directory is in progress", async () => {
     await using gateway = await startOn(at("data"));
     const mark = at("data", "restore.unfinished");
     writeFileSync(mark, "");
@@ -195,7 +195,7 @@ describe("inlet restore", () => {
     expect(existsSync(at("refused"))).toBe(false);
   });
 
-  it("rejects a folder that contains files, and does not replace them", async () => {
+  it("rejects a target folder that contains files, and leaves the files unchanged", async () => {
     mkdirSync(at("occupied"));
     writeFileSync(at("occupied", "letter.txt"), "mine");
     for (const [where, code] of [

@@ -62,7 +62,7 @@ describe("a command at a terminal", () => {
 });
 
 describe("the resource commands", () => {
-  it("can install, upgrade and delete an app", async () => {
+  it("install, upgrade and delete an app", async () => {
     const blueprint = await world.gateway.api<{ id: string }>("POST", "/blueprints", {
       title: "Second",
       channels: [],
@@ -76,7 +76,7 @@ describe("the resource commands", () => {
     expect((await run(`apps get ${app.id}`)).code).not.toBe(0);
   });
 
-  it("can set and reset a source's cursor", async () => {
+  it("set and reset the cursor of a source", async () => {
     const at = '{"timestamp":"2026-01-01T00:00:00.000Z"}';
     const set = await run(`sources cursor orders --set ${at}`);
     expect([set.stderr, rows(set.stdout)[0]]).toMatchObject(["", { value: JSON.parse(at) }]);
@@ -85,7 +85,7 @@ describe("the resource commands", () => {
     expect((await run(`sources cursor orders --set ${at} --reset`)).code).toBe(2);
   });
 
-  it("can create, pause, resume, rewind and show a subscription with a handler", async () => {
+  it("create, pause, resume, rewind and show a subscription with a handler", async () => {
     const create = `subscriptions create inbox:* --handler ${NOBODY} --ordered`;
     const [made] = rows((await run(create)).stdout);
     expect(made.handler).toMatchObject({ ordered: true, secret: expect.any(String) });
@@ -102,7 +102,7 @@ describe("the resource commands", () => {
     await run(`subscriptions delete ${made.id} --yes`);
   });
 
-  it("can revoke an API key, which the gateway then rejects", async () => {
+  it("revoke an API key, so that the gateway rejects the key", async () => {
     const [{ id, key }] = rows((await run("keys create gone --expires 2099-01-01T00:00:00Z")).stdout);
     expect(rows((await run(`keys revoke ${id}`)).stdout)).toEqual([{ id }]);
     expect((await run("apps", { env: { INLET_API_KEY: key } })).code).toBe(5);

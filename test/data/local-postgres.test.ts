@@ -129,7 +129,7 @@ describe("the embedded PostgreSQL", () => {
   it.each([
     ["17\n", /PostgreSQL 17.*contains PostgreSQL 18.*pg_dumpall/s],
     [undefined, /is not a PostgreSQL data directory/],
-  ])("rejects a data directory of version %j with instructions, and does not change it", async (version, message) => {
+  ])("rejects a data directory of PostgreSQL version %j with an error that explains the fix, and does not modify the directory", async (version, message) => {
     const dataDir = folder();
     const clusterDir = join(dataDir, "postgres");
     mkdirSync(clusterDir);
@@ -138,7 +138,7 @@ describe("the embedded PostgreSQL", () => {
     expect(readdirSync(clusterDir)).toEqual(version ? ["PG_VERSION"] : []);
   });
 
-  it("leaves no process running when its start is canceled", async () => {
+  it("leaves no process running if its start is canceled", async () => {
     const dataDir = usedFolder();
     const stopping = new AbortController();
     const start = startLocalPostgres({ dataDir, log, signal: stopping.signal });

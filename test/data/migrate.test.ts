@@ -48,7 +48,7 @@ describe("migrate", () => {
     expect(await numbers()).toEqual([1]);
   });
 
-  it("waits until another process has finished its migrations", async () => {
+  it("waits until another process has finished migrating the same database", async () => {
     const directory = await program(FIRST);
     const other = await database.connect();
     await other.query("SELECT pg_advisory_lock(4713201)");
@@ -97,7 +97,7 @@ describe("migrate", () => {
     await expect(old).rejects.toThrow("0002_second.sql, for which this version is too old");
   });
 
-  it("accepts a newer database whose migrations are compatible", async () => {
+  it("accepts a database of a newer version if the newer migrations are compatible", async () => {
     const expanding = { ...FIRST, "0002_second.sql": "-- served from 0001\nINSERT INTO numbers VALUES (2);" };
     await migrate({ connection: database.connection, log, directory: await program(expanding) });
     await migrate({ connection: database.connection, log, directory: await program(FIRST) });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { getConflictRule, onConflictSchema } from "../../src/event/dedupe.ts";
 
-it("treats an event with a known id and other data as the option says", () => {
+it("the setting onConflict decides whether an event with a known id but different data is a duplicate, published or quarantined", () => {
   const rules = onConflictSchema.options.map((onConflict) => [onConflict, getConflictRule({ onConflict })]);
   expect(Object.fromEntries(rules)).toEqual({
     quarantine: { identity: "id", conflict: "report" },

@@ -165,7 +165,7 @@ function requiredKinds({ verification, secret, handshakes }: Preset): readonly C
 }
 
 describe("the presets", () => {
-  it("each have a file of test vectors, and each of these files has a preset", () => {
+  it("correspond one to one to the files of test vectors", () => {
     expect([...vectors.keys()].sort()).toEqual([...presets.keys()].sort());
     expect([...vectors].filter(([file, { preset }]) => file !== preset)).toEqual([]);
     const count = (expectedOrigin: Case["origin"]) =>

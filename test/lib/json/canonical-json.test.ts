@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { canonicalJson } from "../../../src/lib/json/canonical-json.ts";
 
-test("canonical JSON parses to the same value and sorts the members", () => {
+test("canonical JSON has sorted members and parses to the original value", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = canonicalJson(value);

@@ -15,7 +15,7 @@ describe("changedFields", () => {
     ["an object that was null", { config: null }, { config: { x: 1 } }, ["config"]],
     ["no field that is undefined", { a: undefined }, {}, []],
     ["no field for equal times", { at: new Date(1) }, { at: new Date(1) }, []],
-  ])("returns %s", (_, before, after, fields) => {
+  ])("returns the names of changed fields: %s", (_, before, after, fields) => {
     expect(changedFields(before, after)).toEqual(fields);
   });
 

@@ -39,7 +39,7 @@ describe("the body format of a delivery", () => {
   it.each([
     "multipart/form-data; boundary=x",
     "Multipart/Mixed",
-  ])("is undefined for the unsupported content type %s", (contentType) => {
+  ])("is undefined if the content type is unsupported: %s", (contentType) => {
     expect(parseBodyFormat(contentType)).toBeUndefined();
   });
 
@@ -120,7 +120,7 @@ describe("a form body", () => {
     "%zzü=%e",
     "%2B+%26=%3D",
     "a=1&&a=",
-  ])("is parsed as URLSearchParams parses it: %j", (text) => {
+  ])("is parsed like URLSearchParams would parse it: %j", (text) => {
     const expected: Record<string, unknown> = {};
     for (const [name] of new URLSearchParams(text)) {
       const values = new URLSearchParams(text).getAll(name);

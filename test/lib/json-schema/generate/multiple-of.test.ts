@@ -13,7 +13,7 @@ async function isValid(schema: JsonSchema, value: unknown): Promise<boolean> {
   return (await compiled.value.validate(value, CALLER)) === undefined;
 }
 
-test("every amount from 0.00 to 999.99 is a multiple of 0.01, and no amount with a third decimal is", () => {
+test("isMultipleOf accepts every amount from 0.00 to 999.99 as a multiple of 0.01, and rejects amounts with a third decimal", () => {
   const wrong: string[] = [];
   for (let cents = 0; cents < 100_000; cents++) {
     const amount = `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")}`;
