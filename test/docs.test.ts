@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { COMMAND_VARIABLES, renderSettingsTable } from "../src/config.ts";
 import { QUARANTINE_REASONS } from "../src/event/outcome.ts";
-import { STATUS_OF } from "../src/http/problem.ts";
+import { STATUS_OF } from "../src/http/errors.ts";
 import { SETTING_LIST } from "../src/settings.ts";
 
 const ROOT = join(import.meta.dirname, "..");

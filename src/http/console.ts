@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
 import type { RequestEnv } from "./context.ts";
-import { ApiError } from "./problem.ts";
+import { ApiError } from "./errors.ts";
 
 export interface ConsoleDeps {
   /** OpenID Connect sign-in. `undefined` if users can only sign in with API keys. */

@@ -5,7 +5,7 @@ import { isSecretIn } from "../lib/constant-time.ts";
 import type { Metrics } from "../metrics.ts";
 import { bearerToken } from "./callers/authenticate.ts";
 import type { Fetch, RequestEnv } from "./context.ts";
-import { ApiError, answerErrors } from "./problem.ts";
+import { ApiError, answerErrors } from "./errors.ts";
 import { requestId } from "./request.ts";
 
 /** Result of a health check. `facts`, such as the durability of events, and `reason` are public. */

@@ -7,7 +7,7 @@ import type { Clock } from "../lib/clock.ts";
 import { canonicalJson } from "../lib/json/canonical-json.ts";
 import type { Log } from "../log.ts";
 import type { ApiEnv } from "./context.ts";
-import { answerError, conflict, invalidParameters, toApiError } from "./problem.ts";
+import { answerError, conflict, invalidParameters, toApiError } from "./errors.ts";
 
 export interface IdempotencyDeps {
   readonly db: Queryable;

@@ -4,7 +4,7 @@ import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { FailedTokens } from "./callers/failed-tokens.ts";
 import type { ApiEnv } from "./context.ts";
-import { type ApiError, createApiError, type ErrorResponse } from "./problem.ts";
+import { type ApiError, createApiError, type ErrorResponse } from "./errors.ts";
 
 export const limitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState): Record<string, string> => ({
   "RateLimit-Limit": String(limit),

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { Finding } from "../lib/errors.ts";
 import { formatPath } from "../lib/findings.ts";
-import { ApiError, invalidParameters } from "./problem.ts";
+import { ApiError, invalidParameters } from "./errors.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DEPTH = 256;

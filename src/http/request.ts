@@ -8,7 +8,7 @@ import { createId, isId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ApiEnv, RequestEnv } from "./context.ts";
-import { invalidParameters, toApiError } from "./problem.ts";
+import { invalidParameters, toApiError } from "./errors.ts";
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { conflict } from "./problem.ts";
+import { conflict } from "./errors.ts";
 
 export interface Versioned {
   readonly id: string;

@@ -1,7 +1,6 @@
 import { channelFacts } from "../event/channel.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
-import type { HookExchange, HookReply } from "../http/hook-exchange.ts";
 import {
   type ErrorCode,
   type ErrorResponse,
@@ -9,7 +8,8 @@ import {
   toApiError,
   toErrorBody,
   toErrorHeaders,
-} from "../http/problem.ts";
+} from "../http/errors.ts";
+import type { HookExchange, HookReply } from "../http/hook-exchange.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";

@@ -1,8 +1,8 @@
 import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
+import type { ErrorResponse } from "../http/errors.ts";
 import type { HookExchange } from "../http/hook-exchange.ts";
 import { rateLimitResponse } from "../http/limits.ts";
-import type { ErrorResponse } from "../http/problem.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
 import { createRateBuckets } from "../lib/rate-buckets.ts";
 

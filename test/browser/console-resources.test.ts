@@ -94,7 +94,7 @@ describe("the console", () => {
     await form.getByText("API call").click();
     expect(await form.locator(".api-call pre").textContent()).not.toContain("swordfish");
     await form.getByRole("button", { name: "Create" }).click();
-    await form.locator(".field-problem").first().waitFor();
+    await form.locator(".field-error").first().waitFor();
     expect(await form.getByLabel("Username").getAttribute("aria-invalid")).toBe("true");
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("400")));
   });

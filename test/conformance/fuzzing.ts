@@ -1,7 +1,7 @@
 import { createHash, randomInt } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import fc from "fast-check";
-import { type ErrorCode, STATUS_OF } from "../../src/http/problem.ts";
+import { type ErrorCode, STATUS_OF } from "../../src/http/errors.ts";
 import { createDocumentCheck, type DocumentCheck, type OpenApi } from "../support/documented.ts";
 import { API_KEY, type GatewayProcess } from "../support/gateway-process.ts";
 import type { TestSpine } from "../support/spine.ts";

@@ -6,7 +6,7 @@ import type { Hono } from "hono";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createConsole } from "../../src/http/console.ts";
 import type { RequestEnv } from "../../src/http/context.ts";
-import { answerErrors } from "../../src/http/problem.ts";
+import { answerErrors } from "../../src/http/errors.ts";
 
 const SIGN_IN = { issuer: "https://id.example/tenant", clientId: "console", audience: "inlet" };
 const PAGE = '<!doctype html><script type="module" src="/console/assets/index-1a2b.js"></script>';

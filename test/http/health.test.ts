@@ -3,8 +3,8 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it } from "vitest";
 import { startListener } from "../../src/gateway/listener.ts";
+import { answerErrors } from "../../src/http/errors.ts";
 import { createHealth, createMetricsApp, type HealthCheck, type HealthEnv } from "../../src/http/health.ts";
-import { answerErrors } from "../../src/http/problem.ts";
 import { requestId } from "../../src/http/request.ts";
 import { createMetrics } from "../../src/metrics.ts";
 

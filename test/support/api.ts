@@ -12,7 +12,7 @@ import { type Keyring, openKeyring } from "../../src/data/keyring/keyring.ts";
 import { type CallerPathDeps, createCallerPath } from "../../src/gateway/callers.ts";
 import { createConnections } from "../../src/gateway/connections.ts";
 import type { RequestEnv } from "../../src/http/context.ts";
-import { answerErrors } from "../../src/http/problem.ts";
+import { answerErrors } from "../../src/http/errors.ts";
 import { requestId } from "../../src/http/request.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";

@@ -1,5 +1,5 @@
+import { ApiError } from "../../http/errors.ts";
 import type { HookExchange, HookReply } from "../../http/hook-exchange.ts";
-import { ApiError } from "../../http/problem.ts";
 import type { Log } from "../../log.ts";
 import type { Outbound } from "../../net/outbound.ts";
 

@@ -1,6 +1,6 @@
 import createClient from "openapi-fetch";
+import { ApiError, parseApiError } from "./api-error.ts";
 import { API_BASE } from "./base.ts";
-import { ApiProblem, parseProblem } from "./problem.ts";
 
 /** API types by their schema name in the OpenAPI document. */
 export type Schemas = InletApi.components["schemas"];
@@ -20,7 +20,7 @@ export function setSigner(given: Signer): void {
 
 /**
  * Client of the management API, typed by its OpenAPI document: `api.GET("/apps/{appId}", { params: { path: { appId } } })`.
- * Throws an `ApiProblem` for every response that is not a success.
+ * Throws an `ApiError` for every response that is not a success.
  */
 export const api = createClient<InletApi.paths>({
   baseUrl: API_BASE,
@@ -37,14 +37,14 @@ api.use({
   },
   async onResponse({ request, response }) {
     if (response.ok) return undefined;
-    const problem = await parseProblem(response);
-    if (response.status === 401 && request.headers.has("authorization")) signer?.onRejected(problem.message);
-    throw problem;
+    const error = await parseApiError(response);
+    if (response.status === 401 && request.headers.has("authorization")) signer?.onRejected(error.message);
+    throw error;
   },
   onError({ error }) {
-    if (error instanceof ApiProblem || (error instanceof DOMException && error.name === "AbortError"))
+    if (error instanceof ApiError || (error instanceof DOMException && error.name === "AbortError"))
       return undefined;
-    return ApiProblem.unreachable(error);
+    return ApiError.unreachable(error);
   },
 });
 
@@ -56,7 +56,7 @@ interface ApiResult<T> {
 /** Returns the body of a successful response: `const app = await unwrap(api.GET(…))`. */
 export async function unwrap<T>(request: Promise<ApiResult<T>>): Promise<T> {
   const { data, response } = await request;
-  if (data === undefined) throw await parseProblem(response);
+  if (data === undefined) throw await parseApiError(response);
   return data;
 }
 
@@ -68,7 +68,7 @@ export interface ListPage<T> {
 /** Reads the total number of rows from the `X-Total-Count` header. */
 export async function unwrapList<T>(request: Promise<ApiResult<readonly T[]>>): Promise<ListPage<T>> {
   const { data, response } = await request;
-  if (data === undefined) throw await parseProblem(response);
+  if (data === undefined) throw await parseApiError(response);
   return { rows: data, total: Number(response.headers.get("x-total-count") ?? data.length) };
 }
 
@@ -86,7 +86,7 @@ export async function send<T>(method: string, path: string, options: SendOptions
   return (await sendForResponse(method, path, options)).json();
 }
 
-/** Same as `send`, but returns the response with its headers. @throws ApiProblem */
+/** Same as `send`, but returns the response with its headers. @throws ApiError */
 export async function sendForResponse(
   method: string,
   path: string,
@@ -107,10 +107,10 @@ export async function sendForResponse(
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw ApiProblem.unreachable(error);
+    throw ApiError.unreachable(error);
   });
   if (response.ok) return response;
-  const problem = await parseProblem(response);
-  if (response.status === 401) signer?.onRejected(problem.message);
-  throw problem;
+  const error = await parseApiError(response);
+  if (response.status === 401) signer?.onRejected(error.message);
+  throw error;
 }

@@ -1,5 +1,5 @@
+import { ApiError } from "./api-error.ts";
 import { sendForResponse } from "./client.ts";
-import { ApiProblem } from "./problem.ts";
 import { createParser, type StreamEvent } from "./stream-parser.ts";
 
 export interface StreamListener {
@@ -11,7 +11,7 @@ export interface StreamListener {
 export type StreamState =
   | { readonly is: "connecting" }
   | { readonly is: "live" }
-  | { readonly is: "waiting"; readonly problem: ApiProblem | undefined; readonly retryMs: number };
+  | { readonly is: "waiting"; readonly error: ApiError | undefined; readonly retryMs: number };
 
 interface Options extends StreamListener {
   readonly path: string;
@@ -26,12 +26,12 @@ const MAX_RETRY_MS = 30_000;
 /**
  * Reads a stream until its signal aborts. Reconnects after each failure and resumes at the last position.
  * The browser's `EventSource` cannot be used, because it cannot send a bearer token.
- * @throws ApiProblem if a retry cannot help (400, 401, 403, 404)
+ * @throws ApiError if a retry cannot help (400, 401, 403, 404)
  */
 export async function readStream({ path, position, signal, onEvent, onState }: Options): Promise<void> {
   let retryMs = FIRST_RETRY_MS;
   while (!signal.aborted) {
-    let problem: ApiProblem | undefined;
+    let failure: ApiError | undefined;
     try {
       onState({ is: "connecting" });
       const { lastEventId } = position;
@@ -54,13 +54,13 @@ export async function readStream({ path, position, signal, onEvent, onState }: O
       for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) feed(read.value);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiProblem) {
+      if (error instanceof ApiError) {
         if ([400, 401, 403, 404].includes(error.status)) throw error;
-        problem = error;
+        failure = error;
       }
     }
     if (signal.aborted) return;
-    onState({ is: "waiting", problem, retryMs });
+    onState({ is: "waiting", error: failure, retryMs });
     await pause(retryMs, signal);
     retryMs = Math.min(MAX_RETRY_MS, retryMs * 2);
   }

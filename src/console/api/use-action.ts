@@ -1,11 +1,11 @@
 import { useCallback, useState } from "preact/hooks";
-import { type ApiProblem, isAbort, toProblem } from "./problem.ts";
+import { type ApiError, isAbort, toApiError } from "./api-error.ts";
 
 export interface Action<Args extends readonly unknown[], T> {
-  /** Resolves with `undefined` if the action failed (see `problem`) or was already running. */
+  /** Resolves with `undefined` if the action failed (see `error`) or was already running. */
   readonly run: (...args: Args) => Promise<T | undefined>;
   readonly isRunning: boolean;
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
   readonly reset: () => void;
 }
 
@@ -14,20 +14,20 @@ export function useAction<Args extends readonly unknown[], T>(
   act: (...args: Args) => Promise<T>,
 ): Action<Args, T> {
   const [isRunning, setRunning] = useState(false);
-  const [problem, setProblem] = useState<ApiProblem>();
+  const [error, setError] = useState<ApiError>();
   const run = async (...args: Args): Promise<T | undefined> => {
     if (isRunning) return undefined;
     setRunning(true);
-    setProblem(undefined);
+    setError(undefined);
     try {
       return await act(...args);
     } catch (error) {
-      if (!isAbort(error)) setProblem(toProblem(error));
+      if (!isAbort(error)) setError(toApiError(error));
       return undefined;
     } finally {
       setRunning(false);
     }
   };
-  const reset = useCallback(() => setProblem(undefined), []);
-  return { run, isRunning, problem, reset };
+  const reset = useCallback(() => setError(undefined), []);
+  return { run, isRunning, error, reset };
 }

@@ -1,18 +1,18 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { type ApiProblem, isAbort, toProblem } from "./problem.ts";
+import { type ApiError, isAbort, toApiError } from "./api-error.ts";
 
 export interface Loaded<T> {
   /** Result of the last success. It stays available during a reload. */
   readonly data: T | undefined;
   /** Failure of the last attempt. */
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
 interface State<T> {
   readonly data: T | undefined;
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
   readonly isLoading: boolean;
 }
 
@@ -26,7 +26,7 @@ export function useLoad<T>(
   options: { readonly everyMs?: number } = {},
 ): Loaded<T> {
   const { everyMs } = options;
-  const [state, setState] = useState<State<T>>({ data: undefined, problem: undefined, isLoading: true });
+  const [state, setState] = useState<State<T>>({ data: undefined, error: undefined, isLoading: true });
   const [reloads, setReloads] = useState(0);
   const latest = useRef(load);
   latest.current = load;
@@ -36,14 +36,14 @@ export function useLoad<T>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     const isSame = haveSameItems(key.current, needs);
     key.current = needs;
-    setState(({ data }) => ({ data: isSame ? data : undefined, problem: undefined, isLoading: true }));
+    setState(({ data }) => ({ data: isSame ? data : undefined, error: undefined, isLoading: true }));
     const run = async (): Promise<void> => {
       try {
         const data = await latest.current(aborting.signal);
-        if (!aborting.signal.aborted) setState({ data, problem: undefined, isLoading: false });
+        if (!aborting.signal.aborted) setState({ data, error: undefined, isLoading: false });
       } catch (error) {
         if (aborting.signal.aborted || isAbort(error)) return;
-        setState(({ data }) => ({ data, problem: toProblem(error), isLoading: false }));
+        setState(({ data }) => ({ data, error: toApiError(error), isLoading: false }));
       }
       if (everyMs !== undefined && !aborting.signal.aborted) timer = setTimeout(reloadWhenVisible, everyMs);
     };

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { ApiProblem } from "../api/problem.ts";
+import { ApiError } from "../api/api-error.ts";
 import { useAction } from "../api/use-action.ts";
-import { Loading, ProblemNote } from "../kit/feedback/states.tsx";
+import { ErrorNote, Loading } from "../kit/feedback/states.tsx";
 import type { SignInResult } from "./issuer.ts";
 import { signIn } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
@@ -21,7 +21,7 @@ export function Callback() {
       // The account belongs to several organizations and its token names none, so the user must enter one.
       if (
         named === undefined &&
-        error instanceof ApiProblem &&
+        error instanceof ApiError &&
         error.details.some(({ path }) => path === "organizationId")
       ) {
         setNeedsOrganization(true);
@@ -36,11 +36,11 @@ export function Callback() {
     const { completeSignIn } = await import("./issuer.ts");
     const { signIn: settings } = await consoleSettings();
     if (settings === null)
-      throw problem("This gateway no longer has an OpenID Connect issuer for the console.");
+      throw signInError("This gateway no longer has an OpenID Connect issuer for the console.");
     const found = await completeSignIn(settings).catch((error: unknown) => {
-      throw error instanceof ApiProblem
+      throw error instanceof ApiError
         ? error
-        : problem(error instanceof Error ? error.message : String(error));
+        : signInError(error instanceof Error ? error.message : String(error));
     });
     setResult(found);
     await finish.run(found, undefined);
@@ -50,7 +50,7 @@ export function Callback() {
     void begin.run();
   }, []);
 
-  const failed = begin.problem ?? finish.problem;
+  const failed = begin.error ?? finish.error;
   return (
     <main class="sign-in">
       <div class="sign-in-card">
@@ -84,7 +84,7 @@ export function Callback() {
         )}
         {failed && (
           <>
-            <ProblemNote problem={failed} />
+            <ErrorNote error={failed} />
             <p>
               <a href="/console/">Start again</a>
             </p>
@@ -95,5 +95,5 @@ export function Callback() {
   );
 }
 
-const problem = (message: string): ApiProblem =>
-  new ApiProblem(message, { status: 0, code: "sign_in_failed" });
+const signInError = (message: string): ApiError =>
+  new ApiError(message, { status: 0, code: "sign_in_failed" });

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
+import { ApiError } from "../api/api-error.ts";
 import { api, type Schemas, setSigner, unwrap } from "../api/client.ts";
-import { ApiProblem } from "../api/problem.ts";
 
 /** An access token and its expiry by this machine's clock. */
 export interface Token {
@@ -43,7 +43,7 @@ export function hasPermission(permission: string): boolean {
 const RENEW_BEFORE_MS = 120_000;
 const RETRY_MS = 10_000;
 
-/** Exchanges an API key or an issuer's token for an access token. @throws ApiProblem */
+/** Exchanges an API key or an issuer's token for an access token. @throws ApiError */
 export async function exchange(bearer: string, organizationId?: string): Promise<Token> {
   const askedAtMs = Date.now();
   const { accessToken, expiresIn } = await unwrap(
@@ -57,7 +57,7 @@ export async function exchange(bearer: string, organizationId?: string): Promise
 
 /**
  * Signs in with a token from `by`, which is called again whenever the token must be renewed.
- * @throws ApiProblem
+ * @throws ApiError
  */
 export async function signIn(by: Renew): Promise<void> {
   const first = await by();
@@ -98,7 +98,7 @@ async function renewNow(): Promise<void> {
     if (renew === by) storeToken(next);
   } catch (error) {
     if (renew !== by) return;
-    const isFinal = error instanceof ApiProblem && [400, 401, 403, 404].includes(error.status);
+    const isFinal = error instanceof ApiError && [400, 401, 403, 404].includes(error.status);
     const isExpired = token === undefined || token.expiresAtMs <= Date.now();
     if (isFinal) signOut(error.message);
     else if (isExpired) signOut("The sign-in could not be renewed, because the gateway did not respond.");

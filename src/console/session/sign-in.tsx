@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { useAction } from "../api/use-action.ts";
-import { ProblemNote } from "../kit/feedback/states.tsx";
+import { ErrorNote } from "../kit/feedback/states.tsx";
 import type { IssuerSettings } from "./issuer.ts";
 import { signInWithKey } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
@@ -22,7 +22,7 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
       () => {},
     );
   }, []);
-  const problem = byKey.problem ?? byIssuer.problem;
+  const error = byKey.error ?? byIssuer.error;
   return (
     <main class="sign-in">
       <div class="sign-in-card">
@@ -68,7 +68,7 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
               stores it.
             </small>
           </label>
-          {problem && <ProblemNote problem={problem} />}
+          {error && <ErrorNote error={error} />}
           <button
             type="submit"
             class={issuer ? "button wide" : "button primary wide"}

@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from "hono";
 import type { RateLimiter } from "../../bus/limits/rate-limiter.ts";
 import type { ApiEnv, Caller } from "../context.ts";
+import { ApiError } from "../errors.ts";
 import { rateLimitError } from "../limits.ts";
-import { ApiError } from "../problem.ts";
 import type { FailedTokens } from "./failed-tokens.ts";
 import type { Identified, Identify, TokenRejection } from "./identify.ts";
 

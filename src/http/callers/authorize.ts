@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { ApiEnv, Caller } from "../context.ts";
-import { ApiError } from "../problem.ts";
+import { ApiError } from "../errors.ts";
 import { bearerToken, ORGANIZATION_HEADER, resolveCaller } from "./authenticate.ts";
 import type { Identify } from "./identify.ts";
 

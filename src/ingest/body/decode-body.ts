@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
-import { ApiError, createApiError, type ErrorResponse, invalidParameters } from "../../http/problem.ts";
+import { ApiError, createApiError, type ErrorResponse, invalidParameters } from "../../http/errors.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { type HeldBody, LARGE_BODY_BYTES } from "./body-budget.ts";
 

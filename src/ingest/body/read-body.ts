@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
+import { type ApiError, createApiError, type ErrorResponse, invalidParameters } from "../../http/errors.ts";
 import type { HookExchange } from "../../http/hook-exchange.ts";
-import { type ApiError, createApiError, type ErrorResponse, invalidParameters } from "../../http/problem.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { HeldBody } from "./body-budget.ts";
 import { concatAndFree, createBudgetError, decodeBody, findDecoder, payloadTooLarge } from "./decode-body.ts";

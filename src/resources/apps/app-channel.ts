@@ -4,7 +4,7 @@ import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { notFound } from "../../http/problem.ts";
+import { notFound } from "../../http/errors.ts";
 import { pathText } from "../kit/params.ts";
 import { type AppScope, appParams } from "./app-scope.ts";
 

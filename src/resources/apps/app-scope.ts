@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Queryable } from "../../data/database.ts";
 import type { AppRow } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { conflict } from "../../http/problem.ts";
+import { conflict } from "../../http/errors.ts";
 import { pathId } from "../kit/params.ts";
 import { APPS, getRow, type Lock } from "../kit/references.ts";
 import type { CountedRows } from "../kit/row-limit.ts";

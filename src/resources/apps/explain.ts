@@ -3,7 +3,7 @@ import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring/keyring.ts";
 import { definitionsSchema } from "../../event/definition.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
-import { invalidParameters, notFound } from "../../http/problem.ts";
+import { invalidParameters, notFound } from "../../http/errors.ts";
 import { tryDefinitions } from "../../ingest/check-definitions.ts";
 import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
 import type { Explain } from "../../ingest/explain.ts";

@@ -4,7 +4,7 @@ import { recordAccess } from "../../data/accounts/audit.ts";
 import { channelName } from "../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring/keyring.ts";
-import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
+import { conflict, invalidParameters, notFound } from "../../http/errors.ts";
 import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
 import type { PublishTest } from "../../ingest/write.ts";
 import type { Clock } from "../../lib/clock.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { z } from "zod";
+import { invalidParameters } from "../../http/errors.ts";
 import { id } from "../../http/fields.ts";
-import { invalidParameters } from "../../http/problem.ts";
 import { json, readOnly } from "../kit/field.ts";
 import { mapInput } from "../kit/free-form.ts";
 import { COLLECTIONS } from "../kit/references.ts";

@@ -1,7 +1,7 @@
 import type { Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { conflict } from "../../http/problem.ts";
+import { conflict } from "../../http/errors.ts";
 import { getRow } from "../kit/references.ts";
 
 export const ROOMS = { table: "rooms", prefix: "room", words: "room" } as const;

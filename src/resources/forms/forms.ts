@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Trx } from "../../data/database.ts";
+import { conflict, invalidParameters } from "../../http/errors.ts";
 import { id } from "../../http/fields.ts";
-import { conflict, invalidParameters } from "../../http/problem.ts";
 import { hidden, json, once, orElse, readOnly, withAnswer } from "../kit/field.ts";
 import { idInput, organizationId, textUpTo, uidField } from "../kit/fields.ts";
 import { omitUndefined } from "../kit/list-page.ts";

@@ -3,7 +3,7 @@ import type { Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import { requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
-import { conflict } from "../../http/problem.ts";
+import { conflict } from "../../http/errors.ts";
 import { visibleAccounts } from "../kit/account-scope.ts";
 import { listRows } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";

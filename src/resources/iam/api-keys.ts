@@ -5,7 +5,7 @@ import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
-import { ApiError, invalidParameters } from "../../http/problem.ts";
+import { ApiError, invalidParameters } from "../../http/errors.ts";
 import { requireAccounts } from "../kit/account-scope.ts";
 import { requireRow, SPACES } from "../kit/references.ts";
 import type { Kit } from "../kit/resource-spec.ts";

@@ -5,7 +5,7 @@ import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../http/callers/acce
 import { bearerToken, notAMember, ORGANIZATION_HEADER } from "../../http/callers/authenticate.ts";
 import type { Identify } from "../../http/callers/identify.ts";
 import type { Caller } from "../../http/context.ts";
-import { ApiError, invalidParameters, notFound } from "../../http/problem.ts";
+import { ApiError, invalidParameters, notFound } from "../../http/errors.ts";
 import type { Resource } from "../kit/resource.ts";
 import type { RowDeps } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";

@@ -4,7 +4,7 @@ import type { Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import { requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
-import { conflict, invalidParameters, notFound } from "../../http/problem.ts";
+import { conflict, invalidParameters, notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
 import type { RowDeps } from "../kit/resource-spec.ts";
 

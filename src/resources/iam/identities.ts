@@ -1,7 +1,7 @@
 import type { Trx } from "../../data/database.ts";
 import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
-import { ApiError } from "../../http/problem.ts";
+import { ApiError } from "../../http/errors.ts";
 import { visibleAccounts } from "../kit/account-scope.ts";
 import { ACCOUNTS } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";

@@ -5,7 +5,7 @@ import { removeSystemApp } from "../../data/apps/system-app.ts";
 import type { Trx } from "../../data/database.ts";
 import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
-import { ApiError } from "../../http/problem.ts";
+import { ApiError } from "../../http/errors.ts";
 import { listRows, type OwnedTable } from "../kit/references.ts";
 import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";

@@ -1,6 +1,6 @@
 import type { Caller } from "../../http/context.ts";
+import { notFound } from "../../http/errors.ts";
 import { pageQuerySchema } from "../../http/page.ts";
-import { notFound } from "../../http/problem.ts";
 import { listOf } from "../kit/answer.ts";
 import { pathId } from "../kit/params.ts";
 import type { Resource } from "../kit/resource.ts";

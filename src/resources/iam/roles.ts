@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { Trx } from "../../data/database.ts";
 import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
+import { conflict } from "../../http/errors.ts";
 import { pageBodySchema } from "../../http/page.ts";
-import { conflict } from "../../http/problem.ts";
 import { listOf } from "../kit/answer.ts";
 import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";

@@ -1,7 +1,7 @@
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { notFound } from "../../http/problem.ts";
+import { notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
 
 /** Selects the accounts visible to an organization: its members and the accounts that it created. */

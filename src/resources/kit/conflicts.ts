@@ -1,5 +1,5 @@
 import { isForeignKeyViolation, isUniqueViolation } from "../../data/database.ts";
-import { conflict } from "../../http/problem.ts";
+import { conflict } from "../../http/errors.ts";
 
 /** Awaits a write. @throws ApiError 409 with `message` when it violates a unique constraint */
 export const conflictIfTaken = <T>(message: string, written: Promise<T>): Promise<T> =>

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { invalidParameters } from "../../http/problem.ts";
+import { invalidParameters } from "../../http/errors.ts";
 import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { parseInput } from "./resource.ts";
 

@@ -3,7 +3,7 @@ import type { Timestamps } from "../../data/columns.ts";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row, Tables } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { notFound } from "../../http/problem.ts";
+import { notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
 import { requireAccounts } from "./account-scope.ts";
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { conflict, invalidParameters } from "../../http/problem.ts";
+import { conflict, invalidParameters } from "../../http/errors.ts";
 import { findingsOf } from "../../lib/findings.ts";
 import type { Route } from "./route.ts";
 

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { LRUCache } from "lru-cache";
 import type { Trx } from "../../data/database.ts";
 import type { Caller } from "../../http/context.ts";
-import { conflict } from "../../http/problem.ts";
+import { conflict } from "../../http/errors.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 
 export interface CountedRows {

@@ -1,4 +1,4 @@
-import { conflict } from "../../http/problem.ts";
+import { conflict } from "../../http/errors.ts";
 import { ARTIFACTS } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import { pricingPlan } from "./schema.ts";

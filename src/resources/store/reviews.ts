@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { ApiError } from "../../http/errors.ts";
 import { id } from "../../http/fields.ts";
-import { ApiError } from "../../http/problem.ts";
 import { once, orElse, readOnly, withAnswer } from "../kit/field.ts";
 import { textInput, textUpTo } from "../kit/fields.ts";
 import { omitUndefined } from "../kit/list-page.ts";

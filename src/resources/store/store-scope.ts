@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from "kysely";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { Row, Tables } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
-import { conflict, notFound } from "../../http/problem.ts";
+import { conflict, notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
 
 /**

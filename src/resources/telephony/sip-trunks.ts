@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import type { Trx } from "../../data/database.ts";
-import { conflict } from "../../http/problem.ts";
+import { conflict } from "../../http/errors.ts";
 import { nameInput, organizationId } from "../kit/fields.ts";
 import type { RowDeps } from "../kit/resource-spec.ts";
 import { shape, type TableOf } from "../kit/shape.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { permissionCatalog, requireHeld, requirePermission } from "../../../src/http/callers/authorize.ts";
 import type { Caller } from "../../../src/http/context.ts";
-import { ApiError } from "../../../src/http/problem.ts";
+import { ApiError } from "../../../src/http/errors.ts";
 
 const callerWith = (...permissions: string[]): Caller => ({
   requestId: "req_a",

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { QUARANTINE_REASONS } from "../../../src/event/outcome.ts";
 import { createDocs } from "../../../src/http/docs/docs.ts";
 import { renderPresetTable } from "../../../src/http/docs/preset-page.ts";
-import { STATUS_OF } from "../../../src/http/problem.ts";
+import { STATUS_OF } from "../../../src/http/errors.ts";
 import { SETTING_LIST } from "../../../src/settings.ts";
 import { readPresets } from "../../../src/verify/presets.ts";
 

@@ -4,7 +4,7 @@ import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { ApiCall } from "../text/api-call.tsx";
 import { Dialog } from "./dialog.tsx";
-import { ProblemNote } from "./states.tsx";
+import { ErrorNote } from "./states.tsx";
 
 interface Props {
   readonly title: string;
@@ -51,7 +51,7 @@ export function Confirm({ title, children, verb, danger = false, typed, call, ac
             />
           </label>
         )}
-        {action.problem && <ProblemNote problem={action.problem} />}
+        {action.error && <ErrorNote error={action.error} />}
         {call && <ApiCall call={call} />}
         <div class="row end">
           <button type="button" class="button" onClick={onClose}>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { ApiProblem } from "../../api/problem.ts";
+import type { ApiError } from "../../api/api-error.ts";
 import type { Loaded } from "../../api/use-load.ts";
 import { CopyButton } from "../text/copy.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
@@ -21,13 +21,13 @@ export function Empty({
 }
 
 interface FailureProps {
-  readonly problem: ApiProblem;
+  readonly error: ApiError;
   readonly onRetry?: () => void;
 }
 
 /** Shows a failure with its code and the request id for the gateway's log. */
-export function ProblemNote({ problem, onRetry }: FailureProps) {
-  const { message, code, requestId, details } = problem;
+export function ErrorNote({ error, onRetry }: FailureProps) {
+  const { message, code, requestId, details } = error;
   return (
     <div class="note bad" role="alert">
       <p>
@@ -83,17 +83,13 @@ interface ResourceProps<T> {
 
 /** Shows loaded data, a placeholder, or the failure. Data stays visible during a reload. */
 export function WhenLoaded<T>({ loaded, lines, children }: ResourceProps<T>) {
-  const { data, problem, reload } = loaded;
+  const { data, error, reload } = loaded;
   if (data === undefined) {
-    return problem ? (
-      <ProblemNote problem={problem} onRetry={reload} />
-    ) : (
-      <Loading {...(lines && { lines })} />
-    );
+    return error ? <ErrorNote error={error} onRetry={reload} /> : <Loading {...(lines && { lines })} />;
   }
   return (
     <>
-      {problem && <ProblemNote problem={problem} onRetry={reload} />}
+      {error && <ErrorNote error={error} onRetry={reload} />}
       {children(data)}
     </>
   );

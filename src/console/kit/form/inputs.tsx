@@ -1,11 +1,11 @@
 import { useId, useState } from "preact/hooks";
-import type { ProblemDetail } from "../../api/problem.ts";
+import type { ErrorDetail } from "../../api/api-error.ts";
 import { formatLabel } from "./labels.ts";
 import type { Field, Resolve, Schema } from "./schema.ts";
 
 export interface Context {
   readonly resolve: Resolve;
-  readonly details: readonly ProblemDetail[];
+  readonly details: readonly ErrorDetail[];
   readonly without: readonly string[];
   readonly choices: Choices;
   /** Paths of optional fields that are shown first. */
@@ -62,7 +62,7 @@ function LabeledField({
       {children({ id, isInvalid: errors.length > 0, help: `${id}-help` })}
       <div id={`${id}-help`}>
         {errors.map(({ message }) => (
-          <p key={message} class="field-problem">
+          <p key={message} class="field-error">
             {message}
           </p>
         ))}
@@ -152,7 +152,7 @@ export function FlagInput(props: FieldProps<"flag">) {
       </label>
       <div id={id}>
         {errors.map(({ message }) => (
-          <p key={message} class="field-problem">
+          <p key={message} class="field-error">
             {message}
           </p>
         ))}
@@ -217,7 +217,7 @@ export function JsonInput(props: FieldProps<"json">) {
               }
             }}
           />
-          {isBroken && <p class="field-problem">must be JSON; the last valid value is used</p>}
+          {isBroken && <p class="field-error">must be JSON; the last valid value is used</p>}
         </>
       )}
     </LabeledField>

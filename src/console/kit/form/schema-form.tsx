@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import type { ProblemDetail } from "../../api/problem.ts";
+import type { ErrorDetail } from "../../api/api-error.ts";
 import {
   ChoiceInput,
   type Choices,
@@ -22,7 +22,7 @@ interface Props {
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
   /** Details of the API's error response. Each is shown at its field. */
-  readonly details?: readonly ProblemDetail[];
+  readonly details?: readonly ErrorDetail[];
   /** Paths that the form hides, such as `config.url`. Their values do not change. */
   readonly without?: readonly string[];
   readonly choices?: Choices;
@@ -121,7 +121,7 @@ function Group({
       <legend>{formatLabel(name)}</legend>
       {field.description !== undefined && <p class="field-help">{field.description}</p>}
       {errors.map(({ message }) => (
-        <p key={message} class="field-problem">
+        <p key={message} class="field-error">
           {message}
         </p>
       ))}

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { type ApiError, toApiError } from "../../api/api-error.ts";
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
-import { type ApiProblem, toProblem } from "../../api/problem.ts";
 import { hasPermission } from "../../session/session.ts";
 
 export type Problem = Schemas["Problem"];
@@ -17,7 +17,7 @@ interface Known {
 
 /** Problems of the organization. `undefined` until they are loaded, or if the caller lacks the permission. */
 export const problems = signal<Known | undefined>(undefined);
-export const problemsFailure = signal<ApiProblem | undefined>(undefined);
+export const problemsFailure = signal<ApiError | undefined>(undefined);
 
 const REFRESH_MS = 20_000;
 const MAX = 100;
@@ -37,7 +37,7 @@ export async function loadProblems(signal?: AbortSignal): Promise<void> {
     };
     problemsFailure.value = undefined;
   } catch (error) {
-    if (!signal?.aborted) problemsFailure.value = toProblem(error);
+    if (!signal?.aborted) problemsFailure.value = toApiError(error);
   }
 }
 

@@ -1,13 +1,13 @@
-import { ProblemNote } from "../feedback/states.tsx";
+import { ErrorNote } from "../feedback/states.tsx";
 import { formatCount } from "../text/numbers.ts";
 import type { Scan } from "./use-scan.ts";
 
 /** Shows the progress of a search through a list, with a button to continue. */
 export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly of: string }) {
-  const { rows, searched, total, isRunning, problem, continueSearch } = scan;
+  const { rows, searched, total, isRunning, error, continueSearch } = scan;
   return (
     <>
-      {problem && <ProblemNote problem={problem} {...(continueSearch && { onRetry: continueSearch })} />}
+      {error && <ErrorNote error={error} {...(continueSearch && { onRetry: continueSearch })} />}
       <p class="count-line row wrap">
         <span role="status">
           {formatCount(rows.length)} found; searched{" "}
@@ -17,7 +17,7 @@ export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly
           {of}
           {isRunning && " …"}
         </span>
-        {continueSearch && !problem && (
+        {continueSearch && !error && (
           <button type="button" class="button" onClick={continueSearch}>
             Search further
           </button>

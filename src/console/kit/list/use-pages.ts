@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import type { ListPage } from "../../api/client.ts";
-import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 
 export const PAGE_ROWS = 100;
 /** Maximum number of cached pages. Older pages are loaded again when they become visible. */
@@ -11,7 +11,7 @@ export interface Pages<Row> {
   readonly count: number | undefined;
   readonly rowAt: (index: number) => Row | undefined;
   readonly onRange: (first: number, last: number) => void;
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
   readonly reload: () => void;
 }
 
@@ -27,7 +27,7 @@ export function usePages<Row>(
 ): Pages<Row> {
   const [reloads, setReloads] = useState(0);
   const [count, setCount] = useState<number>();
-  const [problem, setProblem] = useState<ApiProblem>();
+  const [error, setError] = useState<ApiError>();
   const [, redraw] = useState(0);
   const pages = useRef(new Map<number, readonly Row[] | "loading">());
   const aborting = useRef(new AbortController());
@@ -48,19 +48,19 @@ export function usePages<Row>(
         if (old !== page) cached.delete(old);
       }
       setCount(total);
-      setProblem(undefined);
+      setError(undefined);
       redraw((before) => before + 1);
     } catch (error) {
       if (signal.aborted || isAbort(error)) return;
       cached.delete(page);
-      setProblem(toProblem(error));
+      setError(toApiError(error));
     }
   }, []);
 
   useEffect(() => {
     aborting.current = new AbortController();
     pages.current = new Map();
-    setProblem(undefined);
+    setError(undefined);
     void loadPage(0);
     return () => aborting.current.abort();
   }, [...needs, reloads]);
@@ -78,7 +78,7 @@ export function usePages<Row>(
       for (let page = Math.floor(first / PAGE_ROWS); page <= Math.floor((last - 1) / PAGE_ROWS); page++)
         void loadPage(page);
     }, []),
-    problem,
+    error,
     reload: useCallback(() => setReloads((before) => before + 1), []),
   };
 }

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import type { ListPage } from "../../api/client.ts";
-import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 
 export interface Scan<Row> {
   readonly rows: readonly Row[];
@@ -8,7 +8,7 @@ export interface Scan<Row> {
   /** `undefined` until the first page is loaded. */
   readonly total: number | undefined;
   readonly isRunning: boolean;
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
   /** Continues the search. `undefined` when the search is complete or running. */
   readonly continueSearch: (() => void) | undefined;
 }
@@ -23,10 +23,10 @@ interface State<Row> {
   readonly searched: number;
   readonly total: number | undefined;
   readonly isRunning: boolean;
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
 }
 
-const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, problem: undefined } as const;
+const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, error: undefined } as const;
 
 /**
  * Searches a list in the browser, for filters that the API does not have. Does not search while `fits` is
@@ -56,7 +56,7 @@ export function useScan<Row>(
     return () => aborting.abort();
 
     async function run(from: State<Row>, isFit: (row: Row) => boolean): Promise<void> {
-      let now: State<Row> = { ...from, isRunning: true, problem: undefined };
+      let now: State<Row> = { ...from, isRunning: true, error: undefined };
       setState(now);
       const maxSearched = now.searched + MAX_SEARCHED;
       const maxFound = now.rows.length + MAX_FOUND;
@@ -75,7 +75,7 @@ export function useScan<Row>(
         if (!signal.aborted) setState({ ...now, isRunning: false });
       } catch (error) {
         if (!signal.aborted && !isAbort(error))
-          setState({ ...now, isRunning: false, problem: toProblem(error) });
+          setState({ ...now, isRunning: false, error: toApiError(error) });
       }
     }
   }, [...needs, fits === undefined, runs]);

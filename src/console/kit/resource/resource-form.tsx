@@ -4,7 +4,7 @@ import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../feedback/dialog.tsx";
-import { ProblemNote, WhenLoaded } from "../feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../feedback/states.tsx";
 import { type BodySchema, bodySchema, variantSchema } from "../form/document.ts";
 import type { Choices } from "../form/inputs.tsx";
 import { isRecord, parseField } from "../form/schema.ts";
@@ -110,13 +110,13 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
         resolve={body.resolve}
         value={value}
         onChange={(next) => setValue(isRecord(next) ? next : {})}
-        details={action.problem?.details ?? []}
+        details={action.error?.details ?? []}
         without={without}
         choices={known}
         first={first}
         isChange={entity !== undefined}
       />
-      {action.problem && <ProblemNote problem={action.problem} />}
+      {action.error && <ErrorNote error={action.error} />}
       <ApiCall call={{ method, path, body: withoutSecrets(sent), headers }} />
       <div class="row end foot">
         <button type="button" class="button" onClick={onClose}>

@@ -6,7 +6,7 @@ import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { hasPermission } from "../../session/session.ts";
 import { Confirm } from "../feedback/confirm.tsx";
-import { Empty, Loading, ProblemNote, WhenLoaded } from "../feedback/states.tsx";
+import { Empty, ErrorNote, Loading, WhenLoaded } from "../feedback/states.tsx";
 import { toast } from "../feedback/toast.tsx";
 import type { Choices } from "../form/inputs.tsx";
 import { DetailPanel } from "../layout/detail.tsx";
@@ -119,10 +119,10 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
       }
     >
       {filters.length > 0 && <FilterBar fields={filters} values={values} onChange={set} />}
-      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
       <div class="split">
         <div class="stack">
-          {pages.count === undefined && !pages.problem && <Loading />}
+          {pages.count === undefined && !pages.error && <Loading />}
           {pages.count === 0 && (
             <Empty title={isFiltered ? `No ${many} match these filters` : `No ${many} yet`}>
               {!isFiltered && empty}

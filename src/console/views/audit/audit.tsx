@@ -1,6 +1,6 @@
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
-import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
@@ -101,8 +101,8 @@ export default function Audit() {
       lead="Changes (field names without values), access to senders' data, and issued tokens."
     >
       <FilterBar fields={FIELDS} values={values} onChange={set} />
-      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
-      {pages.count === undefined && !pages.problem && <Loading />}
+      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
+      {pages.count === undefined && !pages.error && <Loading />}
       {pages.count === 0 && <Empty title="No entries match the filters" />}
       {pages.count !== undefined && pages.count > 0 && (
         <div class="stack">

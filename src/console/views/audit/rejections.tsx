@@ -1,5 +1,5 @@
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
-import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { type Column, Table } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
@@ -34,8 +34,8 @@ export function Rejections() {
   );
   return (
     <Section title="Rejected requests per hour">
-      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
-      {pages.count === undefined && !pages.problem && <Loading lines={2} />}
+      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
+      {pages.count === undefined && !pages.error && <Loading lines={2} />}
       {pages.count === 0 && <Empty title="No rejected requests" />}
       {pages.count !== undefined && pages.count > 0 && (
         <Table

@@ -1,6 +1,6 @@
 import { useLocation } from "preact-iso";
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
-import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
@@ -48,9 +48,9 @@ export default function Channels({ appId }: { readonly appId: string }) {
         </a>
       }
     >
-      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
       {pages.count === undefined ? (
-        !pages.problem && <Loading />
+        !pages.error && <Loading />
       ) : pages.count === 0 ? (
         <Empty title="This app has no channels">
           <p>

@@ -3,7 +3,7 @@ import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts } from "../../kit/layout/page.tsx";
@@ -172,8 +172,8 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
           Delete
         </button>
       </div>
-      {toggle.problem && <ProblemNote problem={toggle.problem} />}
-      {test.problem && <ProblemNote problem={test.problem} />}
+      {toggle.error && <ErrorNote error={toggle.error} />}
+      {test.error && <ErrorNote error={test.error} />}
       {asked === "settings" && (
         <Settings appId={appId} channel={channel} etag={etag} onClose={close} onSaved={onChanged} />
       )}

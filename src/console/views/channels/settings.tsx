@@ -3,7 +3,7 @@ import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import type { Schema } from "../../kit/form/schema.ts";
 import { SchemaForm } from "../../kit/form/schema-form.tsx";
@@ -55,12 +55,12 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
               schema={settings as Schema}
               value={config}
               onChange={setConfig}
-              details={(save.problem?.details ?? []).map(({ path, message }) => ({
+              details={(save.error?.details ?? []).map(({ path, message }) => ({
                 path: path.replace(/^config\./, ""),
                 message,
               }))}
             />
-            {save.problem && <ProblemNote problem={save.problem} />}
+            {save.error && <ErrorNote error={save.error} />}
             <ApiCall call={call} />
             <div class="row end">
               <button type="button" class="button" onClick={onClose}>

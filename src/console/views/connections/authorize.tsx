@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
-import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { hasPermission } from "../../session/session.ts";
 
@@ -57,7 +57,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
         Sign in at the provider
       </button>
       {waits && <span class="faint">Waiting for the other window…</span>}
-      {action.problem && <ProblemNote problem={action.problem} />}
+      {action.error && <ErrorNote error={action.error} />}
     </>
   );
 }

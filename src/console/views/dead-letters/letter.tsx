@@ -3,7 +3,7 @@ import { api, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Badge, Facts, Section } from "../../kit/layout/page.tsx";
@@ -135,7 +135,7 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
           Delete
         </button>
       </div>
-      {redrive.problem && <ProblemNote problem={redrive.problem} />}
+      {redrive.error && <ErrorNote error={redrive.error} />}
       <ApiCall
         label="API call to send it again"
         call={{ method: "POST", path: `${path}/redrive`, body: {} }}

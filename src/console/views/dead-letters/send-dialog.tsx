@@ -5,7 +5,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { countOf, type Place, pathOf, sendAgain, type Target } from "./letters.ts";
@@ -53,7 +53,7 @@ export function SendDialog({ place, target, onClose, onDone }: Props) {
             )
           }
         </WhenLoaded>
-        {action.problem && <ProblemNote problem={action.problem} />}
+        {action.error && <ErrorNote error={action.error} />}
         <ApiCall call={callOf(place, target)} />
         <RunButtons
           isRunning={action.isRunning}

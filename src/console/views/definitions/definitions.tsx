@@ -4,7 +4,7 @@ import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { JsonEditor } from "../../kit/editor/editor.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -66,8 +66,8 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
     <div class="definitions">
       <section class="stack" aria-label="Definitions">
         <JsonEditor text={before} label="Definitions (JSON)" onChange={setText} />
-        {events === undefined && <p class="field-problem">must be a JSON array of definitions</p>}
-        {save.problem && <ProblemNote problem={save.problem} />}
+        {events === undefined && <p class="field-error">must be a JSON array of definitions</p>}
+        {save.error && <ErrorNote error={save.error} />}
         {hasPermission("apps.write") && (
           <div class="row wrap">
             <button

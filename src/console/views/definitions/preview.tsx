@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
+import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import { api, type Schemas, send, unwrap } from "../../api/client.ts";
-import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
-import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
@@ -74,21 +74,21 @@ const presetOf = (config: object): string | undefined => {
 
 interface Tried<T> {
   readonly result: T | undefined;
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
 }
 
 /** Requests a preview after typing pauses. Cancels the previous request. */
 function useTried<T>(path: string, body: object | undefined): Tried<T> {
-  const [tried, setTried] = useState<Tried<T>>({ result: undefined, problem: undefined });
+  const [tried, setTried] = useState<Tried<T>>({ result: undefined, error: undefined });
   const key = JSON.stringify(body);
   useEffect(() => {
     if (body === undefined) return undefined;
     const aborting = new AbortController();
     const timer = setTimeout(() => {
       send<T>("POST", path, { body, signal: aborting.signal }).then(
-        (result) => setTried({ result, problem: undefined }),
+        (result) => setTried({ result, error: undefined }),
         (error: unknown) => {
-          if (!isAbort(error)) setTried(({ result }) => ({ result, problem: toProblem(error) }));
+          if (!isAbort(error)) setTried(({ result }) => ({ result, error: toApiError(error) }));
         },
       );
     }, TYPING_MS);
@@ -108,8 +108,8 @@ interface OnProps {
 
 function OnNewest({ appId, channelUid, events }: OnProps) {
   const body = events && { channelId: channelUid, events };
-  const { result, problem } = useTried<Preview>(`/apps/${appId}/deliveries/preview`, body);
-  if (problem) return <ProblemNote problem={problem} />;
+  const { result, error } = useTried<Preview>(`/apps/${appId}/deliveries/preview`, body);
+  if (error) return <ErrorNote error={error} />;
   if (result === undefined) return <Loading lines={4} />;
   if (result.examined === 0) {
     return (
@@ -189,8 +189,8 @@ function OnOne({
   const { headers, body: text } = given;
   const body = events && { headers, body: text, verify: false, events };
   const path = `/apps/${appId}/channels/${channelUid}/explain`;
-  const { result, problem } = useTried<Explanation>(path, body);
-  if (problem) return <ProblemNote problem={problem} />;
+  const { result, error } = useTried<Explanation>(path, body);
+  if (error) return <ErrorNote error={error} />;
   if (result === undefined) return <Loading lines={4} />;
   return (
     <div role="status">

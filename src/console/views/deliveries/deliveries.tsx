@@ -3,7 +3,7 @@ import { useLocation } from "preact-iso";
 import { api, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { REASON_NAMES } from "../../kit/explained/reasons.ts";
-import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -111,12 +111,12 @@ interface ListProps {
 
 function All({ appId, load, needs, isFiltered }: ListProps) {
   const pages = usePages<Delivery>(load, needs);
-  const { count, problem } = pages;
+  const { count, error } = pages;
   return (
     <>
-      {problem && <ProblemNote problem={problem} onRetry={pages.reload} />}
+      {error && <ErrorNote error={error} onRetry={pages.reload} />}
       {count === undefined ? (
-        !problem && <Loading lines={10} />
+        !error && <Loading lines={10} />
       ) : count === 0 ? (
         <Nothing isFiltered={isFiltered} />
       ) : (
@@ -135,7 +135,7 @@ function Found({ appId, load, needs, fits, isFiltered }: ListProps) {
   return (
     <>
       {rows.length > 0 && <Rows appId={appId} count={rows.length} rowAt={(index) => rows[index]} />}
-      {rows.length === 0 && !scan.isRunning && !scan.problem && <Nothing isFiltered={isFiltered} />}
+      {rows.length === 0 && !scan.isRunning && !scan.error && <Nothing isFiltered={isFiltered} />}
       {rows.length === 0 && scan.isRunning && <Loading lines={6} />}
       <ScanLine scan={scan} of="deliveries" />
     </>

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { api, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
-import { Empty, Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -123,9 +123,9 @@ function All({ load, needs, shared, isFiltered }: AllProps) {
   const { count } = pages;
   return (
     <>
-      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
       {count === undefined ? (
-        !pages.problem && <Loading lines={10} />
+        !pages.error && <Loading lines={10} />
       ) : count === 0 ? (
         <Empty title={isFiltered ? "No events match the filters" : "No events yet"}>
           {!isFiltered && "Send something to a channel of this app, or a test event from the channel's page."}
@@ -153,7 +153,7 @@ function Found({ load, fits, needs, shared }: FoundProps) {
   return (
     <>
       {rows.length > 0 && <Table {...shared} count={rows.length} rowAt={(index) => rows[index]} />}
-      {rows.length === 0 && !scan.isRunning && !scan.problem && (
+      {rows.length === 0 && !scan.isRunning && !scan.error && (
         <Empty title="No events match the filters">
           Filter by a path in the data, such as <code>order.total = 12</code>, or by a complete id.
         </Empty>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatQuery } from "../../api/curl.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
-import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote } from "../../kit/feedback/states.tsx";
 import { Badge, Page, type Tone } from "../../kit/layout/page.tsx";
 import { useShortcut } from "../../kit/layout/shortcuts.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -36,7 +36,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
       (id === undefined || event.id === id || event.entryId === id) &&
       (hasField === undefined || hasField(event.data)),
   });
-  const { events, seen, state, problem, clear, retry } = tail;
+  const { events, seen, state, error, clear, retry } = tail;
   useEffect(() => announce(STATES[state.is].words), [state.is]);
   useShortcut({
     keys: "p",
@@ -72,7 +72,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
       }
     >
       <FilterBar fields={fields} values={values} onChange={set} />
-      {problem && <ProblemNote problem={problem} onRetry={retry} />}
+      {error && <ErrorNote error={error} onRetry={retry} />}
       <div class="split">
         <div class="stack">
           {events.length === 0 ? (
@@ -131,7 +131,7 @@ function leadOf(state: Tail["state"]): string {
     case "paused":
       return "When you resume, all events since the pause are shown.";
     case "waiting":
-      return `${state.problem?.message ?? "The connection was closed."} Reconnecting in ${formatDuration(state.retryMs)}, without losing events.`;
+      return `${state.error?.message ?? "The connection was closed."} Reconnecting in ${formatDuration(state.retryMs)}, without losing events.`;
     case "connecting":
     case "live":
     case "failed":

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import { readStream, type StreamState } from "../../api/event-stream.ts";
-import { type ApiProblem, isAbort, toProblem } from "../../api/problem.ts";
 import type { Event } from "./timeline.ts";
 
 /** Maximum number of shown events. Older ones are dropped. */
@@ -14,7 +14,7 @@ export interface Tail {
   /** Number of received events, including filtered ones. */
   readonly seen: number;
   readonly state: StreamState | { readonly is: "paused" } | { readonly is: "failed" };
-  readonly problem: ApiProblem | undefined;
+  readonly error: ApiError | undefined;
   readonly clear: () => void;
   readonly retry: () => void;
 }
@@ -30,7 +30,7 @@ interface Options {
 
 export function useTail({ path, isPaused, fits, needs }: Options): Tail {
   const [state, setState] = useState<Tail["state"]>({ is: "connecting" });
-  const [problem, setProblem] = useState<ApiProblem>();
+  const [error, setError] = useState<ApiError>();
   const [shown, setShown] = useState<{ readonly events: readonly Event[]; readonly seen: number }>({
     events: [],
     seen: 0,
@@ -56,7 +56,7 @@ export function useTail({ path, isPaused, fits, needs }: Options): Tail {
   }, needs);
 
   useEffect(() => {
-    setProblem(undefined);
+    setError(undefined);
     if (isPaused) {
       setState({ is: "paused" });
       return undefined;
@@ -75,7 +75,7 @@ export function useTail({ path, isPaused, fits, needs }: Options): Tail {
     readStream({ path, position: position.current, signal, onEvent, onState: setState }).catch((error) => {
       if (signal.aborted || isAbort(error)) return;
       setState({ is: "failed" });
-      setProblem(toProblem(error));
+      setError(toApiError(error));
     });
     return () => {
       stopping.abort();
@@ -87,7 +87,7 @@ export function useTail({ path, isPaused, fits, needs }: Options): Tail {
   return {
     ...shown,
     state,
-    problem,
+    error,
     clear: useCallback(() => setShown({ events: [], seen: 0 }), []),
     retry: useCallback(() => setTurn((before) => before + 1), []),
   };

@@ -1,4 +1,4 @@
-import { ApiProblem } from "../../api/problem.ts";
+import { ApiError } from "../../api/api-error.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { isRecord } from "../../kit/form/schema.ts";
@@ -13,7 +13,7 @@ type Readiness = InletApi.components["schemas"]["Readiness"];
 async function loadReadiness(signal: AbortSignal): Promise<Readiness> {
   const response = await fetch("/readyz", { signal, credentials: "omit", cache: "no-store" }).catch(
     (error: unknown) => {
-      throw signal.aborted ? error : ApiProblem.unreachable(error);
+      throw signal.aborted ? error : ApiError.unreachable(error);
     },
   );
   return response.json();

@@ -1,4 +1,4 @@
-import { Loading, ProblemNote } from "../../kit/feedback/states.tsx";
+import { ErrorNote, Loading } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
@@ -17,7 +17,7 @@ export function OpenProblems() {
   const known = problems.value;
   if (known === undefined) {
     return failure ? (
-      <ProblemNote problem={failure} onRetry={() => void loadProblems()} />
+      <ErrorNote error={failure} onRetry={() => void loadProblems()} />
     ) : (
       <Loading lines={1} />
     );

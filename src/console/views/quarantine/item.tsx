@@ -5,7 +5,7 @@ import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems, Failure } from "../../kit/explained/explained-items.tsx";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts, Section } from "../../kit/layout/page.tsx";
@@ -152,7 +152,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
           Delete
         </button>
       </div>
-      {redrive.problem && <ProblemNote problem={redrive.problem} />}
+      {redrive.error && <ErrorNote error={redrive.error} />}
       {canRun && (
         <ApiCall
           label="API call to redrive the item"

@@ -6,7 +6,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import type { Scope } from "./records.ts";
@@ -55,7 +55,7 @@ export function RedriveDialog({ appId, what, target, previewParts, onClose, onDo
         ) : (
           <Outcome counts={counts} of={count} isDone={isDone} />
         )}
-        {action.problem && <ProblemNote problem={action.problem} />}
+        {action.error && <ErrorNote error={action.error} />}
         <ApiCall call={callOf(appId, target)} />
         <RunButtons
           isRunning={action.isRunning}

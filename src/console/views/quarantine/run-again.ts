@@ -1,5 +1,5 @@
+import { ApiError } from "../../api/api-error.ts";
 import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
-import { ApiProblem } from "../../api/problem.ts";
 import type { Scope } from "./records.ts";
 
 type Result = Schemas["RedriveResult"];
@@ -21,7 +21,7 @@ interface Options {
 
 const PAGE = 200;
 
-/** Redrives items in order of arrival. Stops early if Redis does not respond; the rest stays in quarantine. @throws ApiProblem */
+/** Redrives items in order of arrival. Stops early if Redis does not respond; the rest stays in quarantine. @throws ApiError */
 export async function runAgain(
   appId: string,
   target: Target,
@@ -92,9 +92,9 @@ async function runOne(appId: string, itemId: string, signal: AbortSignal): Promi
       ),
     );
   } catch (error) {
-    if (error instanceof ApiProblem && error.status === 404) return { status: "released" };
-    if (error instanceof ApiProblem && error.status === 409) return { status: "refused" };
-    if (error instanceof ApiProblem && error.status === 503) return { status: "unavailable" };
+    if (error instanceof ApiError && error.status === 404) return { status: "released" };
+    if (error instanceof ApiError && error.status === 409) return { status: "refused" };
+    if (error instanceof ApiError && error.status === 503) return { status: "unavailable" };
     throw error;
   }
 }
@@ -107,7 +107,7 @@ async function withRateLimitRetry<T>(signal: AbortSignal, ask: () => Promise<T>)
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof ApiProblem && error.status === 429)) throw error;
+      if (!(error instanceof ApiError && error.status === 429)) throw error;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, WAIT_MS);
         signal.addEventListener("abort", () => {

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts } from "../../kit/layout/page.tsx";
@@ -91,7 +91,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
           </button>
         </div>
       )}
-      {toggle.problem && <ProblemNote problem={toggle.problem} />}
+      {toggle.error && <ErrorNote error={toggle.error} />}
       <ApiCall call={{ method: "GET", path: `${path}/source` }} />
       {asked === "dryRun" && <DryRun path={path} cursor={source.cursor.value} onClose={close} />}
       {asked === "move" && <MoveCursor path={path} shown={shown} onClose={close} onDone={onChanged} />}

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatBytes, formatCount } from "../../kit/text/numbers.ts";
@@ -50,7 +50,7 @@ export function DryRun({ path, cursor, onClose }: Props) {
             aria-invalid={isBroken}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          {isBroken && <span class="field-problem">must be JSON</span>}
+          {isBroken && <span class="field-error">must be JSON</span>}
         </label>
         <div class="row">
           <button type="submit" class="button primary" disabled={action.isRunning || isBroken}>
@@ -58,7 +58,7 @@ export function DryRun({ path, cursor, onClose }: Props) {
           </button>
           <ApiCall call={call} />
         </div>
-        {action.problem && <ProblemNote problem={action.problem} />}
+        {action.error && <ErrorNote error={action.error} />}
         {result && <Shown result={result} />}
       </form>
     </Dialog>

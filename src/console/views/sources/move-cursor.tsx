@@ -46,7 +46,7 @@ export function MoveCursor({ path, shown, onClose, onDone }: Props) {
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          {parsed === undefined && <span class="field-problem">must be JSON</span>}
+          {parsed === undefined && <span class="field-error">must be JSON</span>}
         </label>
         {version !== seen && (
           <p class="note warn">

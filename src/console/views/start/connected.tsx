@@ -3,7 +3,7 @@ import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -127,7 +127,7 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
         />
         <span class="field-help">{secret.hint} Inlet stores it encrypted and never shows it again.</span>
       </label>
-      {action.problem && <ProblemNote problem={action.problem} />}
+      {action.error && <ErrorNote error={action.error} />}
       <div class="row">
         <button type="submit" class="button" disabled={value === "" || action.isRunning}>
           Set the secret
@@ -160,7 +160,7 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
         </button>
         <ApiCall call={call} />
       </div>
-      {action.problem && <ProblemNote problem={action.problem} />}
+      {action.error && <ErrorNote error={action.error} />}
       <div role="status" class="stack">
         {tested?.events.map(({ id, type, topic, entryId }) => (
           <p key={entryId} class="note ok">

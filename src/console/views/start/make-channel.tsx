@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
-import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
@@ -105,7 +105,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
           ))}
         </select>
       </label>
-      {action.problem && <ProblemNote problem={action.problem} />}
+      {action.error && <ErrorNote error={action.error} />}
       <ApiCall call={call} />
       <div class="row end">
         <button type="button" class="button" onClick={onBack}>

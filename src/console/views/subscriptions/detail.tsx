@@ -4,7 +4,7 @@ import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Badge, Facts } from "../../kit/layout/page.tsx";
@@ -171,7 +171,7 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
           Delete
         </button>
       </div>
-      {toggle.problem && <ProblemNote problem={toggle.problem} />}
+      {toggle.error && <ErrorNote error={toggle.error} />}
       {asked === "rewind" && <Rewind subscription={subscription} onClose={close} onDone={onChanged} />}
       {asked === "replay" && <Replay subscription={subscription} onClose={close} />}
       {asked === "delete" && (

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
+import type { ApiError } from "../../api/api-error.ts";
+import { isAbort, toApiError } from "../../api/api-error.ts";
 import { type Schemas, send } from "../../api/client.ts";
-import type { ApiProblem } from "../../api/problem.ts";
-import { isAbort, toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ProblemNote } from "../../kit/feedback/states.tsx";
+import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { LocalTimeInput } from "../../kit/form/local-time.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -24,17 +24,17 @@ export function Replay({ subscription, onClose }: Props) {
   const [from, setFrom] = useState(() => new Date(Date.now() - HOUR_MS).toISOString());
   const [to, setTo] = useState(() => new Date().toISOString());
   const [counted, setCounted] = useState<Replayed>();
-  const [problem, setProblem] = useState<ApiProblem>();
+  const [error, setError] = useState<ApiError>();
   const body = { from, to };
 
   useEffect(() => {
     const aborting = new AbortController();
     setCounted(undefined);
-    setProblem(undefined);
+    setError(undefined);
     send<Replayed>("POST", path, { body: { from, to, dryRun: true }, signal: aborting.signal }).then(
       setCounted,
       (error: unknown) => {
-        if (!isAbort(error)) setProblem(toProblem(error));
+        if (!isAbort(error)) setError(toApiError(error));
       },
     );
     return () => aborting.abort();
@@ -73,7 +73,7 @@ export function Replay({ subscription, onClose }: Props) {
             <LocalTimeInput label={label} value={value} onChange={(utc) => utc && set(utc)} />
           </div>
         ))}
-        {problem && <ProblemNote problem={problem} />}
+        {error && <ErrorNote error={error} />}
         <p role="status">
           {counted === undefined ? "Counting …" : `${formatCount(counted.matched)} events are in this range.`}
         </p>

@@ -3,7 +3,7 @@ import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { ProblemNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { PlaceInput } from "./place.tsx";
@@ -99,7 +99,7 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
             <span>Keep the order of each topic</span>
           </label>
         )}
-        {action.problem && <ProblemNote problem={action.problem} />}
+        {action.error && <ErrorNote error={action.error} />}
         <ApiCall call={call} />
         <div class="row end">
           <button type="button" class="button" onClick={onClose}>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
-import { Empty, ProblemNote } from "../../kit/feedback/states.tsx";
+import { Empty, ErrorNote } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
@@ -76,7 +76,7 @@ export default function Subscriptions({ appId }: { readonly appId: string }) {
       lead="A subscription delivers events to a handler or to readers. Each one keeps its own position on its topics."
       actions={subscribe}
     >
-      {pages.problem && <ProblemNote problem={pages.problem} onRetry={pages.reload} />}
+      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
       {pages.count === 0 ? (
         <Empty title="No subscriptions yet">
           <p>

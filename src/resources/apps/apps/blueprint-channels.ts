@@ -3,7 +3,7 @@ import { openSettings } from "../../../data/channels/channel-secrets.ts";
 import type { NewChannel } from "../../../data/channels/channels.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
-import { ApiError } from "../../../http/problem.ts";
+import { ApiError } from "../../../http/errors.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { findingUnder } from "../../../lib/findings.ts";
 import { verifiesSenders } from "../../../verify/sender.ts";

@@ -3,7 +3,7 @@ import { findBlueprint } from "../../../data/apps/blueprints.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { AppRow, BlueprintRow, Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
+import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { isId } from "../../../lib/ids.ts";
 import { needsApproval } from "../../store/approved-blueprints.ts";

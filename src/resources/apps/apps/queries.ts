@@ -5,7 +5,7 @@ import { deleteChannel, type NewChannel, type WriteContext } from "../../../data
 import type { Queryable, Trx } from "../../../data/database.ts";
 import { recordRemovals } from "../../../data/removals.ts";
 import type { Caller } from "../../../http/context.ts";
-import { notFound } from "../../../http/problem.ts";
+import { notFound } from "../../../http/errors.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";

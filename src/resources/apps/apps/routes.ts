@@ -1,8 +1,8 @@
 import { ADDRESS_PERMISSION, type EntityDeps, renderChannels } from "../../../channels/entity.ts";
 import type { SettingsDeps } from "../../../channels/settings.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
+import { invalidParameters } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
-import { invalidParameters } from "../../../http/problem.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { BLUEPRINTS, getRow } from "../../kit/references.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ADDRESS_PERMISSION, renderChannels } from "../../../channels/entity.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import { type Resource, retryVersionConflicts } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";

@@ -1,7 +1,7 @@
 import type { Trx } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict, notFound } from "../../../http/problem.ts";
+import { conflict, notFound } from "../../../http/errors.ts";
 import { visibleCategories, visibleStores } from "../../store/store-scope.ts";
 import type { ArtifactRow } from "./schema.ts";
 

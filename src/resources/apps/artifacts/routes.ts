@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Queryable } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
-import { ApiError, conflict, notFound } from "../../../http/problem.ts";
+import { ApiError, conflict, notFound } from "../../../http/errors.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import { BLUEPRINTS } from "../../kit/references.ts";

@@ -1,5 +1,5 @@
 import type { SettingsDeps } from "../../../channels/settings.ts";
-import { invalidParameters } from "../../../http/problem.ts";
+import { invalidParameters } from "../../../http/errors.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { checkBlueprintChannels } from "./content.ts";

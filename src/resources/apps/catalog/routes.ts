@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import type { ChannelKinds } from "../../../channels/kind.ts";
+import { ApiError } from "../../../http/errors.ts";
 import type { Shown } from "../../../http/fields.ts";
 import { shortListQuery } from "../../../http/page.ts";
-import { ApiError } from "../../../http/problem.ts";
 import { findNearest } from "../../../lib/nearest.ts";
 import type { Presets } from "../../../verify/presets.ts";
 import { VERIFICATION_SCHEMES } from "../../../verify/schemes.ts";

@@ -8,7 +8,7 @@ import { pauseChannel, resumeChannel } from "../../../data/channels/channel-stat
 import type { Trx } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams as params } from "../app-channel.ts";

@@ -5,8 +5,8 @@ import { isUniqueViolation, type Queryable, type Trx } from "../../../data/datab
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
+import { conflict, notFound } from "../../../http/errors.ts";
 import type { Listed, Page } from "../../../http/page.ts";
-import { conflict, notFound } from "../../../http/problem.ts";
 import { listPage } from "../../kit/list-page.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { getChannel } from "../app-channel.ts";

@@ -8,7 +8,7 @@ import {
 import { forgetTokens, storeTokens } from "../../../data/connections/connection-tokens.ts";
 import { findConnection, openConnectionSecrets } from "../../../data/connections/connections.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { authorizationRequest, finishAuthorization } from "../../../net/connections/authorization.ts";
 import { type OAuth2Settings, oauth2 } from "../../../net/connections/oauth2.ts";

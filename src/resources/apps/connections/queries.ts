@@ -7,7 +7,7 @@ import { openConnectionSecrets, sealConnectionSecrets } from "../../../data/conn
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict, invalidParameters } from "../../../http/problem.ts";
+import { conflict, invalidParameters } from "../../../http/errors.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { changedFields } from "../../../lib/json/changed-fields.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { invalidParameters } from "../../../http/problem.ts";
+import { invalidParameters } from "../../../http/errors.ts";
 import { oauth2 } from "../../../net/connections/oauth2.ts";
 import { type Fetch, findSelfNamingIssuer } from "../../../net/connections/token-endpoint.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Caller } from "../../../http/context.ts";
-import { invalidParameters } from "../../../http/problem.ts";
+import { invalidParameters } from "../../../http/errors.ts";
 import { getConnectionKind } from "../../../net/connections/kinds.ts";
 import { type CredentialsOf, NeedsReauthError, OriginNotAllowedError } from "../../../net/credentials.ts";
 import { type Outbound, OutboundError } from "../../../net/outbound.ts";

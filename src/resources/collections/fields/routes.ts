@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Trx } from "../../../data/database.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import { COLLECTIONS } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { noteUniqueValues } from "../collection-values.ts";

@@ -3,7 +3,7 @@ import { hashOfToken } from "../../../data/accounts/api-keys.ts";
 import { createLiveToken } from "../../../data/accounts/live-tokens.ts";
 import type { Trx } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { createId } from "../../../lib/ids.ts";
 import { toJsonColumn } from "../../kit/free-form.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Queryable } from "../../../data/database.ts";
-import { conflict, notFound } from "../../../http/problem.ts";
+import { conflict, notFound } from "../../../http/errors.ts";
 import { account } from "../../iam/schema.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
 import { ACCOUNTS } from "../../kit/references.ts";

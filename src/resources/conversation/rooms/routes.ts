@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Row } from "../../../data/tables.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import { readNewestPerOwner } from "../../kit/newest-per-owner.ts";
 import { ACCOUNTS, SPACES } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Row } from "../../../data/tables.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { pathId } from "../../kit/params.ts";
 import { ACCOUNTS, type Reference } from "../../kit/references.ts";

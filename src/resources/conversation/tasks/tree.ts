@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
+import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 
 /** Limits per tree. The response for a task contains all its subtasks and is built in memory. */
 const MAX_TASKS = 10_000;

@@ -2,8 +2,8 @@ import type { DeliveryRecords, ListedDelivery } from "../../../bus/deliveries/de
 import type { Queryable } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { DeliveryRecord, WholeDeliveryRecord } from "../../../event/delivery-record.ts";
+import { notFound } from "../../../http/errors.ts";
 import type { Listed, Page } from "../../../http/page.ts";
-import { notFound } from "../../../http/problem.ts";
 import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { Clock } from "../../../lib/clock.ts";

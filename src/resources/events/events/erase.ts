@@ -9,7 +9,7 @@ import { readAttributes } from "../../../event/cloud-event.ts";
 import type { QuarantineReason } from "../../../event/outcome.ts";
 import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
-import { notFound } from "../../../http/problem.ts";
+import { notFound } from "../../../http/errors.ts";
 import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { Clock } from "../../../lib/clock.ts";

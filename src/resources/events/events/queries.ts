@@ -3,7 +3,7 @@ import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import { type EntryPlace, mergeEntries, mergeNewest } from "../../../bus/topics/entry-merge.ts";
 import type { TopicEntry, Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
-import { invalidParameters } from "../../../http/problem.ts";
+import { invalidParameters } from "../../../http/errors.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
 import type { AppScope } from "../../apps/app-scope.ts";

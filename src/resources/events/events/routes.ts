@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import type { Caller } from "../../../http/context.ts";
+import { notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
-import { notFound } from "../../../http/problem.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
 import { pathText } from "../../kit/params.ts";

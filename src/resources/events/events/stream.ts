@@ -7,7 +7,7 @@ import type { Queryable } from "../../../data/database.ts";
 import { createStillAllowed } from "../../../http/callers/authorize.ts";
 import type { Identify } from "../../../http/callers/identify.ts";
 import type { ApiEnv } from "../../../http/context.ts";
-import { ApiError, invalidParameters } from "../../../http/problem.ts";
+import { ApiError, invalidParameters } from "../../../http/errors.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import type { Log } from "../../../log.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";

@@ -1,7 +1,7 @@
 import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
-import { invalidParameters, notFound } from "../../../http/problem.ts";
+import { invalidParameters, notFound } from "../../../http/errors.ts";
 import { tryDefinitions } from "../../../ingest/check-definitions.ts";
 import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
-import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";

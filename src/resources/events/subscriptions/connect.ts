@@ -4,7 +4,7 @@ import { recordAudit } from "../../../data/accounts/audit.ts";
 import { type Author, channelName } from "../../../data/accounts/audit-entry.ts";
 import { connectChannel } from "../../../data/channels/channel-states.ts";
 import type { Trx } from "../../../data/database.ts";
-import { conflict, invalidParameters, notFound } from "../../../http/problem.ts";
+import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
 import { keepConnection } from "./handler.ts";
 import type { EventUid } from "./schema.ts";

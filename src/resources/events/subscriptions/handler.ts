@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Trx } from "../../../data/database.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
-import { invalidParameters, notFound } from "../../../http/problem.ts";
+import { invalidParameters, notFound } from "../../../http/errors.ts";
 
 /** Format of a symmetric secret in Standard Webhooks: the base64 of 24 to 64 bytes. */
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})?$/;

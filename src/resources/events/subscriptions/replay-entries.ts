@@ -3,7 +3,7 @@ import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import { type EntryPlace, mergeEntries } from "../../../bus/topics/entry-merge.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
-import { notFound } from "../../../http/problem.ts";
+import { notFound } from "../../../http/errors.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { formatPlace, MAX_COUNTED, type ReplayInput } from "./schema.ts";
 

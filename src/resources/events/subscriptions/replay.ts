@@ -5,7 +5,7 @@ import type { Topics } from "../../../bus/topics/topics.ts";
 import { recordAccess } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import type { SendAgain } from "../../../event/handler.ts";
-import { conflict } from "../../../http/problem.ts";
+import { conflict } from "../../../http/errors.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { createId } from "../../../lib/ids.ts";
 import { appParams, appScopeOf } from "../../apps/app-scope.ts";

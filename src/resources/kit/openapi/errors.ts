@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ERROR_CODES, type ErrorCode, MAX_DETAILS, STATUS_OF } from "../../../http/problem.ts";
+import { ERROR_CODES, type ErrorCode, MAX_DETAILS, STATUS_OF } from "../../../http/errors.ts";
 
 export const errorSchema = z
   .object({

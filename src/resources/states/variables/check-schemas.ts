@@ -1,4 +1,4 @@
-import { invalidParameters } from "../../../http/problem.ts";
+import { invalidParameters } from "../../../http/errors.ts";
 import { type Finding, UnavailableError } from "../../../lib/errors.ts";
 import type { JsonSchema, SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
-import { ApiError, conflict, notFound } from "../../../http/problem.ts";
+import { ApiError, conflict, notFound } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { encodeBase32, isId } from "../../../lib/ids.ts";
 import { lockArtifact, requirePublished } from "../store-scope.ts";

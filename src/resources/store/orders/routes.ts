@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ApiError, conflict } from "../../../http/problem.ts";
+import { ApiError, conflict } from "../../../http/errors.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import { defineRoute } from "../../kit/route.ts";

@@ -1,7 +1,7 @@
 import type { Trx } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
-import { conflict, invalidParameters } from "../../../http/problem.ts";
+import { conflict, invalidParameters } from "../../../http/errors.ts";
 import { getRow } from "../../kit/references.ts";
 
 const TRUNKS = { table: "sipTrunks", prefix: "trk", words: "SIP trunk" } as const;

@@ -1,4 +1,4 @@
-import { conflict, invalidParameters } from "../../../http/problem.ts";
+import { conflict, invalidParameters } from "../../../http/errors.ts";
 import { conflictIfTaken } from "../../kit/conflicts.ts";
 import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";

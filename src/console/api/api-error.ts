@@ -1,15 +1,15 @@
-export interface ProblemDetail {
+export interface ErrorDetail {
   readonly path: string;
   readonly message: string;
 }
 
 /** An error response of the API, or the failure to reach the API. */
-export class ApiProblem extends Error {
-  override readonly name = "ApiProblem";
+export class ApiError extends Error {
+  override readonly name = "ApiError";
   /** HTTP status of the response, or 0 if the gateway did not respond. */
   readonly status: number;
   readonly code: string;
-  readonly details: readonly ProblemDetail[];
+  readonly details: readonly ErrorDetail[];
   /** Id of the request in the gateway's log. */
   readonly requestId: string | undefined;
 
@@ -18,7 +18,7 @@ export class ApiProblem extends Error {
     facts: {
       readonly status: number;
       readonly code: string;
-      readonly details?: readonly ProblemDetail[];
+      readonly details?: readonly ErrorDetail[];
       readonly requestId?: string | undefined;
       readonly cause?: unknown;
     },
@@ -30,16 +30,16 @@ export class ApiProblem extends Error {
     this.requestId = facts.requestId;
   }
 
-  static unreachable(cause: unknown): ApiProblem {
-    return new ApiProblem("The gateway does not respond.", { status: 0, code: "unreachable", cause });
+  static unreachable(cause: unknown): ApiError {
+    return new ApiError("The gateway does not respond.", { status: 0, code: "unreachable", cause });
   }
 }
 
-export async function parseProblem(response: Response): Promise<ApiProblem> {
+export async function parseApiError(response: Response): Promise<ApiError> {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const body: unknown = await response.json().catch(() => undefined);
   const { code, message, details } = isRecord(body) ? body : {};
-  return new ApiProblem(
+  return new ApiError(
     typeof message === "string" ? message : `The gateway responded with status ${response.status}.`,
     {
       status: response.status,
@@ -50,10 +50,10 @@ export async function parseProblem(response: Response): Promise<ApiProblem> {
   );
 }
 
-export const toProblem = (error: unknown): ApiProblem =>
-  error instanceof ApiProblem
+export const toApiError = (error: unknown): ApiError =>
+  error instanceof ApiError
     ? error
-    : new ApiProblem("The page failed because of an internal error.", {
+    : new ApiError("The page failed because of an internal error.", {
         status: 0,
         code: "page_failed",
         cause: error,
@@ -65,5 +65,5 @@ export const isAbort = (error: unknown): boolean =>
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const isDetail = (value: unknown): value is ProblemDetail =>
+const isDetail = (value: unknown): value is ErrorDetail =>
   isRecord(value) && typeof value.path === "string" && typeof value.message === "string";
