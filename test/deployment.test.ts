@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { EXIT } from "../src/cli/exit.ts";
-import { SETTING_LIST } from "../src/settings.ts";
+import { SETTING_LIST } from "../src/config/schema.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { SETTING_LIST } from "../src/settings.ts";
+import { SETTING_LIST } from "../src/config/schema.ts";
 import { readDockerfile } from "./support/dockerfile.ts";
 
 const ROOT = join(import.meta.dirname, "..");

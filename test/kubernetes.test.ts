@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import packageJson from "../package.json" with { type: "json" };
-import { parseConfig } from "../src/config.ts";
-import { ROLES, SETTING_LIST } from "../src/settings.ts";
+import { loadConfig } from "../src/config/load.ts";
+import { ROLES, SETTING_LIST } from "../src/config/schema.ts";
 
 const DIR = join(import.meta.dirname, "../config/kubernetes");
 
@@ -119,7 +119,7 @@ describe("the Kubernetes manifests", () => {
         { configMapRef: { name: "inlet" } },
         { secretRef: { name: "inlet" } },
       ]);
-      expect(parseConfig({ ...env, ...filledIn }, [])).toMatchObject({ ok: true });
+      expect(loadConfig({ ...env, ...filledIn })).toMatchObject({ ok: true });
     }
     const roles = deployments.map(({ container }) => container.env[0].value);
     expect(roles.toSorted()).toEqual(ROLES.toSorted());

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { channelKinds } from "../channels/kinds.ts";
 import type { SettingsDeps } from "../channels/settings.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { openDatabase } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";
 import { openMasterKeyring } from "../gateway/master-keys.ts";
@@ -23,15 +23,14 @@ import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
 export async function applySetUpFile(
   command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & {
     readonly config: Config;
-    /** Whether to exit with `EXIT.differs` if the plan contains changes, and with `EXIT.failed` if the file is invalid. */
-    readonly tellsDifference: boolean;
   },
 ): Promise<number> {
   return runToExit(command.config, "The configuration was not applied", async (given) => {
     const complain = (text: string): void => void process.stderr.write(text);
     const end = await runSetUp(command.config, { ...command, ...given, complain });
-    if (end === "refused") return command.tellsDifference ? EXIT.failed : EXIT.wrongSettings;
-    return end === "differs" && command.tellsDifference ? EXIT.differs : EXIT.done;
+    // A plan exits with 2 if it contains changes, so an invalid file must have another code.
+    if (end === "refused") return command.planOnly ? EXIT.failed : EXIT.wrongSettings;
+    return end === "differs" ? EXIT.differs : EXIT.done;
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { createApiKey } from "../data/accounts/api-keys.ts";
 import { recordAudit } from "../data/accounts/audit.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import type { Print } from "../gateway/greeting.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { createLog, type Log } from "../log.ts";

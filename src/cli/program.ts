@@ -1,8 +1,9 @@
 import { Command, CommanderError } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
 import { findNearest } from "../lib/nearest.ts";
 import { formatCause } from "./client/api.ts";
 import type { CommandContext } from "./command-context.ts";
-import { COMMANDS, type CommandEntry } from "./commands/command-list.ts";
+import { COMMANDS, type CommandEntry, DEFAULT_COMMAND } from "./commands/command-list.ts";
 import { CommandError, EXIT, type ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 import { escapeLines } from "./output/escape.ts";
@@ -14,25 +15,26 @@ import { escapeLines } from "./output/escape.ts";
  */
 export async function runProgram(argv: readonly string[], io: Io): Promise<ExitCode> {
   const context: CommandContext = { io, exitCode: EXIT.done };
+  const name = findCommandName(argv);
   try {
-    const named = argv[0] === "help" ? argv[1] : argv[0];
-    if (named === "complete") return await complete(argv, context);
-    const entry = COMMANDS.find(({ name }) => name === named);
-    if (entry === undefined && named !== undefined && !named.startsWith("-")) return unknown(named, io);
-    const program = await createProgram(context, entry === undefined ? [] : [entry]);
-    await program.parseAsync([...argv], { from: "user" });
+    if (name === "complete") return await complete(argv, context);
+    if (name !== undefined && !COMMANDS.some((entry) => entry.name === name)) return unknown(name, io);
+    const isHelp = argv[0] === "help" && name !== undefined;
+    await createProgram(context).parseAsync(isHelp ? [name, "--help"] : [...argv], { from: "user" });
     return context.exitCode;
   } catch (error) {
     return conclude(error, io);
   }
 }
 
-/** Creates the commander program. All commands are listed, but only those in `loaded` define their arguments. */
-export async function createProgram(
-  context: CommandContext,
-  loaded: readonly CommandEntry[],
-  commands: readonly CommandEntry[] = COMMANDS,
-): Promise<Command> {
+/** Returns the command that the arguments name, also in `help <command>`. `undefined` if they name none. */
+export function findCommandName(argv: readonly string[]): string | undefined {
+  const name = argv[0] === "help" ? argv[1] : argv[0];
+  return name?.startsWith("-") ? undefined : name;
+}
+
+/** Creates the commander program. It lists all commands, and a command defines its arguments when it is about to run. */
+function createProgram(context: CommandContext, entries: readonly CommandEntry[] = COMMANDS): Command {
   const { io } = context;
   const program = new Command("inlet")
     .description(
@@ -45,14 +47,22 @@ export async function createProgram(
       writeErr: (text) => void io.stderr.write(escapeLines(text)),
       getOutHelpWidth: () => io.stdout.columns ?? 100,
     })
+    .showHelpAfterError("Run the command with --help to list its options.")
     .addHelpText("after", TOP_HELP)
-    .option("-v, --version", "print the version");
-  for (const entry of commands) {
-    const command = program.command(entry.name).summary(entry.summary).description(`${entry.summary}.`);
-    command.helpGroup(entry.group);
-    if (loaded.includes(entry)) await (await entry.load()).define(command, context);
+    .version(packageJson.version, "-v, --version", "print the version");
+  for (const { name, summary, group } of entries) {
+    program
+      .command(name, { isDefault: name === DEFAULT_COMMAND })
+      .summary(summary)
+      .description(`${summary}.`)
+      .helpGroup(group);
   }
-  return program;
+  return program.hook("preSubcommand", (_, command) => defineArguments(command, context));
+}
+
+async function defineArguments(command: Command, context: CommandContext): Promise<void> {
+  const entry = COMMANDS.find(({ name }) => name === command.name());
+  await (await entry?.load())?.define(command, context);
 }
 
 /**
@@ -60,8 +70,11 @@ export async function createProgram(
  * complete file names.
  */
 async function complete(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const others = COMMANDS.filter(({ name }) => name !== "completion");
-  const program = await createProgram(context, others, others);
+  const program = createProgram(
+    context,
+    COMMANDS.filter(({ name }) => name !== "completion"),
+  );
+  for (const command of program.commands) await defineArguments(command, context);
   const { isFilePlace } = await import("./file-place.ts");
   const [, ...words] = argv.slice(argv.indexOf("--"));
   if (isFilePlace(program, words)) {
@@ -82,10 +95,7 @@ async function complete(argv: readonly string[], context: CommandContext): Promi
 
 const TOP_HELP = `
 Without a command, the gateway starts. \`inlet start --help\` lists its settings. \`inlet <command> --help\` shows examples.
-At a terminal, commands print tables. Otherwise they print JSON lines. NO_COLOR disables colors.
-
-Older options that still work: --config FILE, --apply FILE [--plan], --rotate-master-key, --revoke-key KEY,
---seal-addresses`;
+At a terminal, commands print tables. Otherwise they print JSON lines. NO_COLOR disables colors.`;
 
 function unknown(name: string, { stderr }: Pick<Io, "stderr">): ExitCode {
   const nearest = findNearest(

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { hashOfToken, revokeApiKey } from "../data/accounts/api-keys.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import { openDatabase, type Trx } from "../data/database.ts";

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { openDatabase } from "../data/database.ts";
 import { rotateMasterKey } from "../data/keyring/master-key-rotation.ts";
 import { migrate } from "../data/migrate.ts";

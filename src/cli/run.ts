@@ -1,11 +1,15 @@
+import { DEFAULT_COMMAND } from "./commands/command-list.ts";
 import type { ExitCode } from "./exit.ts";
-import { runProgram } from "./program.ts";
+import { findCommandName, runProgram } from "./program.ts";
 
 /** Runs a command in this process. The first stop signal aborts the command, and a second one exits immediately. */
 export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
   const { stdout, stderr, stdin, env } = process;
-  // These commands handle signals themselves.
-  if (GATEWAYS.has(argv[0] ?? "")) return runProgram(argv, { stdout, stderr, stdin, env, signal: NEVER });
+  if (OWN_SIGNALS.has(findCommandName(argv) ?? DEFAULT_COMMAND)) {
+    // The gateway must keep running when the reader of a pipe exits, as in `npm start | head`.
+    stdout.on("error", () => {});
+    return runProgram(argv, { stdout, stderr, stdin, env, signal: NEVER });
+  }
   const stopping = new AbortController();
   let signals = 0;
   for (const [signal, number] of SIGNALS) {
@@ -19,7 +23,8 @@ export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
   return runProgram(argv, { stdout, stderr, stdin, env, signal: stopping.signal });
 }
 
-const GATEWAYS: ReadonlySet<string> = new Set([
+/** Commands that handle signals themselves. */
+const OWN_SIGNALS: ReadonlySet<string> = new Set([
   "start",
   "plan",
   "apply",

@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { endPlainAddresses } from "../data/channels/seal-addresses.ts";
 import { openDatabase } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";

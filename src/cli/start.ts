@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { startGateway } from "../gateway.ts";
 import { endPretenuring } from "../lib/pretenuring.ts";

@@ -1,6 +1,6 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { createRateLimiters } from "../bus/limits/rate-limiter.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { createCallers } from "../data/accounts/callers.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";

@@ -1,7 +1,7 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { RedisClock } from "../bus/connection/redis-clock.ts";
 import type { ChannelKinds } from "../channels/kind.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";

@@ -1,5 +1,5 @@
 import { QUARANTINE_LIMITS } from "../bus/quarantine/quarantine-record.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import { LIMIT_NAMES, type LimitDefaults, type Limits } from "../data/accounts/limits.ts";
 import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/organization-limits.ts";
 import { DEFAULT_BODY_BYTES } from "../ingest/body/body-budget.ts";

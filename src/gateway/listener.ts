@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import type { App, Fetch } from "../http/context.ts";
 import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 

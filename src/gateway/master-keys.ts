@@ -1,4 +1,4 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Queryable } from "../data/database.ts";
 import { isMasterKeyOf, type Keyring, openKeyring, WrongMasterKeyError } from "../data/keyring/keyring.ts";

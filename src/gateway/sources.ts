@@ -10,7 +10,7 @@ import { startPolls } from "../channels/pull/polls/polls.ts";
 import { createSourcePace } from "../channels/pull/source-pace.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
 import { type Supervisor, type SupervisorDeps, startSupervisor } from "../channels/pull/supervisor.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import { setFoundState } from "../data/channels/channel-states.ts";
 import { recordFirstRun } from "../data/channels/sources.ts";

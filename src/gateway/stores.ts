@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { findLocalRedis, type LocalRedis, startLocalRedis } from "../bus/connection/local-redis.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/schema.ts";
 import type { DatabaseConnection } from "../data/database.ts";
 import {
   findLocalPostgres,

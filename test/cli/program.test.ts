@@ -38,7 +38,28 @@ describe("each command", () => {
       stdout: "",
       stderr: "There is no command chanels. Did you mean channels?\n",
     });
-    expect((await runInlet(["tail", "--colour"])).code).toBe(2);
+  });
+
+  it.each([
+    ["--confg x", "unknown option '--confg'\n(Did you mean --config?)"],
+    ["--config", "option '--config <file>' argument missing"],
+    ["tail --sicne 2h", "unknown option '--sicne'\n(Did you mean --since?)"],
+    ["tail -o xml", "argument 'xml' is invalid. Allowed choices are table, json."],
+  ])("rejects a wrong flag with its name, its fix and a hint, also if the gateway is to start: %s", async (line, message) => {
+    const { code, stderr } = await runInlet(line.split(" "));
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
+    expect(stderr).toContain("Run the command with --help to list its options.");
+  });
+
+  it.each([
+    "",
+    "start ",
+  ])("starts the gateway only with valid settings: inlet %s--config FILE", async (command) => {
+    expect(await runInlet(`${command}--config /none`.split(" "))).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "Inlet did not start: these settings are invalid.\n  --config: cannot read /none (ENOENT)\n",
+    });
   });
 
   it("prints a table to a terminal, and JSON lines to a pipe or file", async () => {

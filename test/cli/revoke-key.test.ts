@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { runKeyCreation } from "../../src/cli/create-key.ts";
 import { runRevocation } from "../../src/cli/revoke-key.ts";
-import { parseConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { createApiKey } from "../../src/data/accounts/api-keys.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
 import { openDatabase } from "../../src/data/database.ts";
@@ -20,18 +20,17 @@ const log = createLog({ level: "silent" });
 const { signal } = new AbortController();
 
 async function run(env: Readonly<Record<string, string>>, named: string) {
-  const parsed = parseConfig(env, ["--revoke-key", named]);
-  if (!parsed.ok) throw new Error(JSON.stringify(parsed.error));
-  if (parsed.value.kind !== "revokeKey") throw new Error(parsed.value.kind);
+  const loaded = loadConfig(env);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
   let printed = "";
   const print = async (text: string) => {
     printed += text;
   };
-  const code = await runRevocation(parsed.value.config, parsed.value.named, { log, signal, print });
+  const code = await runRevocation(loaded.value, named, { log, signal, print });
   return { code, printed };
 }
 
-it("--revoke-key accepts an id, a prefix or a whole key, and can revoke the last key with all permissions", async () => {
+it("keys revoke --local accepts an id, a prefix or a whole key, and can revoke the last key with all permissions", async () => {
   const { host, user, database } = api.database.connection;
   const env = {
     DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
@@ -63,14 +62,14 @@ it("keys create --local creates an API key for the operator's organization, reco
     DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
     INLET_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
   };
-  const parsed = parseConfig(env, []);
-  if (!parsed.ok || parsed.value.kind !== "start") throw new Error(JSON.stringify(parsed));
+  const loaded = loadConfig(env);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
   let printed = "";
   const print = async (text: string) => {
     printed += text;
   };
   const wish = { name: "found again", permissions: ["iam.read"], expiresAt: null };
-  expect(await runKeyCreation(parsed.value.config, wish, { log, signal, print })).toBe(0);
+  expect(await runKeyCreation(loaded.value, wish, { log, signal, print })).toBe(0);
   const key = printed.trim();
   expect(key).toMatch(/^ik_[0-9a-z]{40}$/);
   const made = (await api.as(key)("GET", "/iam/api-keys?limit=200")).body.find(
@@ -81,17 +80,7 @@ it("keys create --local creates an API key for the operator's organization, reco
   expect(entry).toMatchObject({ action: "create", accountId: null, keyId: null });
 });
 
-it("--revoke-key cannot be combined with another command", () => {
-  for (const other of [["--rotate-master-key"], ["--apply", "file.json"]]) {
-    const parsed = parseConfig({}, ["--revoke-key", "key_a", ...other]);
-    expect(parsed.ok ? [] : parsed.error).toContainEqual({
-      path: "--revoke-key",
-      message: "cannot be combined with another command",
-    });
-  }
-});
-
-it("--revoke-key revokes a key while a gateway runs on the embedded PostgreSQL", async () => {
+it("keys revoke --local revokes a key while a gateway runs on the embedded PostgreSQL", async () => {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "inlet-revoke-")));
   try {
     const lock = acquireDataLock(dataDir);

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { runSealing } from "../../src/cli/seal-addresses.ts";
-import { parseConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestApi } from "../support/api.ts";
 import { opened } from "../support/opened.ts";
 
 const api = opened(createTestApi);
 
-it("--seal-addresses encrypts the channel addresses that an earlier version stored in plain text, and prints the result", async () => {
+it("seal-addresses encrypts the channel addresses that an earlier version stored in plain text, and prints the result", async () => {
   const { db } = api.database;
   const { host, user, database } = api.database.connection;
   await db.updateTable("cluster").set({ plainAddresses: true }).execute();
@@ -22,24 +22,14 @@ it("--seal-addresses encrypts the channel addresses that an earlier version stor
     DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
     INLET_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
   };
-  const parsed = parseConfig(env, ["--seal-addresses"]);
-  if (!parsed.ok || parsed.value.kind !== "sealAddresses") throw new Error(JSON.stringify(parsed));
+  const loaded = loadConfig(env);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
   let printed = "";
   const print = async (text: string) => {
     printed += text;
   };
   const { signal } = new AbortController();
-  await runSealing(parsed.value.config, { log: createLog({ level: "silent" }), signal, print });
+  await runSealing(loaded.value, { log: createLog({ level: "silent" }), signal, print });
   expect(printed).toContain("Plain-text channel addresses are removed");
   expect(await plain()).toEqual([]);
-});
-
-it("--seal-addresses cannot be combined with another command", () => {
-  for (const other of [["--rotate-master-key"], ["--apply", "file.json"], ["--revoke-key", "key_a"]]) {
-    const parsed = parseConfig({}, ["--seal-addresses", ...other]);
-    expect(parsed.ok ? [] : parsed.error).toContainEqual({
-      path: "--seal-addresses",
-      message: "cannot be combined with another command",
-    });
-  }
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { runSetUp } from "../../src/cli/apply-set-up.ts";
-import { parseConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { createLog } from "../../src/log.ts";
 import { runInlet } from "../support/command.ts";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
@@ -33,13 +33,15 @@ interface Applied {
 /** Runs the set-up in the test's process, as `src/main.ts` does with these settings. */
 async function apply(
   env: Readonly<Record<string, string>>,
-  ...argv: string[]
+  file: string,
+  { planOnly = false } = {},
 ): Promise<Applied & { readonly end: "done" | "differs" | "refused" }> {
-  const parsed = parseConfig(env, ["--apply", ...argv]);
-  if (!parsed.ok || parsed.value.kind !== "apply") throw new Error(JSON.stringify(parsed));
+  const loaded = loadConfig(env);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
   const output = { stdout: "", stderr: "" };
-  const end = await runSetUp(parsed.value.config, {
-    ...parsed.value,
+  const end = await runSetUp(loaded.value, {
+    file,
+    planOnly,
     env,
     log: createLog({ level: "silent" }),
     signal: new AbortController().signal,
@@ -53,11 +55,11 @@ async function apply(
   return { end, ...output };
 }
 
-function applyByCommand(
+function runByCommand(
+  command: "apply" | "plan",
   env: Readonly<Record<string, string>>,
-  ...argv: string[]
 ): Promise<Applied & { readonly code: number }> {
-  const main = [join(ROOT, "src/main.ts"), "--apply", ...argv];
+  const main = [join(ROOT, "src/main.ts"), command, "--file", EXAMPLE];
   const options = { env: { ...PROGRAM_ENV, INLET_LOG_LEVEL: "warn", ...env } };
   return new Promise((resolve) => {
     execFile(process.execPath, main, options, (error, stdout, stderr) => {
@@ -71,7 +73,7 @@ describe("applying a config file", () => {
     await using stores = await createTestStores();
     await using gateway = await startTestGateway(stores.env);
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET };
-    const planned = await apply(env, EXAMPLE, "--plan");
+    const planned = await apply(env, EXAMPLE, { planOnly: true });
     expect(planned).toMatchObject({
       end: "differs",
       stdout: expect.stringMatching(/^Would do:/),
@@ -135,20 +137,20 @@ describe("applying a config file", () => {
   });
 });
 
-describe("--apply", () => {
+describe("apply", () => {
   it("starts the embedded servers if no gateway is running, and reports the result in its exit code", async () => {
     const own = { INLET_DATA_DIR: join(dir, "data") };
     const env = { ...own, GITHUB_WEBHOOK_SECRET: SECRET };
-    expect(await applyByCommand(own, EXAMPLE, "--plan")).toMatchObject({
-      code: 2,
+    expect(await runByCommand("plan", own)).toMatchObject({
+      code: 1,
       stdout: "",
       stderr: expect.stringContaining("GITHUB_WEBHOOK_SECRET, which is not set"),
     });
-    const done = await applyByCommand(env, EXAMPLE);
+    const done = await runByCommand("apply", env);
     expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/default \(shown only once\): ik_/)]);
 
     await using gateway = await startTestGateway(own);
-    expect((await applyByCommand(env, EXAMPLE)).code).toBe(3);
+    expect((await runByCommand("apply", env)).code).toBe(3);
     const apps = await gateway.api<{ uid: string; isSystem: boolean }[]>("GET", "/apps");
     const declared = apps.filter(({ isSystem }) => !isSystem);
     expect(declared.map(({ uid }) => uid).sort()).toEqual(["github", "sensors"]);

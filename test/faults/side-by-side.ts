@@ -31,7 +31,7 @@ const NOW = join(import.meta.dirname, "../../src/main.ts");
  * again. No request may fail, and no acknowledged event may be lost or duplicated.
  *
  * Runs with the previous release and with the oldest supported version. Versions that are older must reject the database. The
- * earlier version must also reject it after `--seal-addresses`, if it does not know sealed addresses.
+ * earlier version must also reject it after `inlet seal-addresses`, if it does not know sealed addresses.
  */
 export const sideBySide: Rig = async (options) => {
   const reason = await whyNoHistory();
@@ -88,7 +88,7 @@ async function upgrade(past: PastProgram, older: PastProgram, options: RigOption
     const audit = await auditLedger(stores, ledger);
     const faults = faultsIn(ledger, audit).map((fault) => `next to ${past.name}: ${fault}`);
     faults.push(...(await findRejectionFaults(stores, older)));
-    await promisify(execFile)(process.execPath, [NOW, "--seal-addresses"], {
+    await promisify(execFile)(process.execPath, [NOW, "seal-addresses"], {
       env: { ...PROGRAM_ENV, ...envOf(stores, 2, 0) },
     });
     // Versions before `SEALED_SINCE` cannot read sealed addresses, so they must reject the database.

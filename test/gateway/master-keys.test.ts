@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runRotation } from "../../src/cli/rotate-master-key.ts";
-import { parseConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { openKeyring } from "../../src/data/keyring/keyring.ts";
 import { rotateMasterKey } from "../../src/data/keyring/master-key-rotation.ts";
 import { createMasterKeyWatch, loadMasterKeys, openMasterKeyring } from "../../src/gateway/master-keys.ts";
 import { prepareNextMasterKey } from "../../src/lib/secrets/master-key.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestChanges } from "../support/changes.ts";
+import { runInlet } from "../support/command.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
@@ -67,7 +68,7 @@ describe("the master key file in the data directory", () => {
   });
 });
 
-describe("--rotate-master-key", () => {
+describe("rotate-master-key", () => {
   const url = (): string => {
     const { host, user, database: name } = database.connection;
     return `postgresql://${user}@localhost/${name}?host=${encodeURIComponent(host)}`;
@@ -75,14 +76,13 @@ describe("--rotate-master-key", () => {
   const [old, fresh] = [Buffer.alloc(32, 1).toString("base64"), Buffer.alloc(32, 2).toString("base64")];
 
   async function run(env: Readonly<Record<string, string>>): Promise<string> {
-    const parsed = parseConfig(env, ["--rotate-master-key"]);
-    if (!parsed.ok) throw new Error(JSON.stringify(parsed.error));
-    if (parsed.value.kind !== "rotateMasterKey") throw new Error(parsed.value.kind);
+    const loaded = loadConfig(env);
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
     let printed = "";
     const print = async (text: string) => {
       printed += text;
     };
-    await runRotation(parsed.value.config, { log, signal, print });
+    await runRotation(loaded.value, { log, signal, print });
     return printed;
   }
 
@@ -99,10 +99,11 @@ describe("--rotate-master-key", () => {
     expect(await run({ ...env, INLET_MASTER_KEY: fresh })).toContain("No change");
   });
 
-  it("requires INLET_NEW_MASTER_KEY if the current key is set in INLET_MASTER_KEY", () => {
-    const parsed = parseConfig({ INLET_MASTER_KEY: old }, ["--rotate-master-key"]);
-    expect(parsed).toMatchObject({ ok: false, error: [{ path: "INLET_NEW_MASTER_KEY" }] });
-    expect(parseConfig({}, ["--rotate-master-key", "--apply", "x"])).toMatchObject({ ok: false });
+  it("requires INLET_NEW_MASTER_KEY if the current key is set in INLET_MASTER_KEY", async () => {
+    expect(await runInlet(["rotate-master-key"], { env: { INLET_MASTER_KEY: old } })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("INLET_NEW_MASTER_KEY: is required"),
+    });
   });
 
   it("creates a new key in the data directory, and the next start uses this key", async () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Cluster, Redis } from "ioredis";
-import { parseConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { type GatewayDeps, startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/log.ts";
 import { API_KEY, callApi, type GatewayProcess, UNLIMITED } from "./gateway-process.ts";
@@ -65,9 +65,9 @@ export async function startTestGateway(
   deps: Omit<GatewayDeps, "log" | "signal"> = {},
 ): Promise<TestGateway> {
   const settings = { INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env };
-  const parsed = parseConfig(settings, []);
-  if (!parsed.ok || parsed.value.kind !== "start") throw new Error(JSON.stringify(parsed));
-  const { config } = parsed.value;
+  const loaded = loadConfig(settings);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
+  const config = loaded.value;
   const lines: Record<string, unknown>[] = [];
   const log = createLog({
     level: config.logLevel,

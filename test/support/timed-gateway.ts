@@ -3,13 +3,13 @@
  *
  * usage: node timed-gateway.ts [<JSON of SourcesTiming> [<JSON of HandlersTiming>]]
  */
-import { parseConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { startGateway } from "../../src/gateway.ts";
 import { createLog } from "../../src/log.ts";
 
-const parsed = parseConfig(process.env, []);
-if (!parsed.ok || parsed.value.kind !== "start") throw new Error(JSON.stringify(parsed));
-const { config } = parsed.value;
+const loaded = loadConfig(process.env);
+if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
+const config = loaded.value;
 const stopping = new AbortController();
 process.on("SIGTERM", () => stopping.abort());
 await using gateway = await startGateway(config, {

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
 import { openRdbTransfer } from "../../bus/backup/rdb-transfer.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config/schema.ts";
 import { openDatabaseSnapshot } from "../../data/backup/database-snapshot.ts";
 import { DataDirInUseError, openEmbeddedStores } from "../../gateway/stores.ts";
 import { type ArchiveWriter, createArchive } from "../../lib/archive/write-archive.ts";

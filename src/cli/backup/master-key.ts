@@ -1,3 +1,4 @@
+import type { Config } from "../../config/schema.ts";
 import type { DatabaseSnapshot } from "../../data/backup/database-snapshot.ts";
 import { findMasterKey, findNextMasterKey, parseMasterKey } from "../../lib/secrets/master-key.ts";
 import {
@@ -6,7 +7,6 @@ import {
   WrongPassphraseError,
 } from "../../lib/secrets/passphrase.ts";
 import { createSealingKey } from "../../lib/secrets/secret.ts";
-import type { Config } from "../../settings.ts";
 import { CommandError, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { readSecret } from "../output/prompt.ts";

@@ -2,7 +2,7 @@ import { open, readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { loadRdb } from "../../bus/backup/load-rdb.ts";
 import { hasLocalRedis, startLocalRedis } from "../../bus/connection/local-redis.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config/schema.ts";
 import { openDatabaseLoad } from "../../data/backup/load-database.ts";
 import { type Database, openDatabase } from "../../data/database.ts";
 import { findLocalPostgres, type PostgresSocket, startLocalPostgres } from "../../data/local-postgres.ts";

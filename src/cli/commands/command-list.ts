@@ -18,6 +18,9 @@ const SESSION = "Connection and status:";
 const RESOURCES = "Resources:";
 const EVENTS = "Events:";
 
+/** Command that runs if the arguments name none. */
+export const DEFAULT_COMMAND = "start";
+
 /** All commands. A command's module is only loaded to run or complete that command, or to show its help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {

@@ -2,9 +2,9 @@ import { accessSync, constants, existsSync, readFileSync, type Stats, statSync }
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
-import { parseConfig } from "../../config.ts";
+import { loadConfig } from "../../config/load.ts";
+import type { Config } from "../../config/schema.ts";
 import { parseMasterKey } from "../../lib/secrets/master-key.ts";
-import type { Config } from "../../settings.ts";
 import type { Io } from "../io.ts";
 import { type Found, ok, warning, wrong } from "./check-result.ts";
 
@@ -16,17 +16,16 @@ export async function checkInstallation(
   configFile: string | undefined,
 ): Promise<readonly Found[]> {
   const found = [checkNode()];
-  const parsed = parseConfig(env, configFile === undefined ? [] : ["--config", configFile]);
-  if (!parsed.ok || parsed.value.kind !== "start") {
-    const findings = parsed.ok ? [] : parsed.error;
+  const loaded = loadConfig(env, configFile);
+  if (!loaded.ok) {
     const suggestedAction =
       "Fix the setting in the environment or the settings file. `inlet start --help` lists all settings.";
     return [
       ...found,
-      ...findings.map(({ path, message }) => wrong("settings", `${path} ${message}`, suggestedAction)),
+      ...loaded.error.map(({ path, message }) => wrong("settings", `${path} ${message}`, suggestedAction)),
     ];
   }
-  const { config } = parsed.value;
+  const config = loaded.value;
   return [
     ...found,
     ok("settings", "All settings are valid."),

@@ -88,7 +88,7 @@ export async function openKeyring(options: {
   if (!current) {
     throw new WrongMasterKeyError(
       `The master key (${key.id}) does not match this database, which uses the key ${stored.masterKeyId}. Set INLET_MASTER_KEY to the ` +
-        "key of the first start, or restore it as master.key in the data directory. After a rotation with --rotate-master-key, use the " +
+        "key of the first start, or restore it as master.key in the data directory. After `inlet rotate-master-key`, use the " +
         "new key.",
     );
   }

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
+import { SETTING_LIST } from "../../../src/config/schema.ts";
 import { QUARANTINE_REASONS } from "../../../src/event/outcome.ts";
 import { createDocs } from "../../../src/http/docs/docs.ts";
 import { renderPresetTable } from "../../../src/http/docs/preset-page.ts";
 import { STATUS_OF } from "../../../src/http/errors.ts";
-import { SETTING_LIST } from "../../../src/settings.ts";
 import { readPresets } from "../../../src/verify/presets.ts";
 
 const FOLDER = new URL("../../../src/docs/", import.meta.url);

@@ -4,10 +4,9 @@ import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { createOutput, type OutputFormat } from "../../output/output.ts";
-import { CONFIG_OPTION, runWithConfig } from "../machine.ts";
+import { CONFIG_OPTION, type MachineOptions, runWithConfig } from "../machine.ts";
 
-interface RestoreOptions {
-  readonly config?: string;
+interface RestoreOptions extends MachineOptions {
   readonly dataDir?: string;
   readonly withoutMasterKey?: boolean;
   readonly output?: OutputFormat;

@@ -5,7 +5,7 @@ import type { ApiKey } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
-import { CONFIG_OPTION, runOnMachine, runWithConfig } from "../machine.ts";
+import { CONFIG_OPTION, type MachineOptions, runWithConfig } from "../machine.ts";
 
 const COLUMNS: readonly Column<ApiKey>[] = [
   { title: "id", value: ({ id }) => id, whole: true },
@@ -55,7 +55,9 @@ export function define(command: Command, context: CommandContext): void {
   });
   revoke.action((key: string, options: LocalOptions, self: Command) =>
     options.local
-      ? runOnMachine(context, ["--revoke-key", key], options.config)
+      ? runWithConfig(context, options.config, async (config) =>
+          (await import("../../revoke-key.ts")).revoke(config, key),
+        )
       : revokeByApi(key, options, self),
   );
   examples(command, [
@@ -65,9 +67,8 @@ export function define(command: Command, context: CommandContext): void {
   ]);
 }
 
-interface LocalOptions {
+interface LocalOptions extends MachineOptions {
   readonly local?: boolean;
-  readonly config?: string;
 }
 
 interface CreateOptions extends LocalOptions {

@@ -1,31 +1,23 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseEnv } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
-import { renderHelp } from "../src/cli/help.ts";
-import {
-  type Config,
-  parseConfig,
-  publicUrls,
-  renderExampleFile,
-  renderSettingsTable,
-} from "../src/config.ts";
-import type { Finding } from "../src/lib/errors.ts";
-import { SETTING_LIST } from "../src/settings.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { type Config, SETTING_LIST } from "../../src/config/schema.ts";
+import type { Finding } from "../../src/lib/errors.ts";
 
 const KEY = Buffer.alloc(32, 7);
 const dir = mkdtempSync(join(tmpdir(), "inlet-config-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-function read(env: Record<string, string>, argv: readonly string[] = []): Config {
-  const result = parseConfig(env, argv);
-  if (!result.ok || result.value.kind !== "start") throw new Error(JSON.stringify(result));
-  return result.value.config;
+function read(env: Record<string, string>, file?: string): Config {
+  const result = loadConfig(env, file);
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
 }
 
-function findings(env: Record<string, string>, argv: readonly string[] = []): readonly Finding[] {
-  const result = parseConfig(env, argv);
+function findings(env: Record<string, string>, file?: string): readonly Finding[] {
+  const result = loadConfig(env, file);
   return result.ok ? [] : result.error;
 }
 
@@ -35,23 +27,8 @@ function fileOf(text: string): string {
   return file;
 }
 
-describe("parseConfig", () => {
-  it("accepts --plan only together with --apply FILE", () => {
-    const command = (...argv: string[]) => {
-      const result = parseConfig({}, argv);
-      return result.ok ? result.value : result.error;
-    };
-    const file = resolve("set-up.json");
-    expect(command("--apply", "set-up.json")).toMatchObject({ kind: "apply", file, planOnly: false });
-    expect(command("--apply", "set-up.json", "--plan")).toMatchObject({
-      kind: "apply",
-      file,
-      planOnly: true,
-    });
-    expect(command("--plan")).toEqual([{ path: "--plan", message: "requires --apply FILE" }]);
-  });
-
-  it("returns the default of every setting that is not set", () => {
+describe("loadConfig", () => {
+  it("applies the default of every setting", () => {
     expect(read({})).toEqual({
       port: 8080,
       host: "127.0.0.1",
@@ -227,59 +204,16 @@ describe("parseConfig", () => {
 
   it("prefers environment variables over the settings file, and treats an empty variable as unset", () => {
     const file = fileOf("# settings\nINLET_PORT=9000\nINLET_HOST='::1'\nINLET_LOG_LEVEL=debug\n");
-    const config = read({ INLET_PORT: "9001", INLET_LOG_LEVEL: "" }, ["--config", file]);
+    const config = read({ INLET_PORT: "9001", INLET_LOG_LEVEL: "" }, file);
     expect(config).toMatchObject({ port: 9001, host: "::1", logLevel: "debug" });
   });
 
   it("reports a missing or invalid settings file", () => {
     const file = fileOf("INLET_PORT=x\nREDIS_ULR=redis://a.example\n");
-    expect(findings({}, ["--config", file])).toEqual([
+    expect(findings({}, file)).toEqual([
       { path: "REDIS_ULR", message: "is not a setting; did you mean REDIS_URL?" },
       { path: "INLET_PORT", message: 'must be a port number from 0 to 65535, not "x"' },
     ]);
-    expect(findings({}, ["--config", join(dir, "absent")])[0]?.message).toContain("ENOENT");
-  });
-
-  it("rejects an unknown option, and accepts --help even with invalid settings", () => {
-    expect(findings({}, ["--prot", "1"])[0]?.path).toBe("arguments");
-    expect(parseConfig({ INLET_PORT: "x" }, ["--help"])).toEqual({ ok: true, value: { kind: "help" } });
-  });
-});
-
-describe("publicUrls", () => {
-  it.each([
-    [{}, "http://127.0.0.1:81/v1", "http://127.0.0.1:81"],
-    [{ INLET_HOST: "0.0.0.0" }, "http://127.0.0.1:81/v1", "http://127.0.0.1:81"],
-    [{ INLET_HOST: "::" }, "http://[::1]:81/v1", "http://[::1]:81"],
-    [{ INLET_BASE_URL: "https://a.example" }, "https://a.example/v1", "https://a.example"],
-    [{ INLET_BASE_URL: "https://a.example/in/v1" }, "https://a.example/in/v1", "https://a.example/in"],
-    [{ INLET_HOOKS_URL: "https://h.example/" }, "http://127.0.0.1:81/v1", "https://h.example"],
-  ])("returns URLs that a client can open for %o", (env, baseUrl, hooksUrl) => {
-    expect(publicUrls(read(env), 81)).toEqual({ baseUrl, hooksUrl });
-  });
-});
-
-describe("the generated lists of settings", () => {
-  it("contain every setting with its default, both in --help and in the documentation", () => {
-    for (const { name, description, defaultText, unsetMeans } of SETTING_LIST) {
-      const row = renderSettingsTable()
-        .split("\n")
-        .find((line) => line.startsWith(`| \`${name}\` |`));
-      expect(row).toContain(description);
-      expect(row).toContain(unsetMeans ?? defaultText ?? "");
-      expect(renderHelp()).toContain(
-        `  ${name}${unsetMeans || defaultText ? `  [${unsetMeans ?? defaultText}]` : "\n"}`,
-      );
-    }
-  });
-
-  it("match the example settings file, which keeps all defaults until someone edits the file", async () => {
-    await expect(renderExampleFile()).toMatchFileSnapshot("../config/inlet.example.env");
-    expect(parseEnv(renderExampleFile())).toEqual({});
-  });
-
-  it("contain only valid defaults, so that every line of the example settings file can be uncommented", () => {
-    const uncommented = renderExampleFile().replace(/^#(\w+=.+)$/gm, "$1");
-    expect(read({}, ["--config", fileOf(uncommented)])).toEqual(read({}));
+    expect(findings({}, join(dir, "absent"))[0]?.message).toContain("ENOENT");
   });
 });

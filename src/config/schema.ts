@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { NO_NETWORK, parseNetwork } from "./lib/addresses/networks.ts";
-import { isId } from "./lib/ids.ts";
-import { parseMasterKey } from "./lib/secrets/master-key.ts";
+import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
+import { isId } from "../lib/ids.ts";
+import { parseMasterKey } from "../lib/secrets/master-key.ts";
 
 export const ROLES = ["api", "hooks", "sources", "delivery"] as const;
 export type Role = (typeof ROLES)[number];
@@ -242,7 +242,7 @@ export const settingsSchema = z.object({
   newMasterKey: optional("INLET_NEW_MASTER_KEY", masterKey, {
     unsetMeans: "created in the data directory",
     description:
-      "Key that replaces INLET_MASTER_KEY when you run --rotate-master-key. Gateways with both settings keep running during the rotation. Restart all others after it.",
+      "Key that replaces INLET_MASTER_KEY when you run `inlet rotate-master-key`. Gateways with both settings keep running during the rotation. Restart all others after it.",
     secret: true,
   }),
   topicMebibytesPerOrganization: optional(
