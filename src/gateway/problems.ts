@@ -50,7 +50,7 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   });
   metrics.observe(
     "inlet_channels_silent",
-    "Channels that received no event for longer than their expectEverySeconds; 0 unless this gateway holds the housekeeper lease",
+    "Channels without events for longer than their expectEverySeconds. Only the gateway that does the housekeeping counts them; all others report 0",
     () => (housekeeper.isHolder() ? silence.silent() : 0),
   );
   metrics.observeEach(

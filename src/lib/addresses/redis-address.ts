@@ -1,4 +1,4 @@
-/** Address and login of a Redis server, in the form of ioredis options. */
+/** Address and login of a Redis server, as ioredis connection options. */
 export interface RedisAddress {
   readonly host?: string;
   readonly port?: number;
@@ -25,12 +25,12 @@ export function parseRedisAddresses(list: string): readonly [RedisAddress, ...Re
   return [first, ...rest];
 }
 
-/** Returns host and port, or the socket path. Used in messages and as a map key. */
+/** Returns `host:port` or the socket path of a Redis server, for messages and as a map key. */
 export const addressName = (address: RedisAddress): string =>
   address.path ?? `${address.host}:${address.port}`;
 
 function parseAddress(text: string): RedisAddress {
-  // Insert a dummy host into socket URLs before parsing, because a URL without a host cannot contain credentials.
+  // Insert a dummy host into socket URLs, because the URL parser rejects credentials without a host.
   const url = URL.parse(text.replace(/^(unix:\/\/[^/]*@)\//, "$1socket/"));
   if (url === null) throw new Error("a Redis address is not a URL");
   const credentials = {
@@ -50,7 +50,7 @@ function parseAddress(text: string): RedisAddress {
       };
     case "unix:":
       if (url.pathname === "" || url.pathname === "/")
-        throw new Error("a Redis address must contain the path of the socket");
+        throw new Error("a unix:// address of Redis must contain the path of its socket");
       return {
         path: decodeURIComponent(url.pathname),
         db: parseDb(url.searchParams.get("db")),

@@ -31,9 +31,9 @@ export const accounts = standardResource({
   filters: { query: {}, find: visibleAccounts },
   foreign: "Only the organization that created an account can change it.",
   inUse: {
-    when: "the account has API keys that are not revoked, or was created at the first start",
+    when: "the account has API keys that are not revoked, or it is the one that Inlet created at its first start",
     message:
-      "The account cannot be deleted because it has API keys, or was created at the first start. Revoke its API keys first.",
+      "The account cannot be deleted. Either it has API keys, which you must revoke first, or it is the one that Inlet created at its first start.",
   },
   async prepare({ trx, caller, id, before, values: { status }, nowMs }) {
     if (before && !STEPS[before.status].includes(status))

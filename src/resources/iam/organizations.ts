@@ -34,9 +34,9 @@ export const organizations = standardResource({
   feed: "access",
   owner: "id",
   inUse: {
-    when: "the organization still has resources such as apps or blueprints, or was created at the first start",
+    when: "the organization still has resources such as apps or blueprints, or it is the one that Inlet created at its first start",
     message:
-      "The organization cannot be deleted because it still has resources such as apps or blueprints, or was created at the first start.",
+      "The organization cannot be deleted. Either it still has resources such as apps or blueprints, or it is the one that Inlet created at its first start.",
   },
   async inside(db, _rows, { organizationId }) {
     const all = <T extends OwnedTable>(table: T) => listRows(db, { organizationId }, table);

@@ -10,8 +10,9 @@ export const spaces = standardResource({
   audit: "space",
   feed: "access",
   inUse: {
-    when: "the space has apps, or was created at the first start",
-    message: "The space cannot be deleted because it has apps, or was created at the first start.",
+    when: "the space has apps, or it is the one that Inlet created at its first start",
+    message:
+      "The space cannot be deleted. Either it has apps, or it is the one that Inlet created at its first start.",
   },
   notes: {
     delete: {

@@ -95,7 +95,7 @@ function bind(
     if (signs && hmacKey === undefined)
       context.lacking ??= "the channel has no secret to sign the response with";
     if (signs && !SIGNABLE.test(value))
-      context.lacking ??= `${name} contains characters that a handshake does not sign`;
+      context.lacking ??= `${name} contains characters that must not be part of a signed handshake reply`;
     if (context.lacking !== undefined) return "";
     const text = filter.value(value, hmacKey);
     return isJson ? JSON.stringify(text).slice(1, -1) : text;

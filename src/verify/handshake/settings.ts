@@ -19,7 +19,7 @@ const conditionSchema = requestSourceSchema
     equalsSecret: secretName
       .optional()
       .describe(
-        "Name of a secret of the channel that the value must equal. Inlet compares the two in constant time.",
+        "Name of one of the channel's secrets. The value must equal that secret. Inlet compares them in constant time.",
       ),
     absent: z.literal(true).optional().describe("Whether the value must be missing from the request."),
   })

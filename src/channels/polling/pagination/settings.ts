@@ -19,7 +19,9 @@ const hasMorePath = pathText
 const counted = {
   param: name
     .optional()
-    .describe("Query parameter for the number. Without it, the request must contain {{page}}."),
+    .describe(
+      "Query parameter that carries the number of the page. If it is not set, the request must contain {{page}}.",
+    ),
   pageSize: integer(1, 100_000)
     .optional()
     .describe(

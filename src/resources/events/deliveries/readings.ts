@@ -27,7 +27,10 @@ export const readingSchema = z
       description:
         "`unread`: not delivered yet. `pending`: delivered to a reader, or being sent to the handler. `retrying`: the handler failed and will be called again. `deadLetter`: all attempts failed. `acknowledged`: processed.",
     }),
-    reader: z.string().nullable().meta({ description: "Name of the reader, if the event is pending." }),
+    reader: z.string().nullable().meta({
+      description:
+        "Name of the reader that has received the event but not acknowledged it. Null if there is none.",
+    }),
     deliveries: z
       .int()
       .nullable()

@@ -45,7 +45,7 @@ export const PARAMETERS = {
   ),
   OrganizationId: header(
     "X-Organization-Id",
-    "Organization of the request. Used only with a token of the configured OpenID Connect issuer that names no organization. All other tokens belong to one organization.",
+    "Organization of the request. Only needed for an OpenID Connect token without an organization claim. All other tokens already belong to one organization.",
   ),
   IdempotencyKey: header(
     "Idempotency-Key",
