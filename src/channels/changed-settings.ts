@@ -2,7 +2,7 @@ import type { ChannelContent } from "../data/channels/channels.ts";
 import type { ChannelRow } from "../data/tables.ts";
 import { changedFields } from "../lib/json/changed-fields.ts";
 
-/** Names of the channel fields that a write changes. Their values are left out, because they may be secret. */
+/** Names of the channel fields that a write changes. The values are omitted, because they may be secret. */
 export interface ChangedSettings {
   readonly plain: readonly string[];
   /** Changed secret settings. Only top-level names are listed. */

@@ -4,13 +4,13 @@ import type { ChannelKind } from "./kind.ts";
 
 export interface ConnectedChannel {
   readonly kind: ChannelKind | undefined;
-  /** The channel's stored settings. Secret settings may be missing. */
+  /** Stored settings of the channel. Secret settings may be missing. */
   readonly config: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Returns why the channel cannot use the connection, or `undefined` if it can. Possible reasons: the channel fetches no events, its
- * settings exclude connections, or it calls an origin that the connection does not allow.
+ * Returns why the channel cannot use the connection, or `undefined` if it can. For example, the connection may not allow the server that
+ * the channel calls.
  */
 export function findUnfitConnection(
   { kind, config }: ConnectedChannel,

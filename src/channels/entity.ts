@@ -15,23 +15,23 @@ import type { ChannelKinds } from "./kind.ts";
 export const CHANNEL_ID_EXAMPLE = "ch_6v3k9q2x7r1m5t8b4n0c6z2d9f3g7h1j5p8s";
 const URL_EXAMPLE = `https://hooks.example.com/hooks/${CHANNEL_ID_EXAMPLE}`;
 
-/** Without this permission, the API returns channels without their addresses. */
+/** Permission to see channel addresses. Without it, the API returns channels without their addresses. */
 export const ADDRESS_PERMISSION = "channels.read";
 
 export interface EntityDeps {
   readonly db: Queryable;
   readonly keyring: Pick<Keyring, "open">;
   readonly channelKinds: ChannelKinds;
-  /** Public base URL of all channel addresses, without `/hooks/{channelId}`. */
+  /** Base URL of all channel addresses. `/hooks/{channelId}` is appended to it. */
   readonly hooksUrl: string;
 }
 
-/** Accepts any string as the name of a channel kind. The OpenAPI document lists the kinds of the running gateway. */
+/** Name of a channel kind. Any string is accepted here; the OpenAPI document lists the kinds that exist. */
 export const channelKindNameSchema = z
   .string()
   .meta({ id: "ChannelKindName", description: "A kind of channel." });
 
-/** The channel as returned by the API. It never contains a secret setting. */
+/** A channel as the API returns it, without its secret settings. */
 export const channelSchema = z
   .object({
     id: z
@@ -74,7 +74,7 @@ export const canSeeAddresses = (caller: Pick<Caller, "permissions">): boolean =>
   holds(caller, ADDRESS_PERMISSION);
 
 /**
- * Converts database rows to channels as the API returns them. The channel's address is included only if the caller may see it.
+ * Converts database rows to API channels. Includes the address of a channel only if the caller may see it.
  *
  * @throws UnavailableError
  */

@@ -10,13 +10,13 @@ import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
-/** Dependencies that the gateway provides to a channel kind. A kind does not know the normalizer or Redis. */
+/** Dependencies of a channel kind, provided by the gateway. A channel kind has no direct access to Redis. */
 export interface ChannelKindDeps {
-  /** HTTP client that blocks disallowed addresses. Pull kinds make all their requests with it. */
+  /** HTTP client that blocks forbidden addresses. Channel kinds that fetch events use it for every request. */
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
-  /** Used by pull kinds to parse large responses. */
+  /** Parses large responses on a worker thread, for channel kinds that fetch events. */
   readonly readInWorker: ReadInWorker;
 }
 
@@ -31,11 +31,11 @@ export type ReadInWorker = (request: unknown, lane: string) => Promise<Result<un
 
 /** A started channel kind. Disposal waits for or cancels all work in flight. */
 export interface ChannelRuntime extends AsyncDisposable {
-  /** Set by push kinds. The gateway receives their deliveries, and asks the kind only about the head of a request. */
+  /** Set by channel kinds that receive webhooks. The gateway reads the requests and asks the channel kind only about their heads. */
   readonly push?: PushRuntime;
-  /** Set by pull kinds with a long-lived connection, such as SSE. The supervisor opens and closes the streams. */
+  /** Set by channel kinds that keep a connection open, such as SSE. The supervisor opens and closes these connections. */
   readonly stream?: StreamSource;
-  /** Set by pull kinds that send separate requests on a schedule. The poll scheduler decides when to call it. */
+  /** Set by channel kinds that poll. The poll scheduler decides when each poll runs. */
   readonly polled?: PolledSource;
 }
 
@@ -51,37 +51,35 @@ export interface ChannelKind {
   readonly kind: ChannelKindName;
   readonly settings: z.ZodType<CommonSettings>;
   readonly secretSettings: readonly string[];
-  /** Describes how the deliveries of this kind are read: the roots of paths, the paths that definitions cannot override, and the items. */
+  /** How rules read the deliveries of this channel kind: which paths exist and how a delivery is split into items. */
   readonly profile: KindProfile;
-  /** Whether senders post to the channel's address. If the kind fetches its events instead, its channels have no visible address. */
+  /** Whether senders post to the address of a channel. False for channel kinds that fetch their events. */
   readonly addressed: boolean;
   /**
-   * Parses a large input that would block the event loop. Runs on a worker thread, so request and result must support structured clone. The
-   * caller bounds their size.
+   * Parses input that is too large for the event loop. Runs on a worker thread, so the input and the result must support structured clone.
    */
   readonly readLarge?: (request: unknown) => unknown;
-  /** `undefined` for kinds that do not fetch their events. */
+  /** Format of the stored read position. `undefined` for channel kinds that do not fetch events. */
   readonly cursor?: CursorFormat;
   /**
-   * Returns the origin (scheme, host and port) that a channel with these stored settings calls. The channel's connection must allow this
-   * origin. `undefined` for kinds that do not fetch their events.
+   * Returns the origin that a channel with these settings calls, so that its connection can allow it. `undefined` for channel kinds that do
+   * not fetch events.
    */
   readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
   /**
-   * Returns whether the channel lacks a setting that it needs to accept deliveries.
+   * Returns whether the channel still lacks a setting that it needs to accept deliveries.
    *
    * @param settings the stored `config` with its secrets decrypted
    */
   readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   /**
-   * Builds the smallest delivery that a channel accepts, for test events. If the delivery states its own event type, that type is the first
-   * entry of `types`. `undefined` for kinds that fetch their events.
+   * Builds the smallest valid delivery, to send as a test event. If the delivery names an event type, it uses the first entry of `types`.
    */
   readonly minimalDelivery?: (types: readonly string[]) => {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
-  /** Starts the kind and returns its runtime. */
+  /** Starts this channel kind, once per gateway. */
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
 }
 

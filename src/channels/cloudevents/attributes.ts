@@ -4,12 +4,12 @@ import type { CloudEvent, EventData } from "../../normalize/item.ts";
 
 const MAX_ATTRIBUTES = 128;
 const MAX_NAME_CHARS = 128;
-/** Maximum total length of one event's attributes, in characters. The specification requires support for events of 64 KiB (section 5). */
+/** Maximum total length of an event's attributes, in characters. The specification requires support for events of 64 KiB (section 5). */
 const MAX_ATTRIBUTES_CHARS = 65_536;
 
 /** Valid attribute name (CloudEvents section 3.1, naming conventions). */
 const NAME = /^[a-z0-9]+$/;
-/** Characters that the CloudEvents type String excludes: control characters, lone surrogates and noncharacters (CloudEvents section 3). */
+/** Characters that a CloudEvents string must not contain: control characters, lone surrogates and noncharacters (CloudEvents section 3). */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
 /** Matches the characters that RFC 3986 allows in a URI reference. Two hexadecimal digits must follow each percent sign. */
 const URI_REFERENCE =
@@ -43,8 +43,8 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ["specversion", "id", "source", "type"] as const;
 
 /**
- * Creates an event from its data and its attributes, which can be in any order. No value is repaired: if the specification does not allow
- * an attribute, the result is a fault that names it.
+ * Creates a CloudEvent from its data and its attributes. Returns an error that names the first invalid attribute, instead of repairing its
+ * value.
  */
 export function createCloudEvent(
   pairs: Iterable<readonly [name: string, value: string]>,
@@ -73,7 +73,7 @@ export function createCloudEvent(
   return ok({ id, source, type, attributes, data });
 }
 
-/** Returns a fault for one attribute, or for the whole event if `attribute` is `undefined`. */
+/** Returns an error about one attribute of an event. If `attribute` is `undefined`, the error is about the whole event. */
 export const invalid = (attribute: string | undefined, problem: string): Result<never, Fault> =>
   err({
     reason: "invalid_cloudevent",

@@ -11,7 +11,7 @@ const BATCH = /^\s*application\/cloudevents-batch\b/i;
 
 const ATTRIBUTES = ["time", "datacontenttype", "dataschema", "subject"];
 
-/** Paths in rules start at roots named after the attributes of the CloudEvents specification. An item is the event's data. */
+/** How rules read a CloudEvents delivery: paths start at the names of the specification's attributes, and each item is the event's data. */
 const profile: KindProfile = {
   roots: new Map<string, RootSource>([
     ["id", { valueIn: ({ item }) => item.event?.id }],
@@ -44,7 +44,7 @@ export const cloudevents: ChannelKind = {
     return {
       push: {
         answerHead(channel, exchange) {
-          // The kind's own schema parsed these settings.
+          // The cast is safe, because the schema of this channel kind has already parsed the settings.
           const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
           const { method, headers } = exchange;
           if (!channel.methods.includes(method)) {

@@ -30,7 +30,7 @@ export function readJsonEvent(json: JsonText): Result<CloudEvent, Fault> {
   return data.ok ? createCloudEvent(pairs, data.value) : err(data.error);
 }
 
-/** Attributes of the CloudEvents specification. In JSON, all of them are strings. */
+/** Attributes that the CloudEvents specification defines. Their JSON values must be strings. */
 const KNOWN_STRINGS: ReadonlySet<string> = new Set([
   "specversion",
   "id",
@@ -70,7 +70,7 @@ function parseData(json: JsonText, members: Readonly<Record<string, unknown>>): 
   return { ok: true, value: { kind: "text", text: data } };
 }
 
-/** Returns whether a media type is JSON. A missing media type also means JSON (JSON format, section 3.1.1). */
+/** Returns whether a media type is JSON. A missing media type also means JSON (CloudEvents JSON format, section 3.1.1). */
 function isJsonContent(dataContentType: string | undefined): boolean {
   if (dataContentType === undefined) return true;
   const subtype = dataContentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";

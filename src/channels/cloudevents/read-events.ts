@@ -21,19 +21,18 @@ const MEDIA_TYPE_PREFIX = "application/cloudevents";
 const HEADER_PREFIX = "ce-";
 
 /**
- * Returns false for unsupported event formats, which are then rejected with 415. Reading them as plain data would violate section 3 of the
- * HTTP binding.
+ * Returns false for event formats that Inlet does not support. Section 3 of the HTTP binding forbids reading such a format as plain data.
  */
 export function acceptsContentType(contentType: string | undefined): boolean {
   return parseContentMode(contentType) !== undefined && parseBodyFormat(contentType) !== undefined;
 }
 
-/** An invalid event in a batch does not affect the other events. */
+/** Reads the events of a request. An invalid event in a batch does not affect the other events. */
 export function readEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fault> {
   const contentType = getHeader(delivery.headers, "content-type");
   const mode = parseContentMode(contentType);
   if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not supported`);
-  // An empty body in binary mode means that the event has no data. Parsing it as JSON would fail.
+  // In binary mode, an empty body means that the event has no data. Parsing an empty body as JSON would fail.
   const isEmpty = mode === "binary" && delivery.body.length === 0;
   const body = readBody(delivery.body, isEmpty ? "application/octet-stream" : contentType);
   if (!body.ok) return body;
@@ -70,10 +69,7 @@ function readBinary({ headers, body }: VerifiedDelivery, contentType: string | u
   return createCloudEvent(pairs.value, { kind: body.length === 0 ? "none" : "body" });
 }
 
-/**
- * Reads an event in structured mode. Its attributes may be repeated as headers, but then each header must equal its attribute (HTTP
- * binding, section 3.2.3).
- */
+/** Reads an event in structured mode. A header that repeats an attribute must have the same value (HTTP binding, section 3.2.3). */
 function readStructured({ headers }: VerifiedDelivery, { json }: Body): Result<CloudEvent, Fault> {
   if (json === undefined) return invalid(undefined, "an event must be a JSON object");
   const event = readJsonEvent(json);
@@ -134,8 +130,8 @@ function readHeaders(headers: Values): Result<[string, string][], Fault> {
 }
 
 /**
- * Decodes a header value (HTTP binding, section 3.1.3.2). Removes quotes and backslashes (RFC 7230 section 3.2.6), then decodes
- * percent-encoding once.
+ * Decodes a header value (HTTP binding, section 3.1.3.2). Removes quotes and backslashes (RFC 7230, section 3.2.6), then percent-decodes
+ * once.
  */
 function decodeHeader(value: string): Result<string, string> {
   if (!/^[\x20-\x7e\t]*$/.test(value))

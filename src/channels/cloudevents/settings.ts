@@ -2,7 +2,7 @@ import { z } from "zod";
 import { commonSettings } from "../../event/channel.ts";
 import { inheritPresetVerification, senderSettings } from "../../verify/sender-settings.ts";
 
-/** The origin of a sender, written as a DNS name (HTTP webhooks for event delivery 1.0.2, section 4.1.2). */
+/** Origin of a sender, as a DNS name (CloudEvents HTTP webhooks 1.0.2, section 4.1.2). */
 const originSchema = z
   .string()
   .regex(

@@ -102,10 +102,7 @@ const ALLOW = "POST, OPTIONS";
 const postOnly = (message: string): ApiError =>
   new ApiError("method_not_allowed", message, { headers: { allow: "POST" } });
 
-/**
- * Returns the granted rate (section 4.2.2): the rate that the sender requested, capped at the channel's limit. Returns `*` if both are
- * unlimited.
- */
+/** Returns the rate that the sender may use (section 4.2.2): the requested rate, capped at the channel's limit. `*` means unlimited. */
 function computeRate(getRequestHeader: string | undefined, requestsPerSecond: number | undefined): string {
   const limit = requestsPerSecond === undefined ? Number.POSITIVE_INFINITY : requestsPerSecond * 60;
   const wanted =
@@ -116,7 +113,10 @@ function computeRate(getRequestHeader: string | undefined, requestsPerSecond: nu
   return Number.isFinite(rate) ? String(rate) : "*";
 }
 
-/** Parses the callback URL. Returns `undefined` if it is not an HTTPS URL, because section 4.1.3 only describes HTTPS callbacks. */
+/**
+ * Parses the sender's callback URL. Returns `undefined` for any URL that is not HTTPS, because section 4.1.3 only describes HTTPS
+ * callbacks.
+ */
 function parseCallback(text: string | undefined): URL | undefined {
   const url = text === undefined ? null : URL.parse(text);
   return url?.protocol === "https:" && url.username === "" && url.password === "" ? url : undefined;

@@ -5,7 +5,7 @@ import { redactRequest, redactValues } from "./fetch/secrets.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import type { Plan } from "./settings/plan.ts";
 
-/** Polls one page with the same code as a real poll, but without storing any data. */
+/** Polls one page with the code of a real poll, but stores nothing. */
 export async function dryRunPoll(
   deps: PollDeps,
   plan: Plan,
@@ -53,7 +53,7 @@ const ACCEPTED: IngestResult = {
   outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
 };
 
-/** Shown when no request was sent, because none could be built from the cursor. */
+/** Request to show when no request could be built, and therefore none was sent. */
 const unsentRequest = ({ settings: { request } }: Plan): DryRun["request"] => ({
   method: request.method,
   url: request.url,

@@ -19,7 +19,7 @@ import type { Plan } from "./settings/plan.ts";
 export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
 
 export interface PollOptions {
-  /** Called after each HTTP request, for dry runs. */
+  /** Called after each HTTP request of a dry run. */
   readonly observe?: (exchange: Exchange) => void;
   /** Whether to stop after the first page. */
   readonly isDryRun?: boolean;
@@ -31,11 +31,13 @@ export interface PollOptions {
   readonly onPollEnd?: (isBehind: boolean) => void;
 }
 
-/** A poll that takes longer than this ends after its current page, so that other sources can be polled. The next poll continues there. */
+/**
+ * Duration after which a poll stops at the end of its current page, so that other sources get a turn. The next poll continues from there.
+ */
 const MAX_POLL_MS = 120_000;
 /**
- * Maximum total size of pages that wait in memory to be published, in bytes. Above it, the pages with the newest items are dropped and read
- * again later.
+ * Maximum total size of pages in memory, in bytes. Above the limit, the poll drops the pages with the newest items and reads them again
+ * later.
  */
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
@@ -108,7 +110,7 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
     if (published.kind === "cut") return continueAt(poll, notBeforeMs);
     if (isDryRun || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
     const limit = findLimit(poll, fetched);
-    // If the cursor has moved, reaching the limit is not a failure, because the next poll starts further on.
+    // After progress, reaching the limit is not a failure, because the next poll continues from the new position.
     if (limit !== undefined) return writer.hasMoved() ? continueAt(poll, notBeforeMs) : limit;
     if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()))) {
       walk.goTo(FIRST_PAGE, position.head?.());
@@ -138,7 +140,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
     }
     if (next === undefined || isDryRun || position.reachesKnown(page)) break;
     const limit = findLimit(poll, fetched);
-    // With `startAt: "now"`, the first poll does not need to remember all items, because later polls stop at the first known item.
+    // With `startAt: "now"`, the first poll may stop at the limit, because later polls stop at the first known item.
     if (limit !== undefined && !position.isPriming()) return limit;
     if (limit !== undefined) break;
     walk.goTo(next);
@@ -164,7 +166,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
   return isCut || hasMore ? continueAt(poll, notBeforeMs) : doneAt(notBeforeMs);
 }
 
-/** Returns how the poll ends if it has reached a limit without progress. Returns `undefined` if the next page may be read. */
+/** Returns the error of a poll that has reached a limit. Returns `undefined` if the next page may be read. */
 function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
   if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
   if (isOverdue())

@@ -33,14 +33,16 @@ export const polling: ChannelKind = {
   },
 };
 
-/** Number of consecutive polls with only items below the cursor before a warning. A single such poll can be caused by a deleted item. */
+/**
+ * Number of consecutive polls with only old items after which a warning is reported. One such poll may only mean that an item was deleted.
+ */
 const BEHIND_TIMES = 3;
 const MAX_BEHIND = 10_000;
 const BEHIND =
   "Several polls in a row returned only items below the cursor. If the server has restarted its numbering or was restored from a backup, set or reset the cursor";
 
 export function createPolledSource(deps: PollDeps): PolledSource {
-  /** Compiled plan per settings object. An active channel uses the same settings object for all its polls. */
+  /** Compiled settings, cached per settings object. All polls of an active channel share one settings object. */
   const plans = new WeakMap<object, Plan>();
 
   function planOf(settings: unknown): Plan {
@@ -52,7 +54,7 @@ export function createPolledSource(deps: PollDeps): PolledSource {
     return plan.value;
   }
 
-  /** For each channel, the number of consecutive polls in this process whose items were all below the cursor. */
+  /** Number of consecutive polls with only old items, by internal channel id. Each process counts separately. */
   const behind = new LRUCache<number, number>(upToEntries(MAX_BEHIND));
 
   function countBehind(run: SourceRun, isBehind: boolean): void {

@@ -24,8 +24,8 @@ export const polledItemSettings = {
 const polledItemSchema = z.object(polledItemSettings);
 
 /**
- * A delivery is a page as received, with `null` in place of each item that is not new. Paths and quarantine records therefore still see the
- * page around an item, and item indexes stay the same. Known items are not stored again.
+ * How rules read a polled page. Known items are replaced with `null`, so that new items keep their indexes and known items are not stored
+ * again.
  */
 export const pollingProfile: KindProfile = {
   roots: new Map([

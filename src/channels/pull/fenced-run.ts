@@ -10,17 +10,16 @@ import { OrderedWrites } from "./ordered-writes.ts";
 import { SLOW_RETRY_MS } from "./source-end.ts";
 import { SourceReport } from "./source-report.ts";
 
-/** Estimated memory overhead of a delivery in flight, in bytes, in addition to its body. */
+/** Estimated memory of a delivery in flight, in bytes, not counting its body. */
 const DELIVERY_BYTES = 512;
-/** Maximum wait that a server can request. Without this limit, an absurd `Retry-After` would stop the source for good. */
+/** Maximum wait that a server can request. Otherwise a wrong `Retry-After` could stop the source forever. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 const MAX_MESSAGE_CHARS = 500;
 /**
- * Rejections count as persistent after this many in a row over this time. Fewer may come from a server that is restarting or in
- * maintenance.
+ * Rejections count as persistent after this many in a row over this time. Fewer rejections may come from a server that is just restarting.
  */
 const PERSISTENT_REJECTION = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
-/** A stream that stays open this long counts as healthy even without events. */
+/** Duration after which an open stream counts as healthy, even if it has received no events. */
 const HEALTHY_AFTER_MS = 30_000;
 const NO_QUERY = Object.freeze(Object.create(null));
 
@@ -37,7 +36,7 @@ export interface FencedRunOptions<C> {
 interface Written {
   readonly cursor?: string;
   readonly signal: AbortSignal;
-  /** Number of items in the deliveries, if it is known before the write. */
+  /** Number of items in the deliveries, if known before the write. */
   readonly items?: number | undefined;
 }
 
@@ -65,7 +64,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   #hasWritten = false;
   #isHealthy: boolean;
   #healthyTimer: NodeJS.Timeout | undefined;
-  /** Whether the channel kind reports the lag itself, which is more accurate than the measurement of this class. */
+  /** Whether the channel kind itself reports how far the source is behind. Its value is more accurate than the one measured here. */
   #isLagReported = false;
 
   constructor(deps: RunDeps<C>, inFlight: Limiter, options: FencedRunOptions<C>) {
@@ -89,7 +88,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     this.#report = new SourceReport((facts) => states.write(number, epoch, facts, clock()));
     this.#isHealthy = channel.state === "active";
     this.#report.note({ state: "connecting", owner, nextAtMs: null });
-    // The source has run before but has no cursor, so Redis has lost it.
+    // A source that has run before must have a stored cursor. A missing cursor means that Redis has lost data.
     if (acquired.isFirst && hasRunBefore) {
       deps.observe({ kind: "cursorLost", channel });
       this.warn("cursor_lost", CURSOR_LOST);
@@ -100,7 +99,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     return this;
   }
 
-  // Arrow functions, because channel kinds may destructure the run, and methods would lose `this`.
+  // Arrow functions keep `this` when a channel kind destructures the run.
   readonly ingest: StreamRun["ingest"] = (delivery, options) =>
     this.#publish([delivery], options, (written) =>
       this.#deps.ingest(this.channel, toVerifiedDelivery(delivery), written),
@@ -175,7 +174,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     }
   }
 
-  /** Publishes deliveries in one write. The write waits for all earlier writes and for the organization's rate limit. */
+  /** Publishes deliveries in one write. First waits for all earlier writes and for the organization's rate limit. */
   #publish<T extends IngestResult | readonly IngestResult[]>(
     deliveries: readonly FetchedDelivery[],
     options: Written,
@@ -201,7 +200,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       arrivedAtMs = Math.min(arrivedAtMs, delivery.arrivedAtMs);
     }
     using _ = await this.#inFlight.acquire(bytes, { signal: options.signal, whose });
-    // This worker's lease may have ended during the wait. A run must not write after that.
+    // Another worker may own the source after the wait, and then this worker must not write.
     this.signal.throwIfAborted();
     const position = this.#positionAt(version, options.cursor);
     const result = await write({ signal: options.signal, position });
@@ -257,7 +256,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
       refusal: isRejection ? PERSISTENT_REJECTION : end.kind === "done" ? "none" : undefined,
     };
     const written = await positions.end(number, this.#epoch, ending);
-    // Another worker has taken the source over, so the end of this run must not change the source's state.
+    // Another worker now owns the source, so this run must not change the source's state.
     if (written === "gone") return;
     const isLasting = written === "lasting";
     const found = isLasting ? stateIfPersistent : STATE_AFTER[end.kind];
@@ -301,7 +300,7 @@ const toVerifiedDelivery = ({ headers, body, arrivedAtMs, deliveryId }: FetchedD
 const CURSOR_LOST =
   "Redis has lost the cursor of this channel. The channel restarts at `startAt`, and does not fetch earlier events";
 
-/** Channel states to set when a run ends. A run that ends in any other way leaves the state unchanged. */
+/** Channel state to set when a run ends. Ends that are not listed do not change the state. */
 const STATE_AFTER: { readonly [K in SourceEnd["kind"]]?: "paused" | "error" | "needsReauth" } = {
   finished: "paused",
   broken: "error",

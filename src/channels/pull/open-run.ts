@@ -15,10 +15,10 @@ export interface SourceChannel extends ChannelHandle {
 
 export interface OpenRun {
   readonly run: StreamRun;
-  /** Consecutive failed runs before this one, on any worker. */
+  /** Consecutive failed runs of this source before this one, on any worker. */
   readonly failures: number;
   readonly hasWritten: () => boolean;
-  /** Adds facts to the source's visible state. They are written a little later, together with other facts. */
+  /** Adds facts to the source's visible state. Several facts are written together, a little later. */
   readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
    * Waits for pending writes, then stores how the run ended: the source's state, the failure count, and the earliest time of the next run.
@@ -30,7 +30,7 @@ export interface OpenRun {
 
 export interface RunPlan {
   readonly nextAtMs?: number | undefined;
-  /** Number of consecutive failures including this run. By default, a `failed` run adds one, and any other run resets the number to 0. */
+  /** Number of consecutive failures, including this run. By default, a failed run adds 1 and any other run resets the number to 0. */
   readonly failures?: number;
   readonly progress?: RunEnding["progress"];
 }
@@ -46,14 +46,13 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
     channel: C,
     options: { readonly signal: AbortSignal; readonly position: SourcePosition },
   ) => Promise<void>;
-  /** Sets the state of a channel unless the channel has changed meanwhile. Returns whether the state was set. */
+  /** Sets the state of a channel and returns true. Does nothing and returns false if the channel was changed in the meantime. */
   readonly setState: (
     channel: { readonly number: number; readonly version: number },
     state: FoundState,
   ) => Promise<boolean>;
   /**
-   * Whether a write may be sent before the previous one has completed. False on a Redis Cluster, where a later write could become visible
-   * before the cursor of the earlier one.
+   * Whether a write may be sent before the previous write completes. False on Redis Cluster, where writes may become visible out of order.
    */
   readonly isPipelined: boolean;
   readonly clock: Clock;
@@ -69,6 +68,6 @@ export type SourceObservation =
       readonly end: SourceEnd;
     }
   | { readonly kind: "recovered" | "cursorLost"; readonly channel: ChannelHandle }
-  /** Reported at the first response to a connection or poll. `isAgain` is false on the very first run of the source. */
+  /** Reported when a connection or poll gets its first response. `isAgain` is false on the first run of a source. */
   | { readonly kind: "opened"; readonly channel: ChannelHandle; readonly isAgain: boolean }
   | { readonly kind: "refused"; readonly channel: ChannelHandle; readonly stale: "epoch" | "cursor" };

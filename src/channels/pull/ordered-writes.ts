@@ -1,11 +1,11 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 
-/** The write increments the version of the stored cursor from `version` to `version + 1`. */
+/** Sends a write that changes the version of the stored cursor from `version` to `version + 1`. */
 export type SendWrite<T> = (version: number) => Promise<T>;
 
 interface Write {
   readonly version: number;
-  /** Whether this write was sent. Any write sent later reaches Redis after it. */
+  /** Whether this write was sent. Redis receives later writes after this one. */
   isSent: boolean;
   readonly done: Promise<void>;
 }
@@ -22,7 +22,7 @@ export class OrderedWrites {
   #failure: { readonly error: unknown } | undefined;
 
   /**
-   * @param options.isPipelined false if each write must wait for the previous one. That is necessary on a Redis Cluster, where events can
+   * @param options.isPipelined whether a write may be sent before the previous write completes. False on Redis Cluster, where events may
    * become visible before their cursor version.
    */
   constructor(options: { readonly version: number; readonly isPipelined: boolean }) {
@@ -30,7 +30,7 @@ export class OrderedWrites {
     this.#last = { version: options.version, isSent: true, done: Promise.resolve() };
   }
 
-  /** Sends a write after all earlier ones. Once a write has failed, no more writes are sent. */
+  /** Sends a write after all earlier writes. After a failed write, no more writes are sent. */
   add<T>(send: SendWrite<T>): Promise<T> {
     if (this.#failure) return Promise.reject(this.#failure.error);
     const before = this.#last;
@@ -39,7 +39,7 @@ export class OrderedWrites {
     this.#last = write;
     done.catch(() => {});
     const sent = this.#sendInOrder(before, write, send);
-    // `done` must not resolve to the result of the write, because the result would then stay in memory until the next write.
+    // Drops the result of the write. If `done` resolved to it, it would stay in memory until the next write.
     sent.then(
       () => resolve(),
       (error: unknown) => {

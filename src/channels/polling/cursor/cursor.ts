@@ -9,7 +9,7 @@ import { pollingSettings } from "../settings/settings.ts";
 import type { Position, PositionContext } from "./position.ts";
 
 const cursorSchema = z.strictObject({
-  /** The discriminator that wrote `position`. */
+  /** Name of the strategy for detecting new items that wrote `position`. */
   by: z.string(),
   position: z.unknown(),
   validators: validatorsSchema.optional(),
@@ -19,7 +19,7 @@ const cursorSchema = z.strictObject({
 export interface PollCursor {
   readonly position: Position;
   readonly validators?: z.output<typeof validatorsSchema> | undefined;
-  /** Start of the last completed poll, in ms since the Unix epoch. Stored only if the request uses `{{lastPollAt}}`. */
+  /** Start of the last completed poll, in ms since the Unix epoch. Stored only if the request contains the placeholder `{{lastPollAt}}`. */
   readonly lastPollAtMs?: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export function formatPollCursor({ settings }: Plan, cursor: PollCursor): string
 }
 
 /**
- * Restores the position from a stored cursor. If `text` is `undefined`, the result is a new position. An error message is shown to the
+ * Restores a read position from a stored cursor. If `text` is `undefined`, creates a new position. Error messages are shown to the
  * channel's owner.
  */
 export function parsePollCursor(

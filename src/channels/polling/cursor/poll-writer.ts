@@ -8,17 +8,17 @@ import type { Plan } from "../settings/plan.ts";
 import { formatPollCursor, type PollCursor } from "./cursor.ts";
 import { createPositionFullError } from "./position.ts";
 
-/** Maximum number of items per delivery. A page with more new items is published as several deliveries. */
+/** Maximum number of items per delivery. A page with more new items is split into several deliveries. */
 const MAX_ITEMS = 500;
 
-/** `cut` means that the poll has published `maxItemsPerPoll` items and more are available. */
+/** Result of publishing a page. `cut` means that the poll has reached `maxItemsPerPoll` while more items are available. */
 export type Published =
   | { readonly kind: "through" | "cut" }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export type PollWriter = ReturnType<typeof createPollWriter>;
 
-/** Publishes the new items of a poll. Each write also stores a cursor that includes exactly the items published so far. */
+/** Publishes the new items of a poll. Each write also stores a cursor that covers exactly the items published so far. */
 export function createPollWriter(
   plan: Plan,
   run: Pick<SourceRun, "cursor" | "ingest" | "moveTo" | "signal">,
@@ -50,7 +50,7 @@ export function createPollWriter(
   return {
     position,
     cursor: () => cursor,
-    /** True if the stored cursor differs from the one at the start of the poll. */
+    /** Whether this poll has already stored a new cursor. */
     hasMoved: () => stored !== run.cursor,
     /**
      * Publishes the new items of a page.
@@ -84,11 +84,12 @@ export function createPollWriter(
         if (done === fresh.length) return { kind: "through" };
       }
     },
-    /** Completes a poll that read all pages. Stores the validators of the first page, which the next poll sends with its request. */
+    /**
+     * Ends a poll that has read all pages. Stores the `ETag` and `Last-Modified` of the first page for the next poll's conditional request.
+     */
     finish(pages: number, validators: Validators | undefined): void {
       const isConditional = settings.conditional || discriminator.isConditional === true;
-      // If the first page has not changed, the next poll reads no other page. That is correct only if every new item changes the first
-      // page, as in descending order.
+      // A 304 for the first page ends the next poll. That is only correct if every new item changes the first page, as in descending order.
       const coversAllPages = pages === 1 || settings.order === "descending";
       position.endWalk(pages);
       cursor = {

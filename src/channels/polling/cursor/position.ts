@@ -11,39 +11,39 @@ import type { TemplateValue } from "../request/template-values.ts";
  * be used any more.
  */
 export interface Position {
-  /** The value of `{{cursor}}` for the first page of a poll. `undefined` if there is no value yet. */
+  /** Value of the placeholder `{{cursor}}` in the first request of a poll. `undefined` if no value is known yet. */
   readonly cursor: () => TemplateValue | undefined;
   /**
-   * The value of `{{cursor}}` when reading restarts at the first page after a page had new items. Positions without this method never
-   * restart for that reason.
+   * Value of `{{cursor}}` when a poll starts over from the first page because a page had new items. Without this method, polls never start
+   * over for that reason.
    */
   readonly head?: () => TemplateValue | undefined;
   readonly url?: () => string | undefined;
-  /** The page at which to continue, if an earlier poll was interrupted between pages. */
+  /** Page at which this poll continues, because an earlier poll stopped before it had read all pages. */
   readonly resumeAt?: () => PageRequest | undefined;
-  /** True while the first poll only remembers the existing items without publishing them, because of `startAt: "now"`. */
+  /** Whether this first poll only remembers existing items, without publishing them, because of `startAt: "now"`. */
   readonly isPriming: () => boolean;
-  /** How many more items the position can remember. While the number is negative, the position must not be stored. */
+  /** Number of further items that the position can remember. A negative number means that the position is too large to store. */
   readonly remainingCapacity: () => number;
   /** Returns the new items of the page, in the order in which to publish them. */
   readonly select: (page: Page) => readonly PageItem[];
   readonly add: (items: readonly PageItem[]) => void;
-  /** Returns whether all items after this page are already known. Only used when pages list the newest items first. */
+  /** Returns whether all later pages contain only known items. Used when the newest items come first, to stop reading early. */
   readonly reachesKnown: (page: Page) => boolean;
   /**
-   * Completes a page. Returns true if a request from the new position would return further items without a wait.
+   * Called after all items of a page were added. Returns true if a new request would immediately return more items.
    * @param next the page that follows, if any
    */
   readonly endPage: (page: Page, next: PageRequest | undefined) => boolean;
-  /** Called after the last page. `pages` is the number of pages read. */
+  /** Called after the last page of a poll. `pages` is the number of pages that were read. */
   readonly endWalk: (pages: number) => void;
-  /** Returns true if pages had items, but all of them were below the position. The server may have restarted its numbering. */
+  /** Returns whether the poll found only items older than the position. In that case, the server may have restarted its numbering. */
   readonly isBehind?: () => boolean;
-  /** Called when the server reports that the content is the same as at the last poll. */
+  /** Called when the server responds that the content has not changed since the last poll. */
   readonly unchanged?: () => void;
-  /** Called when the server no longer knows the page or the position. Returns false if the position cannot recover from that. */
+  /** Called when the server no longer knows the requested page or the position. Returns false if the position cannot recover. */
   readonly expire?: (target: "page" | "position") => boolean;
-  /** Returns a JSON value from which `restore` creates an equal position. */
+  /** Converts the position to JSON for storage. `restore` converts it back. */
   readonly save: () => unknown;
 }
 
@@ -53,10 +53,10 @@ export interface PositionContext {
   readonly startedAtMs: number;
 }
 
-/** Maximum number of item keys in a cursor. The limit exists because the cursor is written with every page. */
+/** Maximum number of item keys in a stored position. The limit keeps writes small, because every page writes the whole position. */
 export const MAX_KEYS = 50_000;
 
-/** Thrown when a page lacks the value that the next position needs. The code and message are shown to the channel's owner. */
+/** Thrown when the read position cannot move past a page. Its code and message are shown to the channel's owner. */
 export class PositionError extends Error {
   override readonly name = "PositionError";
   readonly code: "position_full" | "token_missing";

@@ -4,15 +4,15 @@ import type { RulePath } from "../../../normalize/compile.ts";
 import type { PageItem } from "../fetch/page.ts";
 
 /**
- * Length of an item key: 22 base64url characters hold 132 bits of a hash. If two items had the same key, one would be lost. At this length,
- * that is practically impossible.
+ * Length of an item key in base64url characters, which is 132 bits of a hash. Two items with the same key, one of which would be lost, are
+ * practically impossible.
  */
 export const KEY_CHARS = 22;
 
-/** Returns a short key that identifies an item, from its id and version or from its content. */
+/** Returns a short key that identifies an item, derived from its id and version or from its whole content. */
 export type ItemKey = (item: PageItem) => string;
 
-/** If the settings name no id path, the key of an item is a hash of the whole item. */
+/** Creates the function that computes item keys. Without an id path, the key is a hash of the whole item. */
 export function createItemKey(idPath: RulePath | undefined, versionPath: RulePath | undefined): ItemKey {
   return (item) => {
     const id = idPath && item.read(idPath);
@@ -25,7 +25,7 @@ export function createItemKey(idPath: RulePath | undefined, versionPath: RulePat
 export const keyOf = (words: readonly string[]): string =>
   hash("sha256", JSON.stringify(words), "base64url").slice(0, KEY_CHARS);
 
-/** Stored form of remembered keys: a list of pairs. Each pair contains a stamp and all keys with that stamp, concatenated. */
+/** Stored form of remembered item keys: a list of pairs. Each pair has a stamp and the concatenated keys with that stamp. */
 export const seenKeysSchema = z.array(
   z.tuple([
     z.string(),
@@ -35,8 +35,8 @@ export const seenKeysSchema = z.array(
 export type WrittenKeys = z.output<typeof seenKeysSchema>;
 
 /**
- * Remembered item keys. Each key has a stamp (a time or an order key) that decides when it is forgotten. The keys are part of the cursor,
- * which is written with every page, so callers must limit their number.
+ * Item keys that were already published. Each key has a stamp, such as a time, that decides when the key is forgotten. Callers must limit
+ * the number of keys, because every page writes all of them.
  */
 export class SeenKeys<S extends number | bigint | string> {
   readonly #stamps = new Map<string, S>();
@@ -70,7 +70,7 @@ export class SeenKeys<S extends number | bigint | string> {
     return this.#stamps.get(key);
   }
 
-  /** Adds a key. If the key is already known, it gets the new stamp and moves to the end. */
+  /** Adds a key. A key that is already known gets the new stamp and moves to the end. */
   add(key: string, stamp: S): void {
     this.#stamps.delete(key);
     this.#stamps.set(key, stamp);
@@ -88,7 +88,7 @@ export class SeenKeys<S extends number | bigint | string> {
     }
   }
 
-  /** Returns the stored form. The keys keep their order, except that keys with the same stamp are grouped. */
+  /** Returns the keys in their stored form. Keeps their order, but groups keys with the same stamp. */
   write(): WrittenKeys {
     const groups = new Map<string, string[]>();
     for (const [key, stamp] of this.#stamps) {

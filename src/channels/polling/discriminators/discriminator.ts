@@ -12,19 +12,19 @@ import type { StartAt } from "../settings/start-at.ts";
 
 export type Order = z.output<typeof polledItemSettings.order>;
 
-/** The compiled settings that every discriminator of a channel uses, next to its own settings. */
+/** Input for every strategy for detecting new items, in addition to the settings of the strategy itself. */
 export interface DiscriminatorContext {
   readonly paths: PathReader;
   readonly itemId: RulePath | undefined;
   readonly versionPath: RulePath | undefined;
-  /** Computed from `itemId` and `versionPath`. */
+  /** Returns the key of an item, computed from the settings `itemId` and `versionPath`. */
   readonly itemKey: ItemKey;
   readonly order: Order;
   readonly startAt: StartAt;
 }
 
 export interface CheckContext {
-  /** The `value` in the `startAt` setting, if `startAt` has one. */
+  /** Value of the `startAt` setting, if the channel starts at a value. */
   readonly startValue: string | undefined;
   readonly order: Order;
   readonly isPaged: boolean;
@@ -35,43 +35,43 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
   readonly shape: { readonly by: z.ZodLiteral<string> };
 }
 
-/** A strategy for detecting new items. Each strategy has a file in this folder and an entry in `discriminators.ts`. */
+/** A strategy for detecting new items. To add one, create a file in this folder and list it in `discriminators.ts`. */
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
-  /** Schema of `config.discriminator`, whose `by` is the discriminator's name. */
+  /** Schema of `config.discriminator`. Its field `by` is the name of this strategy. */
   readonly settings: S;
-  /** Returns the type of value that `{{cursor}}` stands for, or `undefined` if requests cannot use this placeholder. */
+  /** Returns the type of the placeholder `{{cursor}}`, or `undefined` if requests cannot use this placeholder. */
   cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;
-  /** Compiles the settings. Returns `undefined` if a path does not compile. `context.paths` then contains the error. */
+  /** Compiles the settings of this strategy. Returns `undefined` if a path is invalid; `context.paths` then has the error. */
   create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
   /**
    * Converts a stored position to its API form.
    * @throws ZodError when the stored value is not a saved position
    */
   show(saved: unknown): unknown;
-  /** Rejects settings that would lose or duplicate items or have no effect. Findings use the names of the channel's settings. */
+  /** Rejects settings that would lose items, duplicate items or have no effect. Each error names the setting. */
   check(settings: z.output<S>, context: CheckContext, refuse: ReportIssue): void;
 }
 
-/** For discriminators that do not order items, and therefore cannot start at a value. */
+/** Rejects `startAt` with a value, for strategies that cannot compare items with a value. */
 export function rejectStartValue({ startValue }: CheckContext, refuse: ReportIssue): void {
   if (startValue !== undefined)
     refuse("startAt.value", "is not supported by this discriminator; use `now` or `earliest`");
 }
 
 export interface CompiledDiscriminator {
-  /** True if an item is new because of its order key, and not because it was never seen before. */
+  /** Whether items are new because their order key is higher, and not because they were never seen. */
   readonly isOrdered?: boolean;
-  /** Whether each request is conditional, so that the server can respond with 304. */
+  /** Whether requests are conditional, so that the server can respond with 304. */
   readonly isConditional?: boolean;
-  /** Describes the error response by which the server reports that it no longer knows the position. */
+  /** The error response with which the server reports that it no longer knows the position. */
   readonly expiredOn?: {
     readonly statuses: readonly number[];
     readonly path: RulePath | undefined;
     readonly equals?: string | number | boolean | undefined;
   };
   readonly start: (context: PositionContext) => Position;
-  /** Restores a position from `saved`. Returns `undefined` if `save` did not write this value. */
+  /** Restores a position that `save` returned. Returns `undefined` if `saved` has another form. */
   readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;
-  /** Converts a position that was set through the API to the form that `save` writes. Each finding names the invalid field. */
+  /** Converts a position from the API to the form that `save` returns. Each error names the invalid field. */
   readonly parse: (value: unknown) => Result<unknown, readonly Finding[]>;
 }

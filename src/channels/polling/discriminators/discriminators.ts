@@ -16,7 +16,7 @@ export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
   [first, ...others].map((one: Discriminator) => [one.settings.shape.by.value, one]),
 );
 
-/** @throws Error when no discriminator has this name */
+/** @throws Error when no strategy for detecting new items has this name */
 export function getDiscriminator(by: string): Discriminator {
   const found = DISCRIMINATORS.get(by);
   if (found === undefined) throw new Error(`unknown discriminator ${by}`);

@@ -13,7 +13,7 @@ const settings = z.strictObject({
     ),
 });
 
-/** Detects new items by comparing a document with its previous version. An ETag tells whether the document has changed. */
+/** Finds new items by comparing a document with its previous version. The ETag only tells whether the document has changed. */
 export const etag: Discriminator<typeof settings> = {
   settings,
   cursorKind: () => undefined,
@@ -43,8 +43,7 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
   return {
     cursor: () => undefined,
     isPriming: () => isPriming,
-    // While the items of a new version are published, the keys of the previous version are remembered too. So the number of keys may be
-    // twice the limit.
+    // The keys of the old and the new version are both stored until all new items are published, so the limit is doubled.
     remainingCapacity: () => 2 * MAX_KEYS - keys.size,
     select({ items }) {
       if (items.length > MAX_KEYS) throw createPositionFullError();
@@ -64,5 +63,5 @@ function createPosition({ itemKey, order }: DiscriminatorContext, saved: SavedSe
   };
 }
 
-/** All keys have this stamp, because they are forgotten together. */
+/** Stamp of every key. All keys are equal here, because the keys of one version are forgotten together. */
 const VERSION = 0;

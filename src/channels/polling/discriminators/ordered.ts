@@ -10,36 +10,33 @@ export type OrderKey = number | bigint | string;
 export interface Ordering<K extends OrderKey> {
   readonly read: (item: PageItem, nowMs: number) => K | undefined;
   readonly parse: (text: string) => K | undefined;
-  /**
-   * Returns the lowest order key at which items may still be new, given the highest order key seen. Late items may lie between the two
-   * keys.
-   */
+  /** Returns the lowest order key that late items may have, given the highest order key seen so far. */
   readonly subtractLookBack: (orderKey: K) => K;
   readonly valueOf: (orderKey: K) => TemplateValue;
   readonly keyOf: (item: PageItem, orderKey: K) => string;
-  /** Returns the item key for this order key if only one item can have it. Otherwise returns `undefined`. */
+  /** Returns the item key for an order key, or `undefined` if several items can have the same order key. */
   readonly uniqueKeyAt: (orderKey: K) => string | undefined;
 }
 
-/** Maximum number of remembered items that have no order key. Each is forgotten once no page has shown it for a day. */
+/** Maximum number of remembered items without an order key. An item is forgotten when no page has contained it for a day. */
 const MAX_UNORDERED = 1000;
 const UNORDERED_MS = 86_400_000;
-/** Minimum age of an item's stamp before it is refreshed. Refreshing it more often would cost too many writes. */
+/** Minimum age of an item's stamp before the stamp is renewed. Each renewal costs a write. */
 const UNORDERED_STEP_MS = UNORDERED_MS / 8;
 
 const text = z.string().max(4096);
 
 export const savedOrderedSchema = z.strictObject({
-  /** All items up to this order key are handled, except late ones. */
+  /** Order key up to which all items were published, except items that arrive late. */
   at: text.optional(),
   /** Items below this order key are never published, even if they arrive late. */
   from: text.optional(),
-  /** Highest order key seen so far. Stored only if pages are unordered. */
+  /** Highest order key seen so far. Stored only if items within pages are unordered. */
   high: text.optional(),
-  /** Highest order key seen by the time the previous poll had read all pages. */
+  /** Highest order key that was known when the previous poll had read all pages. */
   settled: text.optional(),
   keys: seenKeysSchema.default([]),
-  /** Keys of items without an order key. The name `strays` is part of stored cursors, so it cannot change. */
+  /** Keys of items without an order key. The field cannot be renamed, because it is part of stored cursors. */
   strays: seenKeysSchema.default([]),
   isPriming: z.boolean().default(false),
 });
@@ -85,7 +82,7 @@ export function createOrderedPosition<K extends OrderKey>(
     if (high === undefined || orderKey > high) high = orderKey;
   }
 
-  /** Moves `at` forward, never back, and forgets keys that are now old. */
+  /** Moves `at` forward but never back, and forgets the keys that `at` makes unnecessary. */
   function settleAt(orderKey: K | undefined): void {
     if (orderKey === undefined || (at !== undefined && orderKey <= at)) return;
     at = orderKey;

@@ -29,9 +29,7 @@ const settings = z.strictObject({
   ),
 });
 
-/**
- * A stamp is refreshed once it is older than the maximum age divided by this number. Refreshing it more often would cost too many writes.
- */
+/** Divides the maximum age of a stamp into steps. A stamp is renewed only once per step, because each renewal costs a write. */
 const STEPS = 32;
 
 export const seenSet: Discriminator<typeof settings> = {
@@ -58,12 +56,12 @@ function createPosition(
 ): Position {
   const step = Math.ceil(maxAgeSeconds / STEPS);
   const nowSeconds = Math.floor(nowMs / 1000);
-  /** Stamp of the items seen in this poll: the current time, rounded up to a step. */
+  /** Stamp for all items of this poll: the current time, rounded up to a step. */
   const stamp = Math.ceil(nowSeconds / step) * step;
   const keys = SeenKeys.read(saved.keys ?? [], Number);
   keys.forget((seenSeconds) => seenSeconds < nowSeconds - maxAgeSeconds);
   const knownBefore: ReadonlySet<string> = new Set(keys.keys());
-  /** Keys of the items seen in this poll. Other items of the same poll must not evict them. */
+  /** Keys of the items in this poll. They must stay remembered, even if the poll exceeds the limit. */
   const touched = new Set<string>();
   let isPriming = saved.isPriming ?? false;
 

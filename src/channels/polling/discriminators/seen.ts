@@ -7,23 +7,20 @@ import type { CompiledDiscriminator, DiscriminatorContext } from "./discriminato
 
 export const savedSeenSchema = z.strictObject({
   keys: seenKeysSchema.default([]),
-  /** True until the first poll is complete. That poll remembers all existing items without publishing them. */
+  /** True until the first poll is complete. The first poll remembers all existing items without publishing them. */
   isPriming: z.boolean().default(false),
 });
 export type SavedSeen = z.input<typeof savedSeenSchema>;
 
 const shownSchema = z.strictObject({ seen: z.enum(["all", "none"]) });
 
-/**
- * Returns the API form of a position: the number of remembered keys, or `all` until the first poll has remembered the existing items. The
- * items themselves are not shown, because only their hashes are stored.
- */
+/** Converts a position to its API form, which only counts the remembered items. `all` means that the first poll has not completed yet. */
 export function showSeen(saved: unknown): { readonly seen: number | "all" } {
   const { isPriming, keys } = savedSeenSchema.parse(saved);
   return { seen: isPriming ? "all" : SeenKeys.read(keys, Number).size };
 }
 
-/** @param mustBe error message for a position other than `all` or `none` */
+/** @param mustBe error message for any position other than `all` or `none` */
 export const compileSeen = (
   { startAt }: Pick<DiscriminatorContext, "startAt">,
   mustBe: string,
@@ -47,7 +44,7 @@ export function writeSeen(keys: SeenKeys<number>, isPriming: boolean): SavedSeen
   return { ...(written.length > 0 && { keys: written }), ...(isPriming && { isPriming }) };
 }
 
-/** Returns the unknown items by key, oldest first. An item that occurs several times is returned once. */
+/** Returns the items that are not yet known, oldest first and without duplicates. The map is keyed by item key. */
 export function unknownItems(
   items: readonly PageItem[],
   order: "ascending" | "descending" | "unordered",

@@ -24,7 +24,7 @@ const settings = z.strictObject({
   ),
 });
 
-/** Maximum number of digits in a sequence number. Longer values are implausible, and comparing them on every poll would be slow. */
+/** Maximum number of digits in a sequence number. Longer numbers are implausible and slow to compare. */
 const MAX_DIGITS = 100;
 const MAX_TEXT = 512;
 
@@ -77,7 +77,7 @@ function compileOrdered<K extends bigint | string>(
     restore(saved, context) {
       const read = savedOrderedSchema.safeParse(saved);
       if (!read.success) return undefined;
-      // The cursor was stored while the settings compared order keys in another way, so it is not valid any more.
+      // The settings changed how order keys are compared, so the stored position is no longer valid.
       if (read.data.at !== undefined && ordering.parse(read.data.at) === undefined) return undefined;
       return createOrderedPosition(ordering, order, read.data, context);
     },
@@ -89,7 +89,7 @@ function compileOrdered<K extends bigint | string>(
   };
 }
 
-/** API form of the position. A string keeps numbers of any size exact. A JSON number is also accepted if it is a safe integer. */
+/** API form of the position. The number is a string, so that it can have any size. A safe integer is accepted too. */
 const shownSchema = z.strictObject({ sequence: z.union([z.string(), z.int()]) });
 
 const MUST_BE = "must be an integer (a string beyond 2^53), or a text when `compare` is text";

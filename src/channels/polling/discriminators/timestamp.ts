@@ -23,7 +23,7 @@ const settings = z.strictObject({
   ),
 });
 
-/** Timestamps more than a day in the future are treated as server errors. Otherwise such a timestamp would make all later items old. */
+/** Maximum time that a timestamp may lie in the future. A timestamp beyond it is a server error and would make all later items look old. */
 const MAX_AHEAD_MS = 86_400_000;
 
 export const timestamp: Discriminator<typeof settings> = {

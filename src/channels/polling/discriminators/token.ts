@@ -79,7 +79,10 @@ interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order"> {
   readonly hasMorePath: RulePath | undefined;
 }
 
-/** The server provides a token that stands for all items it has sent so far. A request with the token returns newer items. */
+/**
+ * Finds new items with a token from the server. A request with the token returns only items that the server added after it issued the
+ * token.
+ */
 export const token: Discriminator<typeof settings> = {
   settings,
   cursorKind: ({ as }) => (as === "value" ? "text" : undefined),
@@ -155,10 +158,10 @@ function createPosition(
     return found;
   }
 
-  /** Returns a key that includes the item's content, so that a changed item counts as new even if its id is the same. */
+  /** Returns a key that includes the item's content, so that a changed item counts as new. */
   const changeKey = (item: PageItem): string => keyOf([itemKey(item), item.contentHash()]);
 
-  /** Returns the newest token. It is also used when reading starts over from the first page. */
+  /** Value of the placeholder `{{cursor}}`: the newest token, even when reading starts over from the first page. */
   const cursor: Position["cursor"] = () =>
     token === undefined || as === "url" ? undefined : { kind: "text", text: token };
 
@@ -219,5 +222,5 @@ function createPosition(
   };
 }
 
-/** All keys have this stamp, because they are forgotten together. */
+/** Stamp of every key. All keys are equal here, because they are forgotten together when a new token arrives. */
 const WALK = 0;

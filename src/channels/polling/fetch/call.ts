@@ -35,19 +35,19 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** `sent` is the last request that was sent, with its credentials. If no credentials could be added, it is the request without them. */
+/** Result of a call. `sent` is the last request that was sent, or the request without credentials if no credentials were available. */
 export interface Called {
   readonly answer: OutboundResponse | SourceEnd;
   readonly sent: AuthorizedRequest;
 }
 
-/** Network failures that are often gone a moment later, so that an immediate retry is worthwhile. */
+/** Network failures that are often temporary, so that an immediate retry is worthwhile. */
 const TRANSIENT_FAILURES: readonly OutboundFailure[] = ["unresolved", "refused", "timeout", "reset"];
 const TRANSIENT_STATUSES: readonly number[] = [500, 502, 503, 504];
 
 /**
- * Calls the server with the channel's credentials. Retries a GET a few times after a transient failure. Failures of the server, the network
- * or the credentials are returned, not thrown.
+ * Calls the server with the channel's credentials and retries a GET after a temporary failure. Returns failures of the server, the network
+ * or the credentials instead of throwing them.
  *
  * @throws the signal's reason
  */
@@ -89,11 +89,11 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
   }
 }
 
-/** If the server asks to wait, the call must not be retried at once. */
+/** A retry must not happen immediately if the server asked the client to wait. */
 const requestsWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 
-/** Returns how the poll ends because of the response status. Returns `undefined` if the status indicates a page. */
+/** Converts a failed response status to the end of the poll. Returns `undefined` if the status means that the response is a page. */
 export function findStatusFailure(
   response: OutboundResponse,
   settings: PollingSettings,
@@ -106,8 +106,8 @@ export function findStatusFailure(
 }
 
 /**
- * Returns the time before which the server asks not to be called again, in ms since the Unix epoch. Returns `undefined` if it did not ask,
- * or if the settings ignore such requests.
+ * Returns the time before which the server does not want another call, in ms since the Unix epoch. Returns `undefined` if the server named
+ * no time or the settings ignore it.
  */
 export function findNotBeforeMs(
   response: Pick<OutboundResponse, "headers" | "status">,

@@ -7,7 +7,7 @@ import type { PageReader } from "./page-reader.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 import { redactValues } from "./secrets.ts";
 
-/** Headers that are not copied to a delivery: those about the connection or the transfer, and those with credentials for the client. */
+/** Response headers that are not stored with a delivery, because they concern the connection or contain credentials. */
 const DROPPED_HEADERS: ReadonlySet<string> = new Set([
   "authentication-info",
   "connection",
@@ -27,14 +27,13 @@ const DROPPED_HEADERS: ReadonlySet<string> = new Set([
 export interface DeliveryOptions {
   readonly reader: Pick<PageReader, "findsSameItems">;
   readonly arrivedAtMs: number;
-  /** Removes the request's secrets from text that the server may have echoed. */
+  /** Removes the request's secrets from text, because a server may repeat them in its response. */
   readonly redact: Redact;
 }
 
 /**
- * Builds a delivery that contains some items of a page. Every other item is replaced by `null`. Numbers, whitespace and everything around
- * the items stay as received. The `content-type` header describes the resulting body.
- * Returns `undefined` if `itemsPath` would not find the same items in this body, because the path depends on other items.
+ * Builds a delivery from some items of a page and replaces every other item with `null`. Returns `undefined` if `itemsPath` would find
+ * other items in the result.
  * @throws UnavailableError
  */
 export async function createPageDelivery(
@@ -60,8 +59,8 @@ function keepOnly({ items, kind, text }: Page, kept: readonly PageItem[]): strin
 }
 
 /**
- * Returns the page's lines, with `null` instead of each line that was not chosen. Empty lines would not count as items, so the chosen items
- * would change their line number.
+ * Returns the lines of the page, with `null` in place of each line that was not chosen. Removing lines instead would change the numbers of
+ * the chosen lines.
  */
 function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): string {
   const lines: string[] = [];

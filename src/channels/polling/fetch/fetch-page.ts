@@ -17,9 +17,9 @@ import { readValidators, type Validators, withConditions } from "./validators.ts
 export interface PageQuery {
   readonly at: PageRequest;
   readonly context: TemplateContext;
-  /** URL that replaces the one in the settings for the first page. */
+  /** URL for the first page that replaces the configured URL. */
   readonly url: string | undefined;
-  /** Validators of the first page, which make the request conditional. `undefined` if the request is unconditional. */
+  /** `ETag` and `Last-Modified` from an earlier response to the first page. `undefined` if the request must be unconditional. */
   readonly validators: Validators | undefined;
 }
 
@@ -30,20 +30,20 @@ export interface FetchedPage {
   readonly next: PageRequest | undefined;
   readonly redact: Redact;
   readonly validators: Validators | undefined;
-  /** Time before which the server asks not to be called again, in ms since the Unix epoch. */
+  /** Time before which the server does not want another call, in ms since the Unix epoch. */
   readonly notBeforeMs: number | undefined;
   readonly bytes: number;
   readonly arrivedAtMs: number;
 }
 
-/** `expired` means that the server no longer knows the page or the position. */
+/** Result of a request for a page. `expired` means that the server no longer knows the page or the read position. */
 export type Fetched =
   | FetchedPage
   | { readonly kind: "notModified"; readonly notBeforeMs: number | undefined }
   | { readonly kind: "expired"; readonly target: "page" | "position"; readonly end: Failed }
   | { readonly kind: "ended"; readonly end: SourceEnd };
 
-/** Shown in dry runs. */
+/** A request and its response, to be shown in a dry run. */
 export interface Exchange {
   readonly sent: AuthorizedRequest;
   readonly response: OutboundResponse | undefined;
@@ -58,15 +58,15 @@ export interface PageFetcherDeps extends CallDeps {
 
 export interface PageFetcher {
   /**
-   * Fetches one page. Failures of the server are returned, not thrown.
+   * Fetches one page. Failures of the server are returned instead of thrown.
    * @throws the signal's reason, PathBudgetError, UnavailableError
    */
   readonly fetch: (query: PageQuery) => Promise<Fetched>;
-  /** Allows the same pages to be requested again. Without this call, requesting a page twice counts as an endless loop. */
+  /** Allows pages to be fetched a second time. Without this call, a repeated page counts as an endless loop. */
   readonly forget: () => void;
 }
 
-/** Statuses by which a server may reject the URL or token of a page that it issued itself. */
+/** Response statuses that mean that the URL or token of a page, which the server issued itself, has expired. */
 const PAGE_GONE: readonly number[] = [400, 404, 410];
 
 export function createPageFetcher(
@@ -80,8 +80,8 @@ export function createPageFetcher(
   const requested = new Set<string>();
 
   /**
-   * Returns why the request must not be sent, or `undefined` if it may be sent. A request outside the channel's own origin needs a
-   * connection. The connection checks the origin when it adds credentials.
+   * Returns an error if the request must not be sent. A request to another origin needs a connection, because the connection checks which
+   * origins are allowed.
    */
   const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
     if (credentials === undefined && new URL(url).origin !== origin) {
@@ -143,7 +143,7 @@ export function createPageFetcher(
     };
   }
 
-  /** Returns whether an error response says that the position has expired. Returns false if its body cannot be parsed. */
+  /** Returns whether an error response says that the read position has expired. An unreadable response counts as no. */
   async function reportsExpired(response: OutboundResponse): Promise<boolean> {
     const { expiredOn } = plan.discriminator;
     const read = await reader.document(response);
@@ -190,7 +190,7 @@ function isEqual(
 ): boolean {
   if (path === undefined || equals === undefined) return false;
   const found = page.read(path);
-  // Compares numbers by value, because the page returns them as the text that the server wrote.
+  // Numbers are compared by value, because the page returns them as text: `1.0` equals `1`.
   return typeof equals === "number"
     ? typeof found === "string" && found !== "" && Number(found) === equals
     : String(found) === String(equals);

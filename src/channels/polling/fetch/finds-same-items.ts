@@ -3,16 +3,15 @@ import { MAX_PAGE_ITEMS, splitItems } from "../../../normalize/body/items.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 
 /**
- * Returns whether `itemsPath` finds exactly the given items in a page that contains only them. Returns false if the path depends on the
- * positions of items or on other items.
+ * Returns whether `itemsPath` still finds the given items after all other items were removed. False if the path depends on the position of
+ * an item or on other items.
  */
 export function findsSameItems(text: string, items: readonly string[], itemsPath: RulePath): boolean {
   const read = readBody(Buffer.from(text), undefined);
   if (!read.ok) return false;
   const split = splitItems(read.value, itemsPath, { left: Number.POSITIVE_INFINITY }, MAX_PAGE_ITEMS);
   if (split.kind !== "items") return false;
-  // Only the texts of the items are compared. Their indexes may differ, because a filter in the path may skip the `null` values between
-  // them.
+  // Compares only the texts of the items. The indexes may differ, because a filter in the path may skip `null` items.
   const found = split.items.flatMap((item) =>
     "value" in item && item.value !== null ? [item.json?.text] : [],
   );

@@ -34,34 +34,34 @@ export type LargeResult =
   | { readonly kind: "findsSameItems"; readonly isSame: boolean };
 
 /**
- * The form in which threads exchange a page: one array per field instead of one object per item. Sending many small objects would take
- * longer than parsing the page.
+ * A page in the form in which one thread sends it to another: one array per field. Sending one object per item would take longer than
+ * parsing the page.
  */
 interface SentPage extends Pick<PageContent, "kind" | "text" | "contentType" | "itemCount"> {
   readonly indexes: Uint32Array;
-  /** Start and end of each item. `undefined` if items are lines or the page is a single item. */
+  /** Start and end offsets of all items. `undefined` if the items are lines or the page is a single item. */
   readonly spans: Uint32Array | undefined;
   readonly lines: readonly string[] | undefined;
-  /** The content hashes of all items, concatenated. Each has `HASH_CHARS` characters. */
+  /** Content hashes of all items in one string, with `HASH_CHARS` characters each. */
   readonly hashes: string;
-  /** The values of item paths, one column per path. */
+  /** Values that paths select from items, with one column per path. */
   readonly columns: readonly Column[];
-  /** The values of page paths, one per path. */
+  /** Values that paths select from the page, with one value per path. */
   readonly values: readonly unknown[];
 }
 
 /**
- * The values of one path for all items. Each distinct text is sent once, so all columns together cannot become much larger than the page.
+ * Values of one path in all items. Each distinct text is stored once, so that repeated values do not make the message larger than the page.
  */
 interface Column {
   readonly texts: readonly string[];
-  /** For each item, the index of its text plus 1, or 0 if the item has no value. */
+  /** For each item, the index of its text plus 1. 0 means that the item has no value. */
   readonly places: Uint32Array;
 }
 
 const HASH_CHARS = 43;
 
-/** Runs in the thread that parses large pages. */
+/** Parses a large page. Runs on the worker thread. */
 export function readLargePage(request: LargeRequest): LargeResult {
   const paths = createPollPathReader(request.syntax);
   if (request.kind === "findsSameItems") {
@@ -94,7 +94,7 @@ function toSentPage(content: PageContent, { ofItem, ofPage }: ReadPaths): SentPa
   const hasSpans = items.some(({ span }) => span !== undefined);
   return {
     kind,
-    // If the items are lines, their text is sent as a separate list instead.
+    // Lines are sent in a separate list, so the whole text is not needed.
     text: isLines ? "" : text,
     contentType,
     itemCount,
@@ -124,7 +124,7 @@ function toColumn(items: readonly PageItem[], path: RulePath): Column {
 }
 
 /**
- * Creates a page from the response of the thread that parses large pages. Runs in the thread that polls.
+ * Converts the worker thread's response to a page. Runs on the main thread.
  *
  * @param paths the paths of the request, in the same order
  */

@@ -15,7 +15,7 @@ export interface PageReaderDeps {
   readonly readInWorker: ReadInWorker;
 }
 
-/** Parses the pages of one poll. Large pages are parsed in another thread, with the same result. */
+/** Parses the pages of a poll. Large pages are parsed on a worker thread, with the same result. */
 export interface PageReader {
   /**
    * Parses a response as a page.
@@ -27,10 +27,10 @@ export interface PageReader {
     answer: OutboundResponse,
     secretQuery: readonly string[],
   ) => Promise<Result<Page, PageFault>>;
-  /** Parses a response that may not be a page, such as an error response. The result has no items. Throws the same errors as `page`. */
+  /** Parses a response that need not be a page, such as an error response, so the result has no items. Throws the same errors as `page`. */
   readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
   /**
-   * Returns whether `itemsPath` finds exactly the given items in the text. Returns a fault if the check would take too much CPU time.
+   * Returns whether `itemsPath` finds exactly the given items in the text. Returns an error if the check takes too much CPU time.
    * @throws UnavailableError
    */
   readonly findsSameItems: (text: string, items: readonly string[]) => Promise<Result<boolean, PageFault>>;

@@ -60,7 +60,8 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   }
 
   /**
-   * Fetches the previous page again if needed. Returns true if no item can have been skipped between the previous page and the current one.
+   * Fetches the previous page again if new items can shift pages. Returns true if no item was skipped between the previous page and this
+   * one.
    */
   async function confirm(): Promise<boolean | Walked> {
     if (!plan.restartsWalk || before === undefined || at.kind === "first") return true;
@@ -77,10 +78,10 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     return { kind: "ended", end: doneAt(notBeforeMs) };
   }
 
-  /** Handles a page or position that the server no longer knows. Returns `undefined` if reading starts over from the first page. */
+  /** Handles an expired page or read position. Returns `undefined` if reading starts over from the first page. */
   async function expire({ end, target }: Extract<Fetched, { kind: "expired" }>): Promise<Walked | undefined> {
     if (hasRestarted || position.expire?.(target) !== true) {
-      // Only this page is gone. The position is still valid, so the next poll can request other pages.
+      // The read position is still valid, so the next poll can request other pages.
       if (target === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
       const { discriminator } = plan.settings;
       const stops = discriminator.by === "token" && discriminator.onExpired === "stop";
@@ -102,7 +103,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   return {
     pages: () => pages,
     isAtLimit,
-    /** Fetches the current page. If the server no longer knows it, reading starts over from the first page, but only once. */
+    /** Fetches the current page. If the page has expired, starts over from the first page, but only once per poll. */
     async fetch(): Promise<Walked> {
       for (;;) {
         const fetched = await ask(at);
@@ -133,8 +134,8 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
       }
     },
     /**
-     * Selects the page to fetch next.
-     * @param from value of `{{cursor}}` from this page on; `undefined` leaves it unchanged
+     * Sets the page to fetch next.
+     * @param from new value of the placeholder `{{cursor}}`; `undefined` keeps the current value
      */
     goTo(page: PageRequest, from?: TemplateValue): void {
       at = page;
@@ -148,7 +149,10 @@ const SHIFTING: Walked = {
   end: failed("pages_shift", "The items on the pages change faster than the pages can be read"),
 };
 
-/** Two requests of the same page return different descriptions if items have shifted. */
+/**
+ * Describes the end of a page, so that two responses for the same page can be compared. A different description means that items have
+ * shifted.
+ */
 const describePageEnd = ({ itemCount, items }: Page): string => `${itemCount} ${items.at(-1)?.contentHash()}`;
 
 const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "iso" });

@@ -17,9 +17,9 @@ export interface PageItem {
   readonly index: number;
   /** Position of the item in the page's text. `undefined` if the item is a line or the whole page. */
   readonly span: Span | undefined;
-  /** The text of the line, even if its JSON is invalid. `undefined` if the page is not split into lines. */
+  /** Text of the line that contains this item, even if the line is invalid JSON. `undefined` if the page is not split into lines. */
   readonly line: string | undefined;
-  /** Returns the string, number (as written) or boolean that the path selects. Returns `undefined` if it selects none or several. */
+  /** Returns the string, number or boolean at a path as text. Returns `undefined` if the path selects no value or several values. */
   read(path: RulePath): string | undefined;
   /** Returns the SHA-256 hash of the whole item as 43 base64url characters. */
   contentHash(): string;
@@ -28,27 +28,24 @@ export interface PageItem {
 export interface PageContent {
   readonly kind: Body["kind"];
   readonly text: string;
-  /** Content type with which `text` can be parsed again. */
+  /** Content type to use when `text` is parsed again. */
   readonly contentType: string;
   /** The items in the order received, without `null` items. */
   readonly items: readonly PageItem[];
   /** Includes `null` items. */
   readonly itemCount: number;
-  /**
-   * Returns the first value that a path selects from the page. Numbers are returned as the text that the server wrote. Any object or array
-   * becomes an empty object.
-   */
+  /** Returns the first value that a path selects from the page. Numbers are returned as text, and objects and arrays as an empty object. */
   readonly read: (path: RulePath) => unknown;
 }
 
 export interface Page extends PageContent {
-  /** Headers of the response, with lowercase names. Secrets are not removed yet. */
+  /** Response headers with lowercase names. They may still contain secrets. */
   readonly headers: Values;
-  /** Resolves a URL from the page or its headers against the URL of the request. Removes query parameters that contain credentials. */
+  /** Resolves a URL from the response against the request URL. Removes query parameters that contain credentials. */
   readonly addressOf: (text: string) => string | undefined;
 }
 
-/** Why a response cannot be parsed as a page. The message is shown to the channel's owner. */
+/** Reason why a response cannot be parsed as a page. The message is shown to the channel's owner. */
 export interface PageFault {
   readonly code: "content_type" | "invalid_body" | "items_missing" | "items_too_many" | "items_overlap";
   readonly message: string;
@@ -57,7 +54,7 @@ export interface PageFault {
 export interface PageFormat {
   readonly decode?: Decoding | undefined;
   readonly itemsPath: RulePath | undefined;
-  /** Whether a page counts as empty if `itemsPath` does not match. Otherwise such a page is an error. */
+  /** Whether a page without a match for `itemsPath` is an empty page. If false, such a page is an error. */
   readonly itemsOptional: boolean;
 }
 
@@ -70,11 +67,11 @@ const CONTENT_TYPES: Readonly<Record<Decoding, string>> = {
   xml: "application/xml",
 };
 
-/** Maximum number of JSON nodes that all paths together may visit on one page. */
+/** Maximum number of JSON nodes that all paths of one page together may visit. */
 const PAGE_PATH_BUDGET = 4_000_000;
 
 /**
- * Parses a response in the calling thread. An empty body is a page without items.
+ * Parses a response on the calling thread. An empty body is a page without items.
  * @throws PathBudgetError, which reading values from the returned content can also throw
  */
 export function readContent(
@@ -103,10 +100,10 @@ export function readContent(
   });
 }
 
-/** Returned instead of any object or array, because callers do not need its content. */
+/** Replaces every object or array in results, because callers only need texts and numbers. */
 const COMPOUND = Object.freeze({});
 
-/** Returns the content type with which to parse the response: from the `decode` setting if present, otherwise from the response header. */
+/** Returns the content type with which to parse the response. The `decode` setting takes precedence over the response header. */
 export function resolveContentType(headers: Values, decode: Decoding | undefined): string | undefined {
   const received = [headers["content-type"]].flat()[0];
   const charset = parseBodyFormat(received)?.charset;
@@ -134,7 +131,7 @@ function readText(
   const read = readBody(isEmpty ? NULL : bytes, isEmpty ? undefined : told);
   if (!read.ok) return invalid(read.error.detail);
   if (kind !== "xml" || itemsPath === undefined) return ok({ body: read.value, isEmpty });
-  // Items can only be cut out of JSON text. An XML document with `itemsPath` is therefore converted to the JSON form that paths see.
+  // Items are cut out of JSON text, so XML with an `itemsPath` is first converted to the JSON that paths see.
   const mapped = readBody(Buffer.from(JSON.stringify(read.value.value)), CONTENT_TYPES.json);
   return mapped.ok ? ok({ body: mapped.value, isEmpty }) : invalid(mapped.error.detail);
 }
@@ -157,7 +154,7 @@ function splitPageItems(
     return err({ code: "items_missing", message: `The response is not as expected: ${detail}` });
   }
   const last = split.items.at(-1);
-  // An incomplete last line means a truncated body, even if the connection was closed cleanly.
+  // An incomplete last line means that the body was cut off, even if the connection was closed normally.
   if (last !== undefined && "fault" in last)
     return invalid(`its last line is incomplete or invalid: ${last.fault.detail}`);
   const delivery = toVerifiedDelivery(headers, body);
@@ -178,7 +175,7 @@ type FoundItems = Pick<Page, "items" | "itemCount">;
 
 const NO_ITEMS = ok<FoundItems>({ items: [], itemCount: 0 });
 
-/** Returns whether each item can be cut out of the page separately, which is impossible if one item contains another. */
+/** Returns whether every item can be cut out of the page. That is impossible if one item contains another item. */
 function isSeparable({ json, text = "" }: Body, itemsPath: RulePath | undefined, items: readonly PageItem[]) {
   if (json === undefined || itemsPath?.path.kind !== "query") return true;
   const spans = items.flatMap(({ span }) => span ?? []);
@@ -220,6 +217,6 @@ const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 
 const invalid = (detail: string): Result<never, PageFault> =>
   err({ code: "invalid_body", message: `The response cannot be parsed: ${detail}` });
 
-/** Quotes at most 100 characters, because the server controls this text. */
+/** Limits the quoted text to 100 characters, because the server controls its length. */
 const describeContentType = (contentType: string | undefined): string =>
   contentType === undefined ? "no content type" : JSON.stringify(contentType.slice(0, 100));

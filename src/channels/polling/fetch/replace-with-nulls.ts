@@ -1,7 +1,7 @@
 import type { Span } from "../../../normalize/body/payload-slice.ts";
 
 /**
- * Replaces some values in JSON text with `null`. Returns `undefined` if any of the given values overlap, because they cannot be separated.
+ * Replaces values in JSON text with `null`. Returns `undefined` if the given values overlap, because they cannot be separated.
  *
  * @param gone positions of the values to replace
  * @param kept positions of the values to keep

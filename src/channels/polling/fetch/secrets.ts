@@ -5,7 +5,7 @@ import type { DryRun } from "../../source.ts";
 
 /**
  * Returns a function that removes the request's credentials from text. Some servers repeat credentials in their responses, for example in
- * links that contain an API key.
+ * links.
  */
 export function redactSent(sent: Omit<AuthorizedRequest, "generation">): Redact {
   const { request, secretHeaders, secretQuery } = sent;
@@ -41,16 +41,15 @@ export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryR
   };
 }
 
-/** Removes the query parameters that the credentials add to each request, so that the URL can be stored. */
+/** Returns the URL without the query parameters that contain credentials, so that the URL can be stored. */
 export function removeQueryParameters(url: URL | null, names: readonly string[]): string | undefined {
-  // Only deletes existing parameters, because deleting a missing one would still re-encode the query.
+  // Skips missing parameters, because deleting a missing parameter would still re-encode the whole query.
   for (const name of names) if (url?.searchParams.has(name)) url.searchParams.delete(name);
   return url?.href;
 }
 
 /**
- * Returns the secret parts of a header: the whole value, the part after the scheme (`Bearer …`), and the password of Basic credentials (RFC
- * 7617).
+ * Returns the secret parts of a header value: the whole value, the part after a scheme such as `Bearer`, and a Basic password (RFC 7617).
  */
 function extractCredentials(value: string): string[] {
   const parameter = value.slice(value.indexOf(" ") + 1);

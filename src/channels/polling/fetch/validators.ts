@@ -2,9 +2,9 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
 
-/** Response headers by which a server detects that the response has not changed since (RFC 9110, section 8.8). */
+/** Response headers that the client sends back, so that the server can respond with 304 if the content is unchanged (RFC 9110, section 8.8). */
 export const validatorsSchema = z.strictObject({
-  /** Hash of the request whose response contained these validators. */
+  /** Hash of the request to which the server sent these headers. */
   of: z.string(),
   etag: z.string().optional(),
   lastModified: z.string().optional(),
@@ -15,8 +15,8 @@ export type Validators = z.output<typeof validatorsSchema>;
 const MAX_CHARS = 1024;
 
 /**
- * Adds `If-None-Match` and `If-Modified-Since` to the request, unless the validators belong to another request (RFC 9110, sections 13.1.2
- * and 13.1.3).
+ * Adds `If-None-Match` and `If-Modified-Since`, but only if the stored values came from the same request (RFC 9110, sections 13.1.2 and
+ * 13.1.3).
  */
 export function withConditions(
   request: OutboundRequest,
@@ -48,6 +48,6 @@ export function readValidators(
   return { of: hashRequest(request), etag, lastModified };
 }
 
-/** The hash excludes credentials and conditional headers. */
+/** Identifies a request. Credentials and conditional headers are excluded from the hash. */
 const hashRequest = ({ body = "", headers, method, url }: OutboundRequest): string =>
   hash("sha256", JSON.stringify([method, url, headers, body.toString()]), "base64url").slice(0, 22);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The page to request: the first one, or a later one identified by number, token or URL. */
+/** The page to request: the first page, or a later page that is identified by a number, a token or a URL. */
 export const pageRequestSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("first") }),
   z.strictObject({ kind: z.literal("url"), url: z.string() }),

@@ -10,16 +10,16 @@ import type { PaginationSettings } from "./settings.ts";
 export interface Pagination {
   readonly maxPages: number;
   readonly maxItems: number;
-  /** True if pages are selected by number or offset, so that an added or deleted item shifts all later pages. */
+  /** Whether pages are selected by number or offset. If so, an added or deleted item shifts all later pages. */
   readonly isCounted: boolean;
   readonly parametersOf: (at: PageRequest) => PageParameters;
   /** Returns the value of `{{page}}`, or `undefined` if the page has no number. */
   readonly numberOf: (at: PageRequest) => string | undefined;
-  /** Returns the page to request next, or `undefined` after the last one. An error message is shown to the channel's owner. */
+  /** Returns the page to request after this one, or `undefined` after the last page. Error messages are shown to the channel's owner. */
   readonly next: (page: Page, at: PageRequest) => Result<PageRequest | undefined, string>;
 }
 
-/** Used when the settings have no pagination. */
+/** Pagination of channels that have no pagination settings. */
 const ONE_PAGE: Pagination = {
   maxPages: 1,
   maxItems: Number.POSITIVE_INFINITY,
@@ -29,7 +29,7 @@ const ONE_PAGE: Pagination = {
   next: () => ok(undefined),
 };
 
-/** Maximum length of a page token or URL, in characters. Longer values are rejected as implausible. */
+/** Maximum length of a page token or URL, in characters. */
 const MAX_CHARS = 16_384;
 
 export function createPagination(settings: PaginationSettings | undefined, paths: PathReader): Pagination {
@@ -119,5 +119,5 @@ const isEmptyValue = (found: unknown): boolean =>
 
 const isText = (found: unknown): found is string => typeof found === "string" && found.length <= MAX_CHARS;
 
-/** Also accepts the string `"true"`, because XML only has text values. */
+/** Returns whether a value is true. XML has only text values, so the string `"true"` counts as true. */
 export const isTrue = (value: unknown): boolean => value === true || value === "true";

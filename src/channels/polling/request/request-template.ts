@@ -19,12 +19,9 @@ import {
 } from "./template-values.ts";
 
 const MIB = 1024 * 1024;
-/** Maximum nesting depth of the request body. Deeper bodies are implausible and would cost CPU time on every request. */
+/** Maximum nesting depth of the request body. Building a deeper body would cost CPU time on every request. */
 const MAX_BODY_DEPTH = 16;
-/**
- * Matches the URL up to its path. The text before the first placeholder must contain the whole origin, so that a placeholder cannot change
- * which server is called.
- */
+/** Matches a URL whose origin contains no placeholder, so that a placeholder cannot change which server is called. */
 const ORIGIN = /^https?:\/\/[^/?#\\{}]+(?:[/?]|$)/i;
 
 const bodySchema = z
@@ -33,7 +30,7 @@ const bodySchema = z
     message: `must not be nested deeper than ${MAX_BODY_DEPTH} levels`,
   });
 
-/** All strings in the request are templates, except the names of headers and parameters. */
+/** Settings of the request. All strings are templates, except the names of headers and query parameters. */
 export const requestSettings = z
   .strictObject({
     method: z
@@ -69,30 +66,30 @@ function findUrlTemplateError(text: string): string | undefined {
 }
 
 export interface PageParameters {
-  /** URL that replaces the whole configured URL, including its query. */
+  /** URL of a page. Replaces the whole configured URL, including its query. */
   readonly url?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Members to add to the request body, which must be an object. */
+  /** Fields to add to the request body, which must be an object. */
   readonly body?: Readonly<Record<string, string>>;
 }
 
 export interface RequestTemplate {
   readonly names: ReadonlySet<string>;
   /**
-   * Builds the request. Query parameters, headers and body members whose value does not exist yet are left out.
+   * Builds the request. Omits query parameters, headers and body fields whose value is not known yet.
    * @throws InvalidRequestError when a value is not allowed in a header
    */
   readonly render: (context: TemplateContext, page: PageParameters) => OutboundRequest;
 }
 
-/** Thrown when a value from the server cannot be put into the request. The message is shown to the channel's owner. */
+/** Thrown when a value from the server is not allowed in a request. The message is shown to the channel's owner. */
 export class InvalidRequestError extends Error {
   override readonly name = "InvalidRequestError";
 }
 
 type Render<T> = (context: TemplateContext) => T;
 
-/** Each finding names the field with the invalid placeholder. */
+/** Compiles the request settings. Each error names the field with the invalid placeholder. */
 export function compileRequest(
   settings: RequestSettings,
   names: TemplateNames,
@@ -100,7 +97,7 @@ export function compileRequest(
   const findings: Finding[] = [];
   const used = new Set<string>();
 
-  /** @param own receives the placeholder names in this text */
+  /** @param own is filled with the placeholder names in this text */
   function compile(text: string, path: string, own = new Set<string>(), encodes = false): Render<string> {
     const template = compileTemplate<TemplateContext>(text, (placeholder) => {
       const { filters, name } = placeholder;
@@ -114,9 +111,7 @@ export function compileRequest(
     return () => "";
   }
 
-  /**
-   * Compiles a template that renders `undefined` while one of its values does not exist yet. `JSON.stringify` then leaves the member out.
-   */
+  /** Compiles a template that returns `undefined` while a value is unknown. `JSON.stringify` omits fields that are `undefined`. */
   function compileOptional(text: string, path: string): Render<string | undefined> {
     const own = new Set<string>();
     const render = compile(text, path, own);

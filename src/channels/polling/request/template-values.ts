@@ -4,28 +4,28 @@ import { formatInstant, type TimestampFormat } from "../settings/timestamps.ts";
 
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }
-  /** A time. `format` is used if the placeholder has no filter. */
+  /** A time. `format` applies if the placeholder names no other format. */
   | { readonly kind: "instant"; readonly ms: number; readonly format: TimestampFormat };
 
-/** Names of the placeholders that a channel's requests may contain, and the type of each value. */
+/** Placeholders that a channel's requests may contain, with the type of each value. */
 export type TemplateNames = ReadonlyMap<string, TemplateValue["kind"]>;
 
-/** Values of the placeholders in one request. A missing name means that the value does not exist yet. */
+/** Values of the placeholders in one request. A placeholder without an entry has no value yet. */
 export type TemplateContext = ReadonlyMap<string, TemplateValue>;
 
 const INSTANT_FILTERS = ["iso", "epochSeconds", "epochMillis", "rfc2822", "date"] as const;
 type InstantFilter = (typeof INSTANT_FILTERS)[number];
 
-/** Filters that escape text. They are applied after the filter that formats a time. */
+/** Filters that escape text in a placeholder. They run after the filter that formats a time. */
 const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
-  // `encodeURIComponent` throws on lone surrogates, which a token from a server may contain.
+  // `toWellFormed` is needed because `encodeURIComponent` throws on lone surrogates, which a server's token may contain.
   ["urlencoded", (text) => encodeURIComponent(text.toWellFormed())],
   ["json", (text) => JSON.stringify(text).slice(1, -1)],
 ]);
 
 export const FILTER_NAMES: readonly string[] = [...INSTANT_FILTERS, ...TEXT_FILTERS.keys()];
 
-/** Returns an error message if the placeholder is invalid. */
+/** Compiles a placeholder. Returns an error message if the placeholder is invalid. */
 export function bindPlaceholder(
   { name, filters }: Placeholder,
   names: TemplateNames,

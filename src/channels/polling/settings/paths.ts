@@ -10,20 +10,20 @@ export interface ReadPaths {
   readonly ofPage: readonly RulePath[];
 }
 
-/** Compiles the paths in one channel's settings. Errors name the setting. */
+/** Compiles the paths in a channel's settings. Each error names the setting that contains the path. */
 export interface PathReader {
-  /** Compiles a path over an item: its `$` is the item. */
+  /** Compiles a path that is applied to an item: `$` is the item. */
   readonly ofItem: CompilePath;
-  /** Compiles a path over a page: its `$` is the page's body. */
+  /** Compiles a path that is applied to a page: `$` is the body of the page. */
   readonly ofPage: CompilePath;
-  /** Compiles `itemsPath`. It is excluded from `compiled`, because it only locates items. */
+  /** Compiles the setting `itemsPath`. The result is not part of `compiled`, because `itemsPath` only locates items. */
   readonly ofItems: CompilePath;
   readonly findings: readonly Finding[];
-  /** Returns all paths that `ofItem` and `ofPage` have compiled so far, without duplicates. */
+  /** Returns the distinct paths that `ofItem` and `ofPage` have compiled so far. */
   readonly compiled: () => ReadPaths;
 }
 
-/** Returns `undefined` if the setting is `undefined` or the path does not compile. */
+/** Returns the compiled path, or `undefined` if the setting is missing or the path is invalid. */
 type CompilePath = (text: string | undefined, setting: string) => RulePath | undefined;
 
 export function createPollPathReader(syntax: PathSyntax): PathReader {

@@ -19,13 +19,13 @@ export interface Plan {
   readonly successPath: RulePath | undefined;
   readonly reads: ReadPaths;
   /**
-   * Whether reading restarts at the first page after each page with new items. Set if pages are selected by number and the request contains
-   * the cursor, because a page number then refers to other items once the cursor has moved.
+   * Whether reading starts over from the first page after a page with new items. Needed if new items move the cursor, because the same page
+   * number then refers to other items.
    */
   readonly restartsWalk: boolean;
 }
 
-/** Each finding names the setting that does not compile. */
+/** Compiles the settings of a polling channel. Each error names the invalid setting. */
 export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
   const { order, startAt, successOn } = settings;
   const paths = createPollPathReader(settings.pathSyntax);

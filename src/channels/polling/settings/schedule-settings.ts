@@ -3,11 +3,11 @@ import { z } from "zod";
 import { createIssueReporter, integer, text } from "../../../event/setting-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
-/** Minimum time between two polls, for intervals and cron schedules. */
+/** Minimum time between two polls, for both intervals and cron schedules. */
 const MIN_INTERVAL_SECONDS = 5;
 /**
- * Number of a cron expression's times that are checked against the minimum interval. The check ends earlier after one year. It starts at a
- * fixed date, so that the result does not depend on the current date.
+ * Number of times of a cron expression to compare with the minimum interval. The check covers at most one year from a fixed date, so that
+ * its result never changes.
  */
 const CHECKED_TIMES = 1000;
 const CHECKED_FROM_MS = Date.UTC(2026, 0, 1);
@@ -54,7 +54,7 @@ export function toPollSchedule({
 }
 
 function findCronError(cron: string, timezone: string): string | undefined {
-  // `H` stands for a random time, which would differ between workers and after a restart.
+  // `H` stands for a random time, which would differ between worker processes and after each restart.
   if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and set `jitter` to spread the polls";
   try {
     const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
@@ -72,7 +72,7 @@ function findCronError(cron: string, timezone: string): string | undefined {
 }
 
 function isTimezone(timezone: string): boolean {
-  // UTC needs no check. The check creates a date format, which takes as long as parsing all other settings.
+  // UTC is always valid. Skipping it matters, because the check creates a date format, which takes as long as parsing all other settings.
   if (timezone === "UTC") return true;
   try {
     new Intl.DateTimeFormat("en", { timeZone: timezone });

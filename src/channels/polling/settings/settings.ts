@@ -3,7 +3,7 @@ import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { pollingObject } from "./settings-shape.ts";
 
-/** Also rejects settings that are valid separately but not together. */
+/** Settings of a polling channel. Also rejects settings that are only invalid in combination. */
 export const pollingSettings = pollingObject
   .superRefine((settings, context) => {
     const refuse = createIssueReporter(context);

@@ -1,7 +1,7 @@
 export const TIMESTAMP_FORMATS = ["iso", "epochSeconds", "epochMillis", "rfc2822"] as const;
 export type TimestampFormat = (typeof TIMESTAMP_FORMATS)[number];
 
-/** Timestamps of RFC 3339, section 5.6. Also accepts common ISO 8601 forms: a date only, no seconds, or no zone (read as UTC). */
+/** Timestamps of RFC 3339, section 5.6. Also accepts a date only, missing seconds, and a missing zone (read as UTC). */
 const ISO =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,12}))?)?\s?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/;
 /** Timestamps of RFC 5322, section 3.3, with the zone names that its section 4.3 defines. */
@@ -12,8 +12,8 @@ const NUMBER = /^[+-]?\d{1,20}(?:\.\d{1,20})?$/;
 const MAX_MS = 8.64e15;
 
 /**
- * Parses a timestamp. Returns the time in ms since the Unix epoch, or `undefined` if the text is not a timestamp. Fractions of a
- * millisecond are cut off, never rounded up, so that a request for all items from this time on misses none.
+ * Parses a timestamp to ms since the Unix epoch, or returns `undefined`. Cuts off fractions, because rounding up would make a later request
+ * miss items.
  */
 export function parseTimestamp(text: string, format: TimestampFormat): number | undefined {
   switch (format) {
@@ -30,7 +30,7 @@ export function parseTimestamp(text: string, format: TimestampFormat): number | 
   }
 }
 
-/** Formats a time for a request to a server. Formats with whole seconds round down. */
+/** Formats a time for a request to a server. Rounds down in formats that have only whole seconds. */
 export function formatInstant(ms: number, format: TimestampFormat | "date"): string {
   switch (format) {
     case "iso":
@@ -53,7 +53,7 @@ function parseIso(text: string): number | undefined {
   if (match === null) return undefined;
   const [, date, time, seconds = "00", fraction = "", zone = "Z"] = match;
   if (time === undefined) return inRange(Date.parse(`${date}T00:00:00.000Z`));
-  // A leap second (`60`) is read as the last second of its minute, because `Date` has no leap seconds.
+  // `Date` has no leap seconds, so second 60 is read as second 59.
   const second = seconds === "60" ? "59" : seconds;
   return inRange(
     Date.parse(`${date}T${time}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}${zoneOf(zone)}`),
