@@ -16,7 +16,7 @@ export const channelParams = {
   }),
 };
 
-/** Finds one of the app's channels by id or uid. @throws ApiError 404 also for a channel of another app */
+/** Finds one of the app's channels by its id or uid. @throws ApiError 404 if the app has no such channel */
 export async function getChannel(
   db: Queryable,
   keyring: Pick<Keyring, "addressHashKey">,
@@ -29,7 +29,7 @@ export async function getChannel(
     .where((eb) => eb.or([hasAddress(keyring, name), eb("uid", "=", name)]))
     .where("appId", "=", appId)
     .where("organizationId", "=", organizationId)
-    // If `name` is one channel's id and another channel's uid, prefers the id: `false` sorts before `true`.
+    // A text can be the id of one channel and the uid of another. `false` sorts before `true`, so the id match wins.
     .orderBy((eb) => eb("uid", "=", name))
     .limit(1)
     .executeTakeFirst();
@@ -37,11 +37,11 @@ export async function getChannel(
   return row;
 }
 
-/** Returns the channel's id, which is its secret address. Callers who may not see addresses get the uid instead. */
+/** Returns the channel's secret address if the caller may see addresses, and otherwise the channel's uid. */
 export const getVisibleName = (keyring: Keyring, caller: Caller, row: ChannelRow): string =>
   canSeeAddresses(caller) ? openAddress(keyring, row) : row.uid;
 
-/** Returns the internal ids of the app's channels. With `one.number`, returns only that id, or no id if the app has no such channel. */
+/** Returns the internal ids of all channels of the app. If `one.number` is set, returns only that id, provided the app has the channel. */
 export async function findChannelNumbers(
   db: Queryable,
   scope: AppScope,

@@ -7,7 +7,7 @@ import { pathId } from "../kit/params.ts";
 import { APPS, getRow, type Lock } from "../kit/references.ts";
 import type { CountedRows } from "../kit/row-limit.ts";
 
-/** The channels that count toward an organization's row limit: all except those of the system app. */
+/** Channels that count toward an organization's row limit. The channel of the built-in system app does not count. */
 export const COUNTED_CHANNELS: CountedRows = {
   table: "channels",
   words: "channels",
@@ -22,24 +22,24 @@ export interface AppScope {
 
 export const appParams = { appId: pathId("app", "app") } as const;
 
-/** Does not check that the app exists or belongs to the organization. */
+/** Reads the scope from a request. Does not check that the app exists or belongs to the organization. */
 export const appScopeOf = ({ organizationId }: Caller, { appId }: { readonly appId: string }): AppScope => ({
   organizationId,
   appId,
 });
 
-/** @throws ApiError 404 if the organization has no such app */
+/** Reads an app. @throws ApiError 404 if the organization has no such app */
 export const requireApp = (db: Queryable, scope: AppScope, lock?: Lock): Promise<AppRow> =>
   getRow(db, scope, APPS, scope.appId, lock);
 
-/** @throws ApiError 404 if the organization has no such app; 409 for the system app, which callers may not change */
+/** Reads an app that the caller may change. @throws ApiError 404 if the organization has no such app; 409 for the built-in system app */
 export async function requireOwnApp(db: Queryable, scope: AppScope, lock?: Lock): Promise<AppRow> {
   const app = await requireApp(db, scope, lock);
   rejectSystemApp(app);
   return app;
 }
 
-/** @throws ApiError 409 for the system app or its channel, because Inlet manages them */
+/** Rejects changes to the built-in system app and its channel. @throws ApiError 409 */
 export function rejectSystemApp({ isSystem }: { readonly isSystem: boolean }): void {
   if (isSystem)
     throw conflict(
@@ -47,7 +47,7 @@ export function rejectSystemApp({ isSystem }: { readonly isSystem: boolean }): v
     );
 }
 
-/** API reference text: the reason for a 409 from routes that change an app or a channel. */
+/** Reason for a 409 response of routes that change an app or a channel, as shown in the API reference. */
 export const SYSTEM_APP_CONFLICT = "the app is the system app, which Inlet manages";
 
 export const purgeQuerySchema = z.object({

@@ -4,7 +4,7 @@ import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
 
 const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
 
-/** Fields of a delivery in an API request. Each route adds its own `body` field. */
+/** Fields that describe a delivery in an API request. Each route adds a `body` field of its own. */
 export const givenDelivery = {
   query: z.string().max(8_192).describe("Query string of the URL, without the question mark.").default(""),
   headers: values.describe("Request headers. Names are case-insensitive.").default({}),
@@ -33,6 +33,6 @@ export function toRawRequest(
   };
 }
 
-/** Returns the request as if its sender were verified, without the credentials that the verification scheme reads. */
+/** Treats the request as verified, and removes the credentials that a verification would read. */
 export const skipVerification = ({ sender }: CompiledChannel, request: RawRequest): VerifiedDelivery =>
   sender.reject(request, "verification was skipped").redacted();

@@ -108,8 +108,7 @@ export const testEvents: Resource<TestEventsDeps> = {
 };
 
 /**
- * Returns the delivery given in the request. If it has no body, returns the preset's sample or a minimal delivery for the channel kind.
- *
+ * Adds a body to the delivery in the request if it has none: the preset's sample, or a minimal body for the channel kind.
  * @throws ApiError 400 if neither exists
  */
 function completeDelivery(

@@ -21,7 +21,7 @@ type FieldRow = Row<"collectionFields">;
 
 declare module "../../data/tables.ts" {
   interface Tables {
-    /** One row per value of a unique field. The primary key enforces uniqueness. */
+    /** Values of unique fields, one row per value. The primary key prevents duplicates. */
     collectionUniqueValues: {
       fieldId: string;
       /** SHA-256 of the value as JSON. */
@@ -36,7 +36,7 @@ export type StoredValues = Readonly<Record<string, unknown>>;
 
 const MAX_TEXT = 65_536;
 
-/** An RFC 3339 time (section 5.6), stored in UTC with milliseconds like all times in the API. */
+/** A time in RFC 3339 format (section 5.6). It is stored in UTC with milliseconds, like all times in the API. */
 const dateTime = z.iso
   .datetime({ offset: true, error: "must be an RFC 3339 time, for example 2026-01-31T09:30:00Z" })
   .transform((text) => new Date(text))
@@ -60,7 +60,7 @@ const VALUES: Readonly<Record<Exclude<FieldKind, "choice">, z.ZodType>> = {
   json: z.unknown().refine((value) => typeof value !== "number" || Number.isFinite(value), "must be JSON"),
 };
 
-/** Validates values by field name and converts them to stored values by field id. Null counts as missing. */
+/** Validates values keyed by field name, and returns the values to store, keyed by field id. Null counts as missing. */
 export function readValues(
   fields: readonly FieldRow[],
   given: Readonly<Record<string, unknown>>,
@@ -91,7 +91,7 @@ const schemaOf = ({ kind, options }: FieldRow): z.ZodType =>
     ? z.custom((value) => options.some((option) => option === value), "must be one of the field's options")
     : VALUES[kind];
 
-/** Returns the values of all fields by field name, in the order in which the fields were created. Missing values are `null`. */
+/** Returns a record's values keyed by field name, in the order in which the fields were created. Missing values are `null`. */
 export const showValues = (
   fields: readonly FieldRow[],
   stored: StoredValues,
@@ -110,9 +110,8 @@ export const fieldsOf = (db: Queryable, collectionId: string): Promise<FieldRow[
     .execute();
 
 /**
- * Inserts the records' values of unique fields into `collection_unique_values`, whose key enforces uniqueness.
- *
- * @throws DatabaseError with a unique violation if two records have the same value
+ * Stores the values of unique fields in `collection_unique_values`, whose primary key rejects duplicates.
+ * @throws DatabaseError with a unique violation if another record has the same value
  */
 export async function noteUniqueValues(
   trx: Trx,

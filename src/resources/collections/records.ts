@@ -22,7 +22,7 @@ const byName = mapInput.meta({
 
 const fields = {
   collectionId: readOnly(id("col")),
-  /** Keyed by field name in the API, and by field id in the table. Null values are not stored. */
+  /** Values of the record, keyed by field name in the API and by field id in the table. Null values are not stored. */
   values: json(byName, z.record(z.string(), z.unknown())),
 };
 
@@ -46,7 +46,7 @@ export const collectionRecords = standardResource({
   name: "record",
   table: "collectionRecords",
   shape: record,
-  // The lock prevents changes of the fields until the record is written.
+  // Lock the collection, so that its fields cannot change before the record is written.
   within: { param: "collectionId", parent: COLLECTIONS, lock: "alwaysShared" },
   datedBy: "database",
   taken: {

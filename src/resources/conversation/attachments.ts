@@ -5,18 +5,18 @@ import type { Field } from "../kit/field.ts";
 import { textUpTo } from "../kit/fields.ts";
 
 const MAX_ATTACHMENTS = 16;
-/** Maximum total bytes of the metadata and payloads of a message. It bounds the response of a list, which can hold 200 messages. */
+/** Maximum total size of a message's metadata and payloads, in bytes. A list response can contain 200 messages, so this limits its size. */
 const MAX_ATTACHED_BYTES = 65_536;
 
 const isByte = (value: unknown): boolean =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 255;
 
-/** Reports only the first invalid byte, because a body can hold half a million numbers. */
+/** Array of bytes. Only the first invalid byte is reported, because an array can contain half a million numbers. */
 const bytesInput = z
   .custom<readonly number[]>()
   .superRefine((bytes: unknown, context) => {
     const refuse = (path: number[], message: string) =>
-      // Skips the size check below, which expects an array.
+      // `continue: false` skips the size check below, because that check requires an array.
       context.addIssue({ code: "custom", path, message, continue: false });
     if (!Array.isArray(bytes)) return refuse([], "must be an array of integers from 0 to 255");
     const wrong = bytes.findIndex((value) => !isByte(value));
@@ -62,14 +62,14 @@ const attachmentSchema = z
   .meta({ id: "Attachment", description: "A file or other binary data attached to a message." });
 type Attachment = Shown<z.output<typeof attachmentSchema>>;
 
-/** Attachment as stored in the table, with Base64 instead of byte arrays. */
+/** Attachment as stored in the table, where the bytes are Base64 text. */
 type StoredAttachment = Omit<Attachment, "metadata" | "payload"> & {
   readonly metadata: string;
   readonly payload: string;
 };
 
 const toBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString("base64");
-// `toJSON()` is six times as fast as spreading the buffer.
+// `toJSON()` is six times as fast as copying the bytes with a spread.
 const fromBase64 = (text: string): readonly number[] => Buffer.from(text, "base64").toJSON().data;
 
 const attachmentsOf = (stored: readonly StoredAttachment[]): readonly Attachment[] =>

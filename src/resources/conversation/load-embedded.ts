@@ -6,7 +6,7 @@ import { message, participant } from "./schema.ts";
 
 type Owner = "room_id" | "conversation_id";
 
-/** Loads the newest messages and participants of the given rooms or conversations. The returned function renders those of one id. */
+/** Loads the newest messages and the participants for several rooms or conversations. Returns a function that renders them for one id. */
 export async function loadEmbedded(db: Queryable, owner: Owner, ids: readonly string[]) {
   const weight = sql`length(attachments::text)`;
   const parts = { table: "messages", owner, columns: sql`*`, weight };

@@ -3,14 +3,14 @@ import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import { conversation, message, room } from "./schema.ts";
 
-/** Settings that messages of rooms and messages of conversations share. */
+/** Settings shared by the messages of rooms and the messages of conversations. */
 export const messageResource = {
   words: "message",
   table: "messages",
   shape: message,
   datedBy: "database",
   async inside(db: Queryable, rows: readonly Row<"messages">[], caller: Caller) {
-    // A live token gives access to its conversation, not to the room.
+    // Omit the rooms for a guest token, because the token gives access to a single conversation only.
     const roomIds = caller.confinedTo ? [] : rows.map(({ roomId }) => roomId);
     const conversationIds = rows.flatMap(({ conversationId }) => conversationId ?? []);
     const rooms = await db.selectFrom("rooms").selectAll().where("id", "in", roomIds.concat("")).execute();

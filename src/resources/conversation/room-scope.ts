@@ -6,11 +6,11 @@ import { getRow } from "../kit/references.ts";
 
 export const ROOMS = { table: "rooms", prefix: "room", words: "room" } as const;
 
-/** Returns the room and locks it against changes until the transaction ends. @throws ApiError 404 */
+/** Returns the room and locks it against changes until the transaction ends. @throws ApiError 404 if the room does not exist */
 export const lockRoom = (trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> =>
   getRow(trx, caller, ROOMS, id, "share");
 
-/** Locks the room like `lockRoom`. @throws ApiError 404; 409 if the room accepts no messages */
+/** Returns and locks a room that accepts messages. @throws ApiError 404 if the room does not exist; 409 if it accepts no messages */
 export async function lockOpenRoom(trx: Trx, caller: Caller, id: string): Promise<Row<"rooms">> {
   const room = await lockRoom(trx, caller, id);
   if (!room.allowMessages) throw conflict("The room accepts no messages, because allowMessages is false.");

@@ -29,13 +29,13 @@ declare module "../../data/tables.ts" {
 }
 
 /**
- * Depth of nesting in responses. The requested entity is complete. A nested entity contains only its own fields, and a nested message
- * also its attachments. Below that, single entities are `null` and lists are omitted.
+ * A nested entity contains only its own fields, and a nested message also its attachments. Below that level, single
+ * entities are `null` and lists are omitted.
  */
 const INSIDE = "`null` when nested in another entity.";
 const NEWEST =
   "Only the newest entries, sorted from oldest to newest. A response contains up to 1,000 entries of each kind and 1 MiB of attachments, divided evenly among its entities.";
-/** Total number of items, for lists that contain only the newest items. */
+/** Total number of items. The list itself contains only the newest items. */
 const count = z.int().meta({ description: "Total number of entries, listed or not." }).optional();
 const MAX_SUGGESTIONS = 100;
 const MAX_TOOLS = 200;
@@ -162,10 +162,10 @@ export const participant = shape({
 export const contentInput = z.string().min(1).max(32_768).meta({ example: "Hello" });
 const messageFields = {
   organizationId,
-  /** The room of the message, or of its conversation. */
+  /** Room that contains the message. For a message of a conversation, the room of that conversation. */
   roomId: hidden(z.string()),
   conversationId: readOnly(text.meta({ description: "`null` for a message in the room itself." })),
-  // The live token belongs to the account that started the conversation, but a guest uses it. Such messages have no author.
+  // Messages sent with a guest token have no author, because the token's account only started the conversation.
   authorId: orElse(
     readOnly(
       text.meta({
@@ -204,7 +204,7 @@ const conversationFields = {
   roomId: withAnswer(once(roomIdInput), id("room")),
   authorId: orElse(readOnly(text), ({ caller }) => caller.accountId),
   ownerId,
-  /** The room's space at the time the conversation was created. */
+  /** The room's space when the conversation was created. A later change of the room does not affect it. */
   spaceId: readOnly(text),
   title: titleInput,
   isLive: orElse(readOnly(z.boolean()), () => false),

@@ -10,7 +10,7 @@ import { verifiesSenders } from "../../../verify/sender.ts";
 
 export interface PlannedChannel {
   readonly content: NewChannel;
-  /** The app's existing channel with the same uid. `undefined` if the channel is new. */
+  /** The app's existing channel with the same uid, or `undefined` if the channel will be created. */
   readonly before: ChannelRow | undefined;
 }
 
@@ -54,8 +54,8 @@ export async function planChannels(
 }
 
 /**
- * Keeps the channel's verification settings if the blueprint would turn verification off. Verification can only be turned off on the
- * channel itself.
+ * Keeps the channel's verification settings when the blueprint has verification turned off. Only a change to the
+ * channel itself may turn verification off.
  */
 function keepVerification(
   { presets }: SettingsDeps,

@@ -16,9 +16,9 @@ interface InstallSourceDeps {
 
 export interface InstallSource {
   readonly blueprint: BlueprintRow;
-  /** The store artifact that offers the blueprint. `null` if the app was installed directly from the blueprint. */
+  /** Id of the store artifact that offers the blueprint, or `null` if the app was installed directly from the blueprint. */
   readonly artifactId: string | null;
-  /** If true, `blueprint` is the copy that the artifact's store approved. Otherwise it is the current version. */
+  /** Whether `blueprint` is the copy that the store approved. If false, `blueprint` is the current version. */
   readonly isApproved: boolean;
 }
 
@@ -79,8 +79,7 @@ export async function findUpgradeSource(
 }
 
 /**
- * Searches the artifact's organization, because an artifact can only offer its own organization's blueprints.
- *
+ * Loads the blueprint that an artifact offers, from the organization that owns the artifact.
  * @throws ApiError 404 if the blueprint was deleted; 409 if the store has not approved any version
  */
 async function toInstallSource(
@@ -98,7 +97,9 @@ async function toInstallSource(
   return { blueprint: { ...blueprint, ...approved }, artifactId, isApproved: true };
 }
 
-/** Selects published artifacts that are free (no pricing plan, or one with price 0), or that the caller's organization paid for. */
+/**
+ * Selects published artifacts that are free or paid for by the caller's organization. Free means no pricing plan, or a plan with price 0.
+ */
 const installableArtifacts = ({ db, clock }: InstallSourceDeps, caller: Caller) =>
   visibleArtifacts(db, caller)
     .where("artifacts.status", "=", "published")

@@ -10,7 +10,7 @@ import { requireRow, SPACES } from "../../kit/references.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";
 
-/** @throws ApiError 404 if the organization has no such space, or the blueprint was deleted; 409 if a row limit is reached */
+/** Installs an app. @throws ApiError 404 if the space or the blueprint does not exist; 409 if a row limit is reached */
 export async function installApp(
   db: Queryable,
   caller: Caller,
@@ -28,8 +28,8 @@ export async function installApp(
 }
 
 /**
- * Prevents deletion of the blueprint until the transaction ends. Does not filter by organization, because the blueprint of a store artifact
- * may belong to another one. The caller has already checked access.
+ * Prevents deletion of the blueprint until the transaction ends. The caller has already checked access, because a store
+ * artifact may offer a blueprint of another organization.
  */
 async function lockBlueprint(trx: Trx, id: string): Promise<void> {
   const found = await trx
@@ -44,7 +44,7 @@ async function lockBlueprint(trx: Trx, id: string): Promise<void> {
 export const appChannels = (db: Queryable, appId: string) =>
   db.selectFrom("channels").selectAll().where("appId", "=", appId).orderBy("number");
 
-/** Also deletes the app's channels and subscriptions. @throws ApiError 404; 409 for the system app */
+/** Deletes an app with its channels and subscriptions. @throws ApiError 404 if the app does not exist; 409 for the built-in system app */
 export async function deleteApp(
   db: Queryable,
   caller: Caller,

@@ -18,7 +18,7 @@ import { app, installedAppSchema, installSchema } from "./schema.ts";
 export interface AppDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** Called after a deletion is committed, to delete the related data from Redis. */
+  /** Called after an app was deleted from PostgreSQL, to delete the app's data from Redis. */
   readonly onDeleted: () => Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export const apps = standardResource({
       },
       async ({ caller, params, query: { purge } }) => {
         await deleteApp(deps.db, caller, appScopeOf(caller, params), { purge, nowMs: deps.clock() });
-        // The app is already deleted. If the Redis cleanup fails, the housekeeper retries it.
+        // The app is already deleted from PostgreSQL. If the cleanup in Redis fails, a background job retries the cleanup.
         await deps.onDeleted().catch(() => {});
         return { id: params.appId };
       },

@@ -18,7 +18,7 @@ import type { PlannedChannel } from "./blueprint-channels.ts";
 import type { InstallSource } from "./install-source.ts";
 import { appChannels } from "./queries.ts";
 
-/** The rows that an upgrade was planned from. The upgrade only runs if they are unchanged. */
+/** Rows that were read to plan an upgrade. The upgrade is applied only if these rows have not changed. */
 export interface UpgradeBasis {
   readonly app: AppRow;
   readonly source: InstallSource;
@@ -32,7 +32,7 @@ export interface UpgradeOptions extends WriteContext, Pick<RowDeps, "requireRoom
   readonly purge: boolean;
 }
 
-/** `added`, `updated`, `kept` and `removed` are lists of channel uids. */
+/** Result of an upgrade. `added`, `updated`, `kept` and `removed` list the uids of channels. */
 export interface UpgradeResult {
   readonly app: AppRow;
   readonly channels: readonly ChannelRow[];
@@ -43,7 +43,7 @@ export interface UpgradeResult {
   readonly removed: readonly string[];
 }
 
-/** Applies the planned channels in one transaction. Returns `undefined` if a row in `basis` has changed since planning. */
+/** Applies the planned channel changes in one transaction. Returns `undefined` if a row in `basis` changed after planning. */
 export async function upgradeApp(
   db: Queryable,
   basis: UpgradeBasis,
@@ -58,10 +58,10 @@ export async function upgradeApp(
     const removed = options.removeMissing ? missing.filter(({ fromBlueprint }) => fromBlueprint) : [];
     const outdated = plan.filter(isOutdated);
     const added = outdated.filter(({ before }) => !before);
-    // Removals offset additions: only the net increase must fit the row limit.
+    // Removed channels offset added channels, so only the net increase must fit the row limit.
     const more = Math.max(0, added.length - removed.length);
     await options.requireRoom(trx, options.author, COUNTED_CHANNELS, more);
-    // Remove channels first, because an added channel may publish to the topics of a removed one.
+    // Remove channels first, because an added channel may publish to the same topics as a removed channel.
     for (const row of removed) {
       await deleteChannel(trx, row, options);
       await recordChannelAudit(trx, options.author, "delete", row, options.nowMs);
@@ -97,7 +97,7 @@ export async function upgradeApp(
   });
 }
 
-/** Locks all rows in `basis`. Returns `undefined` if one of them has changed. */
+/** Locks the rows from which the upgrade was planned. Returns `undefined` if one of the rows has changed. */
 async function lockBasis(trx: Trx, basis: UpgradeBasis): Promise<AppRow | undefined> {
   const { blueprint, artifactId, isApproved } = basis.source;
   const app = await trx
@@ -139,7 +139,7 @@ const toComparable = ({ title, config, events }: Pick<ChannelRow, "title" | "con
   events,
 });
 
-/** Marks the channels as created by the blueprint. This includes manually added channels whose uid the blueprint now contains. */
+/** Marks all channels that the blueprint contains as created by the blueprint, including channels that a user added by hand. */
 async function markFromBlueprint(trx: Trx, appId: string, uids: readonly string[]): Promise<void> {
   if (uids.length === 0) return;
   await trx

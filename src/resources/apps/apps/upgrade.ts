@@ -64,7 +64,7 @@ export const appUpgrades: Resource<AppDeps> = {
           const options = { ...body, author: caller, keyring, nowMs: clock(), requireRoom };
           return upgradeApp(db, { app, source, channels }, plan, options);
         });
-        // The channels are already deleted. If the Redis cleanup fails, the housekeeper retries it.
+        // The channels are already deleted from PostgreSQL. If the cleanup in Redis fails, a background job retries the cleanup.
         if (upgraded.removed.length > 0) await deps.onDeleted().catch(() => {});
         const { app, channels, added, updated, kept, removed } = upgraded;
         const shown = await renderChannels(deps, caller, channels);

@@ -10,10 +10,13 @@ type Content = Pick<ArtifactRow, (typeof APPROVAL_FIELDS)[number] | "categoryId"
   readonly storeId: string | null;
 };
 
-/** A change to one of these fields may require a new approval. */
+/** Fields of a store artifact whose change can require a new approval by the store. */
 const APPROVAL_FIELDS = ["kind", "title", "description", "blueprintId"] as const;
 
-/** @throws ApiError 404 if the store or category does not exist; 409 if the store does not accept artifacts of other organizations */
+/**
+ * Returns the status of a new store artifact.
+ * @throws ApiError 404 if the store or category does not exist; 409 if the store does not accept artifacts of other organizations
+ */
 export async function computeNewStatus(
   trx: Trx,
   caller: Caller,
@@ -64,7 +67,7 @@ export async function computeChangedStatus(
   return before.status === "rejected" || store.requireApproval ? "pending" : before.status;
 }
 
-/** Returns the store and prevents changes to it until the transaction ends. @throws ApiError 404 if the caller may not see it */
+/** Returns the store and locks it against changes until the transaction ends. @throws ApiError 404 if the caller may not see the store */
 async function lockStore(trx: Trx, caller: Caller, id: string): Promise<Row<"stores">> {
   const store = await visibleStores(trx, caller)
     .selectAll()
@@ -75,7 +78,7 @@ async function lockStore(trx: Trx, caller: Caller, id: string): Promise<Row<"sto
   return store;
 }
 
-/** @throws ApiError 404 if the store has no such category, or the caller may not see it */
+/** Checks that the category exists in the store. @throws ApiError 404 if it does not exist, or the caller may not see it */
 async function requireCategory(trx: Trx, caller: Caller, storeId: string, id: string | null): Promise<void> {
   if (id === null) return;
   const found = await visibleCategories(trx, caller)
@@ -87,7 +90,7 @@ async function requireCategory(trx: Trx, caller: Caller, storeId: string, id: st
   if (!found) throw notFound("store category");
 }
 
-/** The result stays valid until the transaction ends, because creating an order or review locks the artifact's row. */
+/** Creating an order or a review locks the artifact's row, so the result stays valid until the transaction ends. */
 async function hasOrdersOrReviews(trx: Trx, artifactId: string): Promise<boolean> {
   for (const table of ["storeOrders", "storeReviews"] as const) {
     const query = trx.selectFrom(table).select("id").where("artifactId", "=", artifactId).limit(1);

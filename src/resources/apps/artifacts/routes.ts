@@ -183,7 +183,7 @@ export const artifacts = standardResource({
   ],
 });
 
-/** Selects the artifacts that the caller's organization can edit (its own) or approve (those in its stores). */
+/** Selects the artifacts that the caller's organization owns, and those in its stores, which it may approve. */
 const changeable = (db: Queryable, caller: Caller) =>
   db
     .selectFrom("artifacts")
@@ -191,12 +191,15 @@ const changeable = (db: Queryable, caller: Caller) =>
       eb.or([eb("organizationId", "=", caller.organizationId), eb("offeredIn", "in", ownStores(db, caller))]),
     );
 
-/** @throws ApiError 404 if the artifact belongs to another organization, even if the caller's store may approve or reject it */
+/** Checks that the caller's organization owns the artifact. @throws ApiError 404, even for the store that approves the artifact */
 function requireOwn({ organizationId }: Caller, row: ArtifactRow): void {
   if (row.organizationId !== organizationId) throw notFound("artifact");
 }
 
-/** @throws ApiError 409 if the artifact is not in a store, 403 if the store belongs to another organization */
+/**
+ * Checks that the caller's organization owns the artifact's store.
+ * @throws ApiError 409 if the artifact is in no store; 403 for the store of another organization
+ */
 async function requireOwnStore(db: Queryable, caller: Caller, { offeredIn }: ArtifactRow): Promise<void> {
   if (offeredIn === null) throw conflict("The artifact is not in a store.");
   const store = await ownStores(db, caller).where("id", "=", offeredIn).executeTakeFirst();

@@ -48,7 +48,7 @@ const fields = {
     .describe("Category of the store. Null for an artifact without a category.")
     .default(null),
   status: readOnly(status),
-  /** The approved copy of the blueprint. Other organizations install this copy if the store requires approval. */
+  /** Copy of the blueprint as the store approved it. Other organizations install this copy if the store requires approval. */
   approved: hidden(json(approvedBlueprint.nullable())),
 };
 

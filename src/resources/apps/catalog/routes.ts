@@ -23,7 +23,7 @@ export interface CatalogDeps {
   readonly presets: Presets;
 }
 
-/** Creates a route that lists fixed features of the gateway, such as channel kinds. The list is the same for all callers. */
+/** Creates a route that lists built-in features of the gateway, such as channel kinds. All callers get the same list. */
 function catalog<D, S extends z.ZodType>(
   path: string,
   operation: string,
@@ -42,7 +42,7 @@ function catalog<D, S extends z.ZodType>(
         defineRoute(
           { method: "get", path: "/", operation, summary, query: shortListQuery, answer },
           async ({ query: { limit, offset } }) => {
-            // Rendered on the first request, because rendering all settings schemas would take a fifth of the API's startup time.
+            // Rendered on the first request, because rendering the schemas at startup would make up a fifth of the API's startup time.
             rendered ??= list(deps) as readonly object[];
             const total = rendered.length;
             return { items: rendered.slice(offset, offset + (limit ?? total)), total };

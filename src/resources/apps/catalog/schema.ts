@@ -56,7 +56,7 @@ export const renderScheme = (
   settings: toJsonSchema(scheme.settings),
 });
 
-/** Converts a Zod schema to the JSON Schema of its input. Properties listed in `secret` become write-only. */
+/** Converts a Zod schema to a JSON Schema for its input. Marks the properties listed in `secret` as write-only. */
 function toJsonSchema(schema: z.ZodType, secret: readonly string[] = []): Record<string, unknown> {
   const whole = z.toJSONSchema(schema, { io: "input" });
   for (const name of secret) {

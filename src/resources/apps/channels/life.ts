@@ -44,7 +44,7 @@ export const channelLife: Resource<ChannelDeps> = {
       return kind;
     };
 
-    /** Runs `change` with the channel locked. Adds an audit entry if the channel changed. */
+    /** Locks the channel and applies `change`. Writes an audit entry if `change` returned a changed channel. */
     async function changeState(
       caller: Caller,
       params: { readonly appId: string; readonly channelId: string },

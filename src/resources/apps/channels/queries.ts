@@ -12,7 +12,7 @@ import type { RowDeps } from "../../kit/resource-spec.ts";
 import { getChannel } from "../app-channel.ts";
 import { type AppScope, COUNTED_CHANNELS, rejectSystemApp, requireApp, requireOwnApp } from "../app-scope.ts";
 
-/** @throws ApiError 404 if the app does not exist; 409 if it has a channel with this uid, is the system app, or a row limit is reached */
+/** Creates a channel. @throws ApiError 404 if the app does not exist; 409 for a duplicate uid, a reached row limit or the system app */
 export async function addChannel(
   db: Queryable,
   caller: Caller,
@@ -35,14 +35,14 @@ export async function addChannel(
   }
 }
 
-/** @throws ApiError 404 if the app does not exist */
+/** Lists the app's channels. @throws ApiError 404 if the app does not exist */
 export async function listChannels(db: Queryable, scope: AppScope, page: Page): Promise<Listed<ChannelRow>> {
   await requireApp(db, scope);
   const all = db.selectFrom("channels").selectAll().where("appId", "=", scope.appId);
   return listPage(all, page, ["number"]);
 }
 
-/** Runs `write` with the channel locked. @throws ApiError 404; 409 for the system app's channel */
+/** Locks the channel and calls `write`. @throws ApiError 404 if the channel does not exist; 409 for the system app's channel */
 export async function writeChannel<T>(
   { db, keyring }: { readonly db: Queryable; readonly keyring: Keyring },
   scope: AppScope,
@@ -53,7 +53,7 @@ export async function writeChannel<T>(
     const { number } = await getChannel(trx, keyring, scope, name);
     const locked = trx.selectFrom("channels").selectAll().where("number", "=", number).forUpdate();
     const row = await locked.executeTakeFirst();
-    // The address may have been rotated before the lock was acquired.
+    // Check the name again, because another request may have changed the channel's address before the lock was acquired.
     if (!row || (row.uid !== name && openAddress(keyring, row) !== name)) throw notFound("channel");
     rejectSystemApp(row);
     return write(trx, row);

@@ -46,7 +46,7 @@ import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./sc
 export interface ChannelDeps extends SettingsDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** Called after a deletion is committed, to delete the related data from Redis. */
+  /** Called after a channel was deleted from PostgreSQL, to delete the channel's data from Redis. */
   readonly onDeleted: () => Promise<void>;
 }
 
@@ -179,7 +179,7 @@ export const channels: Resource<ChannelDeps> = {
           await recordChannelAudit(trx, caller, "delete", row, options.nowMs);
           return getVisibleName(deps.keyring, caller, row);
         });
-        // The channel is already deleted. If the Redis cleanup fails, the housekeeper retries it.
+        // The channel is already deleted from PostgreSQL. If the cleanup in Redis fails, a background job retries the cleanup.
         await deps.onDeleted().catch(() => {});
         return { id };
       },
@@ -188,8 +188,8 @@ export const channels: Resource<ChannelDeps> = {
 };
 
 /**
- * The `ETag` also covers the state reason and whether the caller sees the address. Both affect the response, but can change while the row's
- * version does not.
+ * Responds with the channel. The `ETag` also covers the state reason and the visibility of the address, which can
+ * change without a new row version.
  */
 async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: ChannelRow): Promise<Channel> {
   const channel = await renderOne(deps, caller, row);
@@ -199,7 +199,7 @@ async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: Ch
   return channel;
 }
 
-/** Identifies the version by the internal channel id, because the address is a credential and can be rotated. */
+/** The `ETag` uses the internal channel id, because the public id is a secret address that can change. */
 const toVersion = ({ number, version }: ChannelRow): Versioned => ({ id: `channel${number}`, version });
 
 export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRow): Promise<Channel> {
@@ -208,7 +208,7 @@ export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRo
   return channel;
 }
 
-/** @throws ApiError 400 with a finding for each invalid setting */
+/** Validates the channel's settings. @throws ApiError 400 that lists each invalid setting */
 async function requireSettings(
   deps: SettingsDeps,
   { organizationId }: Caller,
@@ -219,7 +219,10 @@ async function requireSettings(
   return checked.value;
 }
 
-/** @throws ApiError 404 if the organization has no such connection, 400 if the channel cannot use it */
+/**
+ * Checks that the channel can use the connection.
+ * @throws ApiError 404 if the connection does not exist; 400 if the channel cannot use it
+ */
 async function requireConnection(
   { db, channelKinds }: ChannelDeps,
   { organizationId }: Caller,

@@ -15,7 +15,7 @@ export const newChannelSchema = channelInputSchema.extend({ connectionId }).meta
   example: { ...CHANNEL_EXAMPLE, uid: "second" },
 });
 
-/** Channel fields that can be updated. The uid and the kind are immutable. */
+/** Channel fields that an update can change. A channel keeps its uid and kind. */
 export const channelContentSchema = newChannelSchema.pick({
   title: true,
   config: true,

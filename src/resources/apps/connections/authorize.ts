@@ -19,18 +19,21 @@ import type { ConnectionStoreDeps } from "./queries.ts";
 
 export interface AuthorizeDeps extends ConnectionStoreDeps {
   readonly issuerFetch: Fetch;
-  /** Public URL of the API, to which paths such as `CALLBACK_PATH` are appended. */
+  /** Public base URL of the API, without a path such as `CALLBACK_PATH`. */
   readonly baseUrl: string;
 }
 
-/** Path below `baseUrl` to which an issuer redirects the person after the authorization. */
+/** Path below `baseUrl` to which the OAuth issuer redirects the user after an authorization. */
 export const CALLBACK_PATH = "/connections/oauth/callback";
 
 const STATE_LIFETIME_MS = 600_000;
 const STATE_BYTES = 32;
 const STATE = /^[A-Za-z0-9_-]{43}$/;
 
-/** @throws ApiError 404; 409 if the grant is not `authorizationCode`, or the issuer's endpoints cannot be determined */
+/**
+ * Starts an OAuth authorization.
+ * @throws ApiError 404 for an unknown connection; 409 if the grant is not `authorizationCode` or the issuer's endpoints are unknown
+ */
 export async function beginAuthorization(
   deps: AuthorizeDeps,
   caller: Caller,
@@ -60,7 +63,7 @@ export async function beginAuthorization(
   return { url, expiresAt: formatTimestamp(nowMs + STATE_LIFETIME_MS) };
 }
 
-/** Result of a callback. Each value has its own text on the callback page. */
+/** Outcome of an OAuth callback. The callback page shows a different text for each outcome. */
 export type AuthorizationResult =
   | "authorized"
   | "unknown"
@@ -70,11 +73,7 @@ export type AuthorizationResult =
   | "refused"
   | "unreachable";
 
-/**
- * Processes an issuer's callback. Each `state` is valid for one callback, even if that callback fails.
- *
- * @throws UnavailableError
- */
+/** Processes the callback of an OAuth issuer. Each `state` works only once, even if its callback fails. @throws UnavailableError */
 export async function completeAuthorization(
   deps: AuthorizeDeps,
   parameters: URLSearchParams,
@@ -98,7 +97,7 @@ export async function completeAuthorization(
   }
 }
 
-/** Replaces all tokens of the connection. Returns false if the connection has changed since the authorization began. */
+/** Replaces the connection's tokens. Returns false if the connection was changed after the authorization began. */
 async function storeGrant(
   { db, keyring, clock }: AuthorizeDeps,
   { connectionId, connectionVersion, author }: PendingAuthorization,

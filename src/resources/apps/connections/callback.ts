@@ -9,7 +9,7 @@ import {
   completeAuthorization,
 } from "./authorize.ts";
 
-/** Texts of the callback page. They never contain request data. */
+/** Texts of the callback page by outcome. They must not contain data from the request. */
 const PAGES: Readonly<Record<AuthorizationResult, string>> = {
   authorized: "The connection is authorized. You can close this window.",
   unknown:
@@ -35,7 +35,7 @@ const HEADERS = {
 
 const parameter = z.string().optional();
 
-/** Public route to which issuers redirect a person after an authorization. */
+/** Public route to which OAuth issuers redirect the user after an authorization. */
 export const connectionCallback: Resource<AuthorizeDeps> = {
   path: CALLBACK_PATH,
   tag: "Connections",
@@ -62,7 +62,7 @@ export const connectionCallback: Resource<AuthorizeDeps> = {
         ),
       },
       async ({ c }) => {
-        // A HEAD request, such as a link preview, must not use up the one-time `state`.
+        // Link previews send HEAD requests. They must not use up the `state`, which works only once.
         if (c.req.method === "HEAD") return c.body(null, 200, HEADERS);
         const finished = await completeAuthorization(deps, new URL(c.req.url).searchParams);
         return c.body(`${PAGES[finished]}\n`, finished === "authorized" ? 200 : 400, HEADERS);

@@ -7,7 +7,7 @@ import type { ConnectionInput, ConnectionPatch } from "./schema.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Separates the secret settings from the others, because they are stored encrypted. Omits undefined settings. */
+/** Separates secret settings from the others, because secrets are stored encrypted. Omits undefined settings. */
 export function splitSecrets({ kind, config }: Pick<ConnectionInput, "kind" | "config">): {
   readonly config: Settings;
   readonly secrets: Settings;
@@ -22,8 +22,8 @@ export function splitSecrets({ kind, config }: Pick<ConnectionInput, "kind" | "c
 }
 
 /**
- * Returns a finding for each stored secret that the patch must repeat but omits. A patch that adds an allowed origin or changes the issuer
- * must repeat all secrets. Otherwise a caller could send stored secrets to a server of their choice.
+ * Finds the secrets that the caller must send again. A change that allows credentials to reach another server requires
+ * all secrets. Otherwise a caller could redirect stored secrets.
  */
 export function findMissingSecrets(
   before: ConnectionRow,
@@ -43,7 +43,7 @@ export function findMissingSecrets(
     }));
 }
 
-/** Returns the path of each secret. A secret that is a record has one path per member. */
+/** Returns the path of each secret setting. If a setting is a record of secrets, each member has its own path. */
 function secretPaths(secrets: Settings): readonly (readonly string[])[] {
   return Object.entries(secrets).flatMap(([name, value]) =>
     typeof value === "object" && value !== null ? Object.keys(value).map((field) => [name, field]) : [[name]],
@@ -60,12 +60,15 @@ function isGiven(patch: Settings, path: readonly string[]): boolean {
 }
 
 export interface GrantChange {
-  /** Whether the stored tokens no longer fit the settings and must be deleted. */
+  /** Whether the stored tokens do not match the new settings and must be deleted. */
   readonly discardsTokens: boolean;
   readonly state: ConnectionState;
 }
 
-/** @param before the stored connection with decrypted secrets; `undefined` for a new connection */
+/**
+ * Determines whether a change of settings invalidates the tokens.
+ * @param before the stored connection with decrypted secrets; `undefined` for a new connection
+ */
 export function computeGrantChange(
   after: Pick<ConnectionInput, "kind" | "config" | "allowedOrigins">,
   before?: {
@@ -79,11 +82,12 @@ export function computeGrantChange(
   const ungranted = settings.grant === "authorizationCode" ? "needsReauth" : "ok";
   if (!before) return { discardsTokens: false, state: ungranted };
   const settingsBefore = oauth2.settings.parse(before.settings);
-  // Unlike secrets, tokens cannot be sent again by the caller. A new origin therefore requires a new authorization.
+  // Stored tokens must not be sent to a new origin. The caller cannot confirm tokens by sending them again, as with
+  // secrets, so a new authorization is required.
   const widens = after.allowedOrigins.some((origin) => !before.allowedOrigins.includes(origin));
   if (widens || !isDeepStrictEqual(grantOf(settings), grantOf(settingsBefore))) {
     return { discardsTokens: true, state: ungranted };
   }
-  // The change may have fixed the error that the issuer reported, so the connection is tried again.
+  // The changed settings may have fixed the error that the issuer reported, so the next request tries the connection again.
   return { discardsTokens: false, state: before.state === "error" ? "ok" : before.state };
 }

@@ -22,7 +22,7 @@ export interface ConnectionStoreDeps {
   readonly clock: Clock;
 }
 
-/** @throws ApiError 400 if the settings are invalid or a secret must be sent again; 404 */
+/** Updates a connection. @throws ApiError 404 if it does not exist; 400 if a setting is invalid or a secret must be sent again */
 export async function updateConnection(
   { db, keyring, clock }: ConnectionStoreDeps,
   caller: Caller,
@@ -60,7 +60,7 @@ export async function updateConnection(
         allowedOrigins: after.allowedOrigins,
         state: change.state,
         ...((change.discardsTokens || change.state !== before.state) && { lastError: null }),
-        // A new version invalidates token requests and authorizations in flight, which use the previous settings.
+        // Increments the version if the settings change, so that token requests in flight cannot store tokens for the old settings.
         version: fields.some((field) => field !== "name") ? before.version + 1 : before.version,
         updatedAt: new Date(nowMs),
       })
@@ -74,7 +74,7 @@ export async function updateConnection(
   });
 }
 
-/** @throws ApiError 409 while a channel, a subscription or its handler uses the connection */
+/** Checks that the connection is unused. @throws ApiError 409 if a channel, a subscription or its handler uses it */
 export async function requireUnused(trx: Trx, caller: Caller, id: string): Promise<void> {
   const users = await findUsers(trx, caller, id);
   if (users.length > 0) throw conflict(`The connection is used by ${users.join(", ")}.`);
@@ -83,8 +83,8 @@ export async function requireUnused(trx: Trx, caller: Caller, id: string): Promi
 const MAX_NAMED_USERS = 10;
 
 /**
- * Lists up to `MAX_NAMED_USERS` channels and subscriptions that use the connection, as texts for an error message. No more can be added
- * before the transaction ends, because that requires a lock on the connection's row.
+ * Lists up to `MAX_NAMED_USERS` channels and subscriptions that use the connection. The caller's lock on the
+ * connection's row prevents further ones from being added.
  */
 async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Promise<readonly string[]> {
   const channels = await trx

@@ -3,7 +3,7 @@ import { invalidParameters } from "../../../http/errors.ts";
 import { oauth2 } from "../../../net/connections/oauth2.ts";
 import { type Fetch, findSelfNamingIssuer } from "../../../net/connections/token-endpoint.ts";
 
-/** If the issuer's metadata takes longer to load, only the callback checks whether `config.issuer` is required. */
+/** Maximum time to load the issuer's metadata, in ms. After that, the check is left to the OAuth callback. */
 const DISCOVERY_TIMEOUT_MS = 5_000;
 
 const withoutIssuer = z.object({

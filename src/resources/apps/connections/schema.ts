@@ -14,7 +14,7 @@ declare module "../../../data/tables.ts" {
 
 const MAX_ORIGINS = 20;
 
-/** Normalizes an origin such as `https://api.example.com` to the form of `URL.origin`. */
+/** An origin such as `https://api.example.com`, normalized to the format of `URL.origin`. */
 const origin = z
   .string()
   .max(512)
@@ -52,11 +52,11 @@ type InputSchema = z.ZodObject<{
   allowedOrigins: z.ZodType<string[]>;
 }>;
 
-/** Body of a create request. A patched connection must match it too. */
+/** Body of a request that creates a connection. A connection must still match this schema after a patch. */
 export const connectionInput = z.discriminatedUnion("kind", [first, ...others]);
 export type ConnectionInput = z.output<typeof connectionInput>;
 
-/** Merge patch of a connection. The result is validated after the patch is applied. */
+/** Body of a merge patch for a connection. The patched connection is validated afterwards. */
 export const connectionPatch = z.strictObject({
   name: nameInput.optional().meta({ example: "Example API" }),
   config: z
@@ -107,11 +107,11 @@ const fields = {
   organizationId,
   /** The secret settings, encrypted as one JSON object. */
   sealedSecrets: hidden(z.string()),
-  /** Incremented on each change, unless only the name changes. */
+  /** Incremented with each change, except when only the name changes. */
   version: orElse(hidden(z.int()), () => 1),
 };
 
-/** The API never returns secret settings of a connection. */
+/** Response schema of a connection. It contains no secret settings. */
 export const connection = shape({
   prefix: "con",
   fields,

@@ -42,9 +42,8 @@ export const connectionTestSchema = z
 export type ConnectionTest = z.output<typeof connectionTestSchema>;
 
 /**
- * Sends one request with the connection's credentials. Never returns the response body.
- *
- * @throws ApiError 400 if the URL is outside the allowed origins; 404
+ * Sends a test request with the connection's credentials, and never returns the response body.
+ * @throws ApiError 404 if the connection does not exist; 400 if the URL is outside the allowed origins
  */
 export async function testConnection(
   { db, outbound, credentialsOf }: TestConnectionDeps,

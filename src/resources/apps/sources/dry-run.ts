@@ -15,10 +15,13 @@ export interface DryRunDeps {
   readonly clock: Clock;
 }
 
-/** Longer than a server should need to respond, and shorter than the timeout of typical API clients. */
+/** Timeout of a dry run. Servers should respond much faster, and typical API clients wait longer. */
 const TIMEOUT_MS = 30_000;
 
-/** Sends the next poll's requests and explains how the response would be processed. @throws UnavailableError after `TIMEOUT_MS` */
+/**
+ * Sends the requests of the next poll and explains how the gateway would process the responses.
+ * @throws UnavailableError after `TIMEOUT_MS`
+ */
 export async function dryRun(
   { explain, credentialsOf, clock }: DryRunDeps,
   options: {

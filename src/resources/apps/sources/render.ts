@@ -12,7 +12,7 @@ type Show = NonNullable<ChannelKind["cursor"]>["show"];
 
 const formatTime = (ms: number | undefined): string | null => (ms === undefined ? null : formatTimestamp(ms));
 
-/** Renders a cursor for the API. A value that the channel kind can no longer parse is returned unchanged. */
+/** Renders a source's cursor for the API. If the channel kind cannot parse the stored cursor, returns the cursor unchanged. */
 function renderCursorValue(show: Show, value: string | undefined): unknown {
   if (value === undefined) return null;
   try {
@@ -28,7 +28,10 @@ export const renderCursor = (show: Show, { value, version, updatedAtMs }: Stored
   updatedAt: formatTime(updatedAtMs),
 });
 
-/** @param facts.isOwnerLive whether the worker that reported the snapshot still runs; if not, the source is not connected */
+/**
+ * Renders the state of a source, which is a channel that fetches events.
+ * @param facts.isOwnerLive whether the worker that owns the source is running; if not, the source is disconnected
+ */
 export function renderSource(
   row: Pick<ChannelRow, "state" | "updatedAt">,
   snapshot: SourceSnapshot,

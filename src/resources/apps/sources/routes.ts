@@ -40,14 +40,14 @@ export interface SourcesDeps extends DryRunDeps {
   readonly clock: Clock;
 }
 
-/** Routes for the state and cursor of a source, which is a channel that fetches its events. */
+/** Routes for sources. A source is a channel that fetches events instead of receiving them. */
 export const sources: Resource<SourcesDeps> = {
   path: "/apps/:appId/channels/:channelId/source",
   tag: "Sources",
   routes(deps) {
     const { db, positions, states, leases, clock } = deps;
 
-    /** @throws ApiError 404 if the channel does not exist or does not fetch its events */
+    /** Returns the channel's source. @throws ApiError 404 if the channel does not exist or does not fetch events */
     async function getSource(caller: Caller, params: { readonly appId: string; readonly channelId: string }) {
       const row = await getChannel(db, deps.keyring, appScopeOf(caller, params), params.channelId);
       const cursor = deps.channelKinds.get(row.kind)?.cursor;
@@ -68,8 +68,8 @@ export const sources: Resource<SourcesDeps> = {
     }
 
     /**
-     * Sets the cursor, or resets it if `value` is `undefined`. The write to Redis happens inside the PostgreSQL transaction that notifies
-     * the workers. Both therefore fail together, unless the process crashes in between.
+     * Sets the source's cursor, or resets it if `value` is `undefined`. Redis is written inside the PostgreSQL
+     * transaction, so both writes fail together, except after a crash between them.
      */
     async function setCursor(
       caller: Caller,
@@ -200,7 +200,7 @@ export const sources: Resource<SourcesDeps> = {
   },
 };
 
-/** Prepends the name of the validated body field to the path of each finding. */
+/** Prepends the name of the body field to the path of each validation error. */
 const prefixFindings = (
   field: string,
   findings: readonly { readonly path: string; readonly message: string }[],

@@ -6,7 +6,7 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { noteUniqueValues } from "../collection-values.ts";
 import { type FieldRow, field } from "./schema.ts";
 
-/** Maximum number of fields per collection. It bounds the response of a record, which contains all fields. */
+/** Maximum number of fields per collection. The limit exists because the response for a record contains all fields. */
 const MAX_FIELDS = 100;
 const taken = "the collection already has a field with this name";
 
@@ -17,7 +17,7 @@ export const collectionFields = standardResource({
   table: "collectionFields",
   shape: field,
   audit: "collectionField",
-  // Writes of records lock the collection too, so records cannot change while a field changes.
+  // Always lock the collection. Writes of records lock it too, so no record can change while a field changes.
   within: { param: "collectionId", parent: COLLECTIONS, lock: "always" },
   taken: {
     when: taken,
@@ -64,7 +64,10 @@ export const collectionFields = standardResource({
 
 type FieldValues = Pick<FieldRow, "collectionId" | "kind" | "options" | "required">;
 
-/** @throws ApiError 409 if the collection already has `MAX_FIELDS` fields, or if a required field is added while records exist */
+/**
+ * Checks whether a field can be added.
+ * @throws ApiError 409 if the collection has `MAX_FIELDS` fields, or if existing records lack a required value
+ */
 async function requireRoom(trx: Trx, { collectionId, required }: FieldValues): Promise<void> {
   const { count } = await trx
     .selectFrom("collectionFields")
@@ -78,7 +81,10 @@ async function requireRoom(trx: Trx, { collectionId, required }: FieldValues): P
     );
 }
 
-/** @throws ApiError 409 if existing values do not fit the changed field, or if a record lacks a value that becomes required */
+/**
+ * Checks that existing values are valid for the changed field.
+ * @throws ApiError 409 if a value is invalid, or a required value is missing
+ */
 async function requireFit(trx: Trx, before: FieldRow, after: FieldValues): Promise<void> {
   if (after.kind !== before.kind && (await exists(trx, havingValue(before))))
     throw conflict("The kind cannot change, because records have values of the field.");

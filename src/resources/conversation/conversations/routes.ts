@@ -17,7 +17,7 @@ import { loadEmbedded } from "../load-embedded.ts";
 import { lockOpenRoom, lockRoom } from "../room-scope.ts";
 import { contentInput, conversation, roomIdInput, titleInput } from "../schema.ts";
 
-/** A live conversation has a token with which guests without an account can read it and post messages. */
+/** Routes of conversations. A live conversation has a token that lets guests without an account read it and post messages. */
 export const conversations = standardResource({
   path: "/conversations",
   tag: "Conversations",
@@ -120,7 +120,7 @@ export function requireGoingOn({ endedAt }: Pick<Row<"conversations">, "endedAt"
   if (endedAt !== null) throw conflict("The conversation has ended.");
 }
 
-/** Inserts the first message. Its author is the author of the conversation. */
+/** Inserts the first message of a conversation. The conversation's author is also the author of this message. */
 async function say(trx: Trx, begun: Row<"conversations">, content: string): Promise<void> {
   const { id: conversationId, organizationId, roomId, authorId, createdAt, updatedAt } = begun;
   const message = { organizationId, roomId, conversationId, authorId, content, aiRole: null };
@@ -145,7 +145,7 @@ async function findJoining(
     .orderBy("createdAt")
     .orderBy("id")
     .execute();
-  // Locks the accounts and skips deleted ones, so that no participant refers to an account that is deleted concurrently.
+  // Locks the accounts, so that none is deleted before the participants are written. Already deleted accounts are skipped.
   const there = await trx
     .selectFrom("accounts")
     .select("id")
@@ -156,7 +156,7 @@ async function findJoining(
   return joining.filter(({ accountId }) => accountId === null || ids.has(accountId));
 }
 
-/** Copies the joining participants of the room into the conversation. */
+/** Copies participants of the room into the conversation. `joining` lists the participants to copy. */
 async function join(
   trx: Trx,
   { id: conversationId }: Row<"conversations">,

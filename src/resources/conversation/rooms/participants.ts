@@ -73,8 +73,8 @@ export const participants = standardResource({
 });
 
 /**
- * Selects the participants of one conversation, or of the room itself if `conversationId` is `null`. Assumes that the caller's access to
- * the room was already checked.
+ * Selects the participants of a conversation, or of the room itself if `conversationId` is `null`. The caller must
+ * already have checked access to the room.
  */
 const inPlace = (db: Queryable, roomId: string, conversationId: string | null) =>
   db
@@ -82,7 +82,7 @@ const inPlace = (db: Queryable, roomId: string, conversationId: string | null) =
     .where("roomId", "=", roomId)
     .where("conversationId", conversationId === null ? "is" : "=", conversationId);
 
-/** Inside a transaction, also prevents deletion of the conversation. @throws ApiError 404 if it is not in the room */
+/** Checks that the room has the conversation. In a transaction, this also prevents its deletion. @throws ApiError 404 if not found */
 async function requireConversation(db: Queryable, roomId: string, id: string | null): Promise<void> {
   if (id === null) return;
   const found = await db

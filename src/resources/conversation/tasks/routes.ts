@@ -41,7 +41,7 @@ export const tasks = standardResource({
     },
   },
   async lockFirst(trx, caller, patch) {
-    // Must run before this task's row is locked. Otherwise a concurrent move of another task below this one could cause a deadlock.
+    // Run this before the task's row is locked. Otherwise two requests that move tasks concurrently could deadlock.
     if ("parentId" in patch) await holdMoves(trx, caller);
   },
   async prepare({ trx, id, before, values }) {
@@ -125,12 +125,12 @@ export const tasks = standardResource({
   ],
 });
 
-/** @throws ApiError 409 if the task has another status */
+/** Checks the task's status. @throws ApiError 409 if the task has another status */
 function requireStatus({ status }: Task, required: Task["status"]): void {
   if (status !== required) throw conflict(`The task is ${status}, but must be ${required}.`);
 }
 
-/** Counts UTF-8 bytes. JSON values count in serialized form. */
+/** Returns the size of the task's content in UTF-8 bytes. JSON values are measured in serialized form. */
 function bytesOf(content: Pick<Task, "description" | "input" | "output" | "params" | "errors">): number {
   const { description, input, output, params, errors } = content;
   const texts = [input, output, params, errors].map((value) => (value === null ? "" : JSON.stringify(value)));

@@ -22,7 +22,7 @@ export const taskFields = {
   authorId: orElse(readOnly(z.string().nullable()), ({ caller }) => caller.accountId),
   executorId: idInput("The account that the task is assigned to."),
   organizationId,
-  /** A task of the same organization that is not below this one. */
+  /** Parent task in the same organization. It must not be a subtask of this task. */
   parentId: idInput("The parent task."),
   stateId: idInput("A state."),
   targetId: opaqueIdInput,
@@ -41,7 +41,7 @@ export const taskFields = {
   output: orElse(readOnly(json(anything)), () => null),
   params: json(mapInput, z.record(z.string(), z.unknown())),
   errors: orElse(readOnly(json(z.array(errorSchema))), () => []),
-  /** Size in bytes of description, input, output, params and errors. JSON values count in serialized form. */
+  /** Size of description, input, output, params and errors, in bytes. JSON values are measured in serialized form. */
   contentBytes: hidden(z.int()),
   startedAt: readOnly(time(timestamp.nullable())),
   endedAt: readOnly(time(timestamp.nullable())),

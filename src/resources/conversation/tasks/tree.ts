@@ -3,13 +3,13 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 
-/** Limits per tree. The response for a task contains all its subtasks and is built in memory. */
+/** Maximum number of tasks per tree. The response for a task contains all its subtasks and is built in memory. */
 const MAX_TASKS = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * SQL for one step down a tree of tasks (`below`) or up (`UPWARDS`). OFFSET 0 forces an index lookup per task. Without table statistics,
- * the planner would otherwise read the whole table at every level.
+ * SQL that finds the children of tasks. `OFFSET 0` makes the planner use an index lookup per task, instead of reading
+ * the whole table at each level.
  */
 const below = (columns: RawBuilder<unknown>) => sql`
   SELECT part.* FROM tree
@@ -22,7 +22,7 @@ const UPWARDS = sql`
 const time = (column: string) =>
   sql`to_char(${sql.ref(column)} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** JSON of a task without its children. PostgreSQL serializes a thousand tasks in a third of the time that JavaScript needs. */
+/** JSON of a task without its children. Serializing in PostgreSQL takes a third of the time of serializing in JavaScript. */
 const NODE = sql`(
   SELECT row_to_json(node) FROM (
     SELECT id, app_id AS "appId", author_id AS "authorId", executor_id AS "executorId",
@@ -32,7 +32,7 @@ const NODE = sql`(
       ${time("ended_at")} AS "endedAt", ${time("updated_at")} AS "updatedAt"
   ) AS node)::text`;
 
-/** A task in a tree. `node` is its JSON without children. */
+/** A task of the tree. `node` is the task's JSON without its children. */
 interface TreeRow {
   readonly id: string;
   readonly parentId: string | null;
@@ -40,9 +40,8 @@ interface TreeRow {
 }
 
 /**
- * Responds with the task and all its subtasks, read in one query. The JSON is concatenated by hand, because `JSON.stringify` overflows the
- * stack at a depth of a few thousand.
- *
+ * Responds with the task and all its subtasks. The JSON is concatenated as text, because `JSON.stringify` overflows the
+ * stack for trees a few thousand levels deep.
  * @throws ApiError 404
  */
 export async function answerTree(
@@ -69,7 +68,7 @@ export async function answerTree(
   );
 }
 
-/** Writes the tree depth-first. `next` is a stack: the entry pushed last is written next. */
+/** Writes the JSON of the tree depth-first. `next` is a stack of the parts that remain to be written. */
 function writeTree(root: TreeRow, children: ReadonlyMap<string | null, readonly TreeRow[]>): string {
   const written: string[] = [];
   const next: (TreeRow | string)[] = [root];
@@ -89,7 +88,7 @@ function writeTree(root: TreeRow, children: ReadonlyMap<string | null, readonly 
   return written.join("");
 }
 
-/** Makes moves of tasks wait for each other within an organization. Concurrent moves could otherwise create a cycle. */
+/** Serializes the moves of tasks within an organization, because two concurrent moves could create a cycle. */
 export async function holdMoves(trx: Trx, { organizationId }: Caller): Promise<void> {
   await trx
     .selectFrom("organizations")
@@ -100,8 +99,7 @@ export async function holdMoves(trx: Trx, { organizationId }: Caller): Promise<v
 }
 
 /**
- * Call it after `holdMoves`, which prevents concurrent moves.
- *
+ * Prevents cycles in the tree. Call this after `holdMoves`, which blocks concurrent moves.
  * @throws ApiError 400 if the new parent is the task itself or one of its subtasks
  */
 export async function rejectCycle(trx: Trx, id: string, parentId: string): Promise<void> {
@@ -124,9 +122,8 @@ export interface TreeSize {
 }
 
 /**
- * Checks that the task's tree stays within its limits after `added`. Does not lock the tree, so concurrent requests can together exceed the
- * limits.
- *
+ * Checks the limits of the task's tree after adding the tasks and bytes in `added`. Concurrent requests can together
+ * exceed the limits, because the tree is not locked.
  * @throws ApiError 409 if the tree would exceed a limit
  */
 export async function requireRoomInTree(trx: Trx, id: string, added: TreeSize): Promise<void> {
