@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import { isConnectionRefused } from "./database.ts";
 
 const RETRY_MS = 500;
-/** The first failure is logged, and then every 20th, which is one log line every ten seconds. */
+/** Number of failures per log line. The first failure is logged, and then every 20th, which is one line every ten seconds. */
 const TOLD_EVERY = 20;
 
 /**

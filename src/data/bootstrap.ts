@@ -15,17 +15,14 @@ export interface BootstrapOptions {
   readonly db: Queryable;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  /** API key from the configuration. It is accepted in addition to the keys in the database. */
+  /** API key from the configuration. It is valid in addition to the keys in the database. */
   readonly apiKey?: string | undefined;
-  /**
-   * Channel of the example app `welcome`. The app is created in an empty database. The settings were already parsed by the channel
-   * kind.
-   */
+  /** Channel of the example app `welcome`, which is created only in an empty database. Its settings must already be validated. */
   readonly welcome?: NewChannel | undefined;
 }
 
 export interface Bootstrapped {
-  /** The first API key in plain text. `undefined` if a key was configured. */
+  /** The first API key in plain text. `undefined` if a key is set in the configuration. */
   readonly apiKey?: string | undefined;
   readonly welcome?:
     | {
@@ -39,7 +36,7 @@ export interface Bootstrapped {
 }
 
 const NAME = "default";
-/** Encryption context (AAD) of the stored result of the first start. */
+/** Encryption context (AAD) of the stored result of the first start, which contains an API key. */
 export const FIRST_START_PLACE = "untold_first_start/facts";
 
 /**
@@ -57,7 +54,7 @@ export async function bootstrapWithin(
   options: Omit<BootstrapOptions, "db">,
 ): Promise<Bootstrapped> {
   const { clock, apiKey } = options;
-  // Lock the row, so that other starting gateways wait until this transaction has committed.
+  // Lock the row, so that other gateways that start now wait until this transaction commits.
   const cluster = await trx.selectFrom("cluster").selectAll().forUpdate().executeTakeFirstOrThrow();
   const { organizationId, spaceId, accountId } = cluster;
   if (organizationId === null || spaceId === null || accountId === null) {
@@ -99,7 +96,7 @@ async function firstStart(trx: Trx, options: Omit<BootstrapOptions, "db">): Prom
   const nowMs = options.clock();
   const made = await createOrganization(trx, { organization: NAME, space: NAME, account: NAME }, nowMs);
   await trx.updateTable("cluster").set(made).execute();
-  // Gateways must read the limits again, because the operator's organization has its own default limits.
+  // Make all gateways reload the limits, because the new operator's organization has its own default limits.
   await recordChange(trx, { kind: "limits", key: made.organizationId });
   const grant = rootGrant(made);
   const welcome = options.welcome && (await installWelcome(trx, made, options.welcome, options, nowMs));

@@ -4,7 +4,7 @@ import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Queryable, Trx } from "./database.ts";
 
-/** A committed change after which cached data may be outdated. */
+/** A committed change in the database, reported to all gateways so that they refresh their caches. */
 export interface Change {
   /**
    * Kind of the changed object. It determines what `key` contains.
@@ -25,7 +25,7 @@ export interface Change {
   readonly key: string;
 }
 
-/** Records a change as part of the transaction. The change feed reports it once the transaction has committed. */
+/** Adds a change to the current transaction. All gateways are notified of the change after the transaction commits. */
 export const recordChange = (trx: Trx, change: Change): Promise<void> => recordChanges(trx, [change]);
 
 export async function recordChanges(trx: Trx, changes: readonly Change[]): Promise<void> {
@@ -36,18 +36,21 @@ export async function recordChanges(trx: Trx, changes: readonly Change[]): Promi
     .execute();
 }
 
-/** Maximum time in ms since the last read of the change feed. A worker beyond it stops using its caches and stops its sources. */
+/** Maximum time in ms without reading committed changes. A worker that exceeds it stops using its caches and stops its sources. */
 export const MAX_STALENESS_MS = 600_000;
 
 export interface ChangeListener {
-  /** Called for each change. If any listener throws, the next poll repeats all changes, so a listener may see the same change twice. */
+  /**
+   * Called for each change. May be called twice for the same change, because an error in any listener makes the next poll repeat
+   * all changes.
+   */
   readonly onChange: (change: Change) => void;
-  /** Called when changes may have been missed. The listener must then drop all cached data. */
+  /** Called when changes may have been missed. The listener must then drop everything it has cached. */
   readonly onReset: () => void;
 }
 
 /**
- * The part of the change feed that caches and loops need. Earlier commits are not reported, so subscribe before reading the
+ * Notifies subscribers of committed changes. Changes before the subscription are not reported, so subscribe before reading the
  * current state.
  */
 export type ChangeSubscriptions = Pick<ChangeFeed, "subscribe">;
@@ -57,27 +60,28 @@ export interface ChangeFeedOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly pollEveryMs?: number;
-  /** Minimum time for which a change stays in the table. Changes are deleted some time after that. */
+  /** Minimum time in seconds before a change is deleted from the table. Deletion may happen later. */
   readonly retentionSeconds?: number;
-  /** Maximum number of changes per poll. If there are more, all listeners get `onReset` instead of the changes. */
+  /** Maximum number of changes per poll. If there are more, listeners get `onReset` instead, and must drop their caches. */
   readonly maxChanges?: number;
 }
 
 export interface ChangeFeed extends AsyncDisposable {
   readonly subscribe: (listener: ChangeListener) => void;
-  /** Time in ms since the start of the last successful read. All commits before that read have been reported. */
+  /** Returns the time in ms since the last successful read started. Earlier commits have been reported. */
   readonly stalenessMs: () => number;
-  /** Reads the feed immediately, in addition to the schedule. Resolves once all commits before the call have been reported. */
+  /** Reads committed changes now, not only at the next poll. Resolves once all commits before this call have been reported. */
   readonly readNow: () => Promise<void>;
 }
 
 /**
- * If two reads are further apart than this fraction of the retention time, all listeners are reset. The fraction is below 1,
- * because a snapshot is older than its timestamp.
+ * Maximum time between two reads, as a fraction of the retention time. After a longer gap, all listeners must drop their caches.
+ *
+ * The fraction is below 1, because a snapshot is older than its timestamp.
  */
 const TRUSTED_SHARE = 0.9;
 
-/** The snapshot of a read in PostgreSQL's text format, and its time by PostgreSQL's clock. */
+/** The PostgreSQL snapshot of a read in text format, and its time by PostgreSQL's clock. */
 interface Mark {
   readonly snapshot: string;
   readonly xmin: bigint;
@@ -106,7 +110,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     const startedAtMs = clock();
     const next = await readChanges(options, mark);
     const awayMs = next.mark.atMs - mark.atMs;
-    // If xmin is lower than before, the server was replaced by one that lacks the latest transactions.
+    // A lower `xmin` than before means that the server was replaced by one that lacks the latest transactions.
     const missed = awayMs > retentionSeconds * 1_000 * TRUSTED_SHARE || next.mark.xmin < mark.xmin;
     for (const listener of listeners) {
       if (missed || next.overflow) listener.onReset();
@@ -116,8 +120,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
     lastReadAtMs = startedAtMs;
   };
 
-  // A read in flight may have started before the commit that the caller wants to see. Callers that arrive during a read therefore
-  // share the next one.
+  // Callers that arrive during a read share the next read, because the current read may miss the commit they want to see.
   const readNow = (): Promise<void> => {
     if (!reading) {
       reading = read().finally(() => {
@@ -155,10 +158,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
   };
 }
 
-/**
- * Reads the current snapshot. Within one statement, `pg_current_snapshot()` is the snapshot that also determines which rows are
- * visible.
- */
+/** Reads the snapshot in which this statement runs. It is exactly the snapshot that decides which rows the statement can see. */
 async function readMark(db: Queryable): Promise<Mark> {
   const { rows } = await sql<MarkRow>`
     SELECT ${MARK_COLUMNS}`.execute(db);

@@ -1,7 +1,7 @@
 import type { ColumnType } from "kysely";
 
 /**
- * A `json` column. Queries return the parsed value. Writes take JSON text, because `pg` would turn a JavaScript array into a
+ * A `json` column. Queries return the parsed value, but writes need JSON text, because `pg` would write a JavaScript array as a
  * PostgreSQL array.
  */
 export type Json<T> = ColumnType<T, string, string>;

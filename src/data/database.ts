@@ -24,7 +24,7 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs?: number;
 }
 
-/** Disposal waits for connections that are in use. */
+/** An open database. Disposal waits until connections in use are returned. */
 export interface Database extends AsyncDisposable {
   readonly db: Kysely<Tables>;
 }
@@ -44,15 +44,14 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
-    // Add a timeout in the client, because a server that hangs cannot enforce its own.
+    // Add a client-side timeout, because a server that hangs cannot enforce the statement timeout.
     query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + 2_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
     application_name: "inlet",
     types: { getTypeParser },
   });
-  // Ignore error events, which would end the process without a listener. The pool handles lost connections: it drops those that
-  // are idle, and queries on all others fail.
+  // Ignore `error` events, because an `error` event without a listener ends the process. The pool already handles lost connections.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
 
@@ -63,7 +62,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return { db, [Symbol.asyncDispose]: () => closeOnce(db, pool) };
 }
 
-/** Returns true if the error is a unique violation: of `constraint` if given, otherwise of any constraint. */
+/** Returns true if the error is a unique violation. If `constraint` is given, the error must be about that constraint. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   return (
     error instanceof pg.DatabaseError &&
@@ -76,15 +75,15 @@ export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === "23503";
 
 /**
- * Returns true if the server rejects the user, the password or the database, so that a retry cannot succeed. The driver detects
- * some password errors itself, with messages that start with `SASL`.
+ * Returns true if the server rejects the user, password or database, so that a retry is useless. Messages with `SASL` are password
+ * errors that the driver detects.
  */
 export function isConnectionRefused({ cause }: UnavailableError): boolean {
   if (cause instanceof pg.DatabaseError) return /^(28|3D)/.test(cause.code ?? "");
   return cause instanceof Error && cause.message.startsWith("SASL");
 }
 
-/** Describes host and database for messages. The result contains no credentials. */
+/** Describes host and database for error messages. The description contains no credentials. */
 function placeOf(connection: DatabaseConnection): string {
   const { host, port, database } = new pg.Client("url" in connection ? connection.url : connection);
   return `${host.startsWith("/") ? host : `${host}:${port}`}, database ${database}`;
@@ -103,8 +102,8 @@ function getTypeParser(oid: number, format?: "text" | "binary") {
 }
 
 /**
- * Wraps the pool so that connection errors and temporary query errors become `UnavailableError`. Each client keeps the same
- * wrapper, because Kysely stores state per client.
+ * Wraps the pool so that connection errors and temporary query errors become `UnavailableError`. Each client keeps its wrapper,
+ * because Kysely stores state per client.
  */
 function translatePool(pool: pg.Pool, place: string) {
   const wrappers = new WeakMap<pg.PoolClient, PostgresPoolClient>();
@@ -131,20 +130,19 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
       return await client.query(sql, parameters);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      // An error of the driver, not of the server, means a lost connection or an abandoned query. The client cannot be reused
-      // after that.
+      // Discard the client after an error of the driver itself, because the connection is lost or still busy with an abandoned query.
       broken ||= !(error instanceof pg.DatabaseError);
       throw new UnavailableError("PostgreSQL is temporarily unavailable", { cause: error });
     }
   };
   return {
-    // The cast is safe: Kysely only needs the cursor variant of `query` to stream rows, which Inlet never does.
+    // The cast is safe, because Kysely uses the missing variant of `query` only to stream rows, which Inlet never does.
     query: query as unknown as PostgresPoolClient["query"],
     release: (destroy) => client.release(broken || destroy === true),
   };
 }
 
-/** Error code of the trigger `require_master_key`, which rejects values that were encrypted under a former master key. */
+/** SQLSTATE of the trigger `require_master_key`, which rejects values that were encrypted with a former master key. */
 const OTHER_MASTER_KEY = "IN001";
 
 /**

@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from "kysely";
 import type { Queryable } from "./database.ts";
 import type { Tables } from "./tables.ts";
 
-/** A request with an idempotency key. Within an account and organization, requests with the same key run only once. */
+/** A request with an idempotency key. Requests with the same key, account and organization run only once. */
 export interface NamedRequest {
   readonly organizationId: string;
   readonly accountId: string;
@@ -26,10 +26,10 @@ export type Claim =
   | { readonly kind: "unfinished" };
 
 const KEPT_MS = 24 * 60 * 60 * 1_000;
-/** Maximum number of expired keys to delete with each claim. A claim adds one key, so a higher number lets the table shrink. */
+/** Maximum number of expired keys that each claim deletes. The number is above 1, so that the table can shrink. */
 const CLEARED_AT_ONCE = 20;
 
-/** Claims the idempotency key for this request, or returns how the key is already used. A key expires after 24 hours. */
+/** Claims the idempotency key for this request, or returns the current use of the key. Keys expire after 24 hours. */
 export async function claimKey(db: Queryable, named: NamedRequest, nowMs: number): Promise<Claim> {
   const oldest = new Date(nowMs - KEPT_MS);
   const row = { ...named, sealedAnswer: null, createdAt: new Date(nowMs) };
@@ -53,23 +53,23 @@ export async function claimKey(db: Queryable, named: NamedRequest, nowMs: number
     .select(["request", "sealedAnswer"])
     .where(isNamed(named))
     .executeTakeFirst();
-  // The key was released between the two queries. The client can retry, as for a request in flight.
+  // The key was released between the two queries. Respond as for an unfinished request, so that the client retries.
   if (!known) return { kind: "unfinished" };
   if (!known.request.equals(named.request)) return { kind: "other" };
   const { sealedAnswer } = known;
   return sealedAnswer === null ? { kind: "unfinished" } : { kind: "answered", sealedAnswer };
 }
 
-/** Stores the response, which is then returned for all repetitions of the request. */
+/** Stores the response of the first request. Repetitions of the request get the same response. */
 export async function keepAnswer(db: Queryable, named: NamedRequest, sealedAnswer: string): Promise<void> {
   await db.updateTable("idempotencyKeys").set({ sealedAnswer }).where(isNamed(named)).execute();
 }
 
-/** Encryption context (AAD) that binds a sealed response to its idempotency key. */
+/** Encryption context (AAD) that binds an encrypted response to its idempotency key. */
 export const answerPlace = (named: Pick<NamedRequest, "organizationId" | "accountId" | "key">): string =>
   `idempotency_keys/${named.organizationId}/${named.accountId}/${named.key}`;
 
-/** Releases the key of a request that had no effect, so that the client can send the request again. */
+/** Releases the idempotency key of a request that changed nothing, so that the client can send the request again. */
 export async function releaseKey(db: Queryable, named: NamedRequest): Promise<void> {
   await db.deleteFrom("idempotencyKeys").where(isNamed(named)).execute();
 }

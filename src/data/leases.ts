@@ -4,7 +4,7 @@ import type { Queryable } from "./database.ts";
 export interface LeaseClaim {
   /** Name of a task that only one gateway may run at a time. */
   readonly name: string;
-  /** Id of the gateway that claims the lease. Unique per gateway. */
+  /** Id of the gateway that claims the lease. Each gateway has a different id. */
   readonly holder: string;
   readonly ttlMs: number;
 }
@@ -26,7 +26,7 @@ export async function claimLease(db: Queryable, claim: LeaseClaim): Promise<bool
   return rows.length > 0;
 }
 
-/** Releases the lease. Has no effect if another holder has claimed it. */
+/** Releases the lease, so that another gateway can claim it at once. Does nothing if another holder already has it. */
 export async function releaseLease(db: Queryable, claim: Pick<LeaseClaim, "name" | "holder">): Promise<void> {
   await db.deleteFrom("leases").where("name", "=", claim.name).where("holder", "=", claim.holder).execute();
 }

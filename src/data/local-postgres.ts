@@ -25,10 +25,10 @@ export interface LocalPostgres extends SupervisedServer {
 }
 
 export interface LocalPostgresOptions {
-  /** Absolute path without symbolic links. This process must hold the lock of the directory (`acquireDataLock`). */
+  /** Absolute path without symbolic links. The caller must have locked the directory with `acquireDataLock`. */
   readonly dataDir: string;
   readonly log: Log;
-  /** Aborts the start. To stop a running server, dispose of it. */
+  /** Aborts the start. It does not stop a running server: dispose of the server instead. */
   readonly signal: AbortSignal;
   /** System user that runs the server. Detected by default. */
   readonly user?: ServerUser;
@@ -41,8 +41,8 @@ const CANNOT_CONNECT_NOW = "57P03";
 const SOCKET_NAME = `.s.PGSQL.${PORT}`;
 
 /**
- * PostgreSQL settings for a server with little memory that only local processes use. Durability settings (fsync,
- * synchronous_commit, full_page_writes) keep PostgreSQL's defaults.
+ * PostgreSQL settings for a server with little memory and only local clients. The durability settings (fsync, synchronous_commit,
+ * full_page_writes) keep their defaults.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: "",
@@ -107,8 +107,8 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
         return pid;
       },
       probe: () => probe({ ...connection, database: "postgres" }),
-      // Try a fast shutdown first and an immediate one second. After an immediate shutdown, the next start recovers as after a
-      // crash (postgres(1)).
+      // Try a fast shutdown before an immediate one, because the next start after an immediate shutdown recovers as after a crash
+      // (postgres(1)).
       stopSignals: ["SIGINT", "SIGQUIT"],
       stopGraceMs: 20_000,
       maxSilenceMs: 60_000,
@@ -137,7 +137,7 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
 export async function findLocalPostgres(dataDir: string): Promise<PostgresSocket | undefined> {
   const clusterDir = join(dataDir, "postgres");
   if ((await findPostmaster(clusterDir)) === undefined) return undefined;
-  // Lines of postmaster.pid: process id, data directory, start time, port, socket directory (PostgreSQL, miscadmin.h).
+  // Lines of `postmaster.pid`: process id, data directory, start time, port, socket directory (PostgreSQL, miscadmin.h).
   const [, , , port, host] = (await readFile(join(clusterDir, "postmaster.pid"), "utf8")).split("\n");
   return host ? { host, port: Number(port), user: SUPERUSER, database: DATABASE, ssl: false } : undefined;
 }

@@ -21,7 +21,10 @@ export type Removal =
 
 const PURGED_MAX_AGE_SECONDS = 1;
 
-/** Records removals in the transaction that deletes the rows, so that neither a crash nor a Redis outage can lose them. */
+/**
+ * Records which data must be deleted from Redis. Uses the transaction that deletes the rows, so that neither a crash nor a Redis
+ * outage loses the record.
+ */
 export async function recordRemovals(trx: Trx, removals: readonly Removal[], nowMs: number): Promise<void> {
   if (removals.length === 0) return;
   const rows = removals.map((removal) => ({
@@ -90,8 +93,8 @@ async function settleOne(
   const removal = await withoutTakenTopics(trx, outstanding);
   await carryOut(removal);
   if (removal.kind !== "channel" || !removal.purge || removal.topics.length === 0) return;
-  // Another gateway may still publish for some seconds. Keep the rows, with a short retention, so that the sweeper removes those
-  // events.
+  // Another gateway may still publish to the topics for some seconds. Keep their rows, with a short retention, so that those events are
+  // deleted later.
   await trx
     .updateTable("topics")
     .set({ maxAgeSeconds: PURGED_MAX_AGE_SECONDS })
@@ -107,14 +110,14 @@ async function newestId(db: Queryable): Promise<number> {
   return newest ?? 0;
 }
 
-/** Moves a removal to the end of the list by giving it a new id. The current call skips ids that are newer than its start. */
+/** Moves a failed removal to the end of the list by giving it a new id. The current call ignores ids that are newer than its start. */
 async function putLast(db: Queryable, id: number): Promise<void> {
   await sql`UPDATE removals SET id = DEFAULT WHERE id = ${id}`.execute(db);
 }
 
 /**
- * Returns the removal without topics that a new channel with the same uid has taken over. Locks the remaining topics, so that a
- * channel can take them over only after their data is removed.
+ * Returns the removal without topics that a new channel with the same uid now uses. Locks the other topics, so that no channel can
+ * use them until their data is removed.
  */
 async function withoutTakenTopics(trx: Trx, removal: Removal): Promise<Removal> {
   if (removal.kind !== "channel" || removal.topics.length === 0) return removal;

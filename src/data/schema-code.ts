@@ -13,7 +13,7 @@ const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
 const MAX_CODE_BYTES = 64 * 1024 * 1024;
-/** Minimum interval between two updates of `usedAt`, in ms. */
+/** Minimum time between two updates of `usedAt`, in ms. */
 const NOTE_USE_MS = 24 * 3_600_000;
 const MAX_UNUSED_MS = 30 * NOTE_USE_MS;
 const MAX_KEPT_BYTES = 512 * 1024 * 1024;

@@ -16,12 +16,12 @@ export interface BlueprintChannel {
 }
 
 interface ChannelsTable extends Timestamps {
-  /** Internal channel id, which never changes. Redis keys and the change feed identify the channel by it. */
+  /** Internal channel id, which never changes. Redis keys and change notifications use this id. */
   number: Generated<number>;
-  /** Hash by which the channel is found. The address itself is a credential. `null` if an earlier version stored the address in `id`. */
+  /** Hash of the channel's address, because the address is a credential. `null` if an earlier version stored the address in `id`. */
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
   sealedAddress: ColumnType<string | null, string, string>;
-  /** Address in plain text. Set only while gateways of earlier versions may run, because they read no other column. */
+  /** Address in plain text, stored only while gateways of earlier versions may run. Those gateways read no other column. */
   id: string | null;
   appId: string;
   organizationId: string;
@@ -30,34 +30,34 @@ interface ChannelsTable extends Timestamps {
   title: string | null;
   /** Settings without secrets. */
   config: Json<Readonly<Record<string, unknown>>>;
-  /** Secret settings, sealed as one JSON object. `null` when there are none. */
+  /** Secret settings, encrypted as one JSON object. `null` if there are none. */
   sealedSettings: string | null;
   events: Json<readonly Definition[]>;
   connectionId: string | null;
   state: ChannelState;
-  /** Number of the pause whose buffered deliveries are not yet processed. `null` when there is none. Later pauses have higher numbers. */
+  /** Number of the latest pause while its buffered deliveries are not all processed, otherwise `null`. Each pause gets a higher number. */
   pause: ColumnType<number | null, never, number | null>;
-  /** Whether the blueprint of the app defines the channel. False if the channel was added to the app separately. */
+  /** Whether the channel comes from the blueprint of the app. False if it was added to the app separately. */
   fromBlueprint: Generated<boolean>;
-  /** Whether the source of a pull channel has ever run. */
+  /** Whether the gateway has ever fetched items for this pull channel. */
   hasBegun: Generated<boolean>;
-  /** Incremented with every change of the channel. An update applies only if the version is still the one that the update is based on. */
+  /** Incremented with each change of the channel. An update is rejected if the version has changed since it was read. */
   version: Generated<number>;
-  /** Whether the channel belongs to the system app. Only Inlet publishes to such a channel. */
+  /** Whether the channel belongs to the system app, so that only Inlet itself publishes to it. */
   isSystem: Generated<boolean>;
 }
 
-/** Former addresses of channels that may still be valid. The current address is in `channels`. */
+/** Former addresses of channels, which may still be valid. The current address is in `channels`. */
 interface ChannelAddressesTable {
   addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
-  /** Address in plain text. Set only while gateways of earlier versions may run. */
+  /** Address in plain text, stored only while gateways of earlier versions may run. */
   id: string | null;
   channelNumber: number;
   createdAt: Timestamp;
   expiresAt: Timestamp;
 }
 
-/** Topics of event definitions. When the channel is deleted, a row stays until the stream of its topic is empty. */
+/** Topics of event definitions. After the deletion of a channel, its rows stay until the streams of the topics are empty. */
 interface TopicsTable {
   topic: string;
   organizationId: string;
@@ -69,32 +69,35 @@ interface TopicsTable {
   maxEntries: number;
   maxBytes: number;
   createdAt: Timestamp;
-  /** Time from which no channel publishes to the topic. `null` while a channel uses it. */
+  /** Time since which no channel publishes to the topic. `null` while a channel uses the topic. */
   retiredAt: ColumnType<Date | null, Date | null, Date | null>;
 }
 
 interface AuditTable {
   id: string;
   organizationId: string;
-  /** `null` when the operator made the change, for example with a config file. */
+  /** `null` if no API caller made the change, for example if it came from a config file. */
   accountId: string | null;
   keyId: string | null;
   requestId: string | null;
   action: AuditAction;
   entity: AuditEntity;
-  /** Id of the changed object. For a channel, the id of its app and its uid, because the address of a channel is a credential. */
+  /** Id of the changed object. For a channel, it is the app id and channel uid, because the channel's address is a credential. */
   entityId: string;
   fields: string[];
   createdAt: Timestamp;
 }
 
-/** `needsReauth`: the grant was permanently rejected or never given. `error`: the issuer rejected the client or its settings. */
+/**
+ * `needsReauth` means that the OAuth grant was permanently rejected or never given. `error` means that the issuer rejected the
+ * client or its settings.
+ */
 export const CONNECTION_STATES = ["ok", "needsReauth", "error"] as const;
 export type ConnectionState = (typeof CONNECTION_STATES)[number];
 
 interface ConnectionTokensTable {
   connectionId: string;
-  /** Number of token responses that were stored so far. */
+  /** Number of token responses stored for the connection so far. */
   generation: number;
   sealedTokens: string | null;
   renewAt: ColumnType<Date | null, never, Date | null>;
@@ -102,9 +105,9 @@ interface ConnectionTokensTable {
   leaseHolder: string | null;
   leaseExpiresAt: ColumnType<Date | null, never, Date | null>;
   refusedAt: ColumnType<Date | null, never, Date | null>;
-  /** Whether a token request to the issuer is in flight. Reset when its result is stored. */
+  /** Whether a token request to the issuer is in flight. Reset when the result of the request is stored. */
   asking: ColumnType<boolean, never, boolean>;
-  /** Time at which Inlet noticed that a response of the issuer was lost. That response may have contained the next refresh token. */
+  /** Time when the gateway noticed that it lost a response of the issuer. The lost response may have contained the next refresh token. */
   answerLostAt: ColumnType<Date | null, never, Date | null>;
 }
 
@@ -130,13 +133,13 @@ interface SubscriptionsTable extends Timestamps {
   eventUid: string;
   connectionId: string | null;
   state: "active" | "paused";
-  /** Whether retention will soon trim unread events. */
+  /** Whether retention will soon delete events that the subscription has not read. */
   retentionAtRisk: Generated<boolean>;
   handlerFailing: Generated<boolean>;
   handlerError: ColumnType<HandlerError | null, string | null | undefined, string | null>;
-  /** Start of the subscription as given by the caller: `now`, `earliest` or a timestamp. */
+  /** Start of the subscription as the caller gave it: `now`, `earliest` or a timestamp. */
   startAt: string;
-  /** Start of the subscription in ms since 1970, by the clock of Redis. 0 means the earliest entry. */
+  /** Start of the subscription in ms since 1970, by the clock of Redis. 0 means the earliest event. */
   startMs: number;
   handler: ColumnType<unknown, string | null, string | null>;
   sealedHandlerSecret: ColumnType<string | null, string | null | undefined, string | null>;
@@ -155,30 +158,30 @@ interface DeadLettersTable {
   createdAt: Timestamp;
 }
 
-/** State that all gateways of the database share. The table has exactly one row. */
+/** State that all gateways on this database share. The table has exactly one row. */
 interface ClusterTable {
   singleton: Generated<boolean>;
   masterKeyId: string;
   masterKeyCheck: string;
   sealedChannelIdKey: string;
   sealedAccessTokenKey: ColumnType<string | null, never, string>;
-  /** Id of the operator's organization. `null` until the first start has created it. */
+  /** Id of the organization that runs the gateway. `null` before the first start. */
   organizationId: ColumnType<string | null, never, string>;
   spaceId: ColumnType<string | null, never, string>;
   accountId: ColumnType<string | null, never, string>;
-  /** Time when topic limits were applied for the first time. `null` before that. */
+  /** Time when storage limits of topics first applied. `null` before that. */
   limitedSince: ColumnType<Date | null, never, Date>;
   /**
-   * Default topic limit in bytes when it was last applied to existing organizations. `null` means 2 GiB, the fixed default of
+   * Default storage limit in bytes that existing organizations were last checked against. `null` means 2 GiB, the fixed default of
    * earlier versions.
    */
   limitedToBytes: ColumnType<number | null, never, number>;
-  /** Whether addresses are also stored in plain text, for gateways of earlier versions. */
+  /** Whether channel addresses are also stored in plain text, for gateways of earlier versions. */
   plainAddresses: boolean;
   createdAt: Timestamp;
 }
 
-/** Result of the first start until it has been reported. The table has at most one row. */
+/** Result of the first start, stored until it has been shown to the operator. The table has at most one row. */
 interface UntoldFirstStartTable {
   singleton: Generated<boolean>;
   sealedFacts: string;
@@ -192,7 +195,7 @@ interface ChangesTable {
   createdAt: ColumnType<Date, never, never>;
 }
 
-/** Progress of the deletion of old changes: at the time `at`, all transactions below `xid` had finished. The table has one row. */
+/** Progress of deleting old changes: at time `at`, all transactions below `xid` had finished. The table has one row. */
 interface ChangesPrunedTable {
   singleton: Generated<boolean>;
   xid: string;
@@ -211,14 +214,14 @@ interface LeasesTable {
   expiresAt: Timestamp;
 }
 
-/** Responses to requests that create objects, by the idempotency key of the client. */
+/** Responses to requests that create objects, by the client's idempotency key. */
 interface IdempotencyKeysTable {
   organizationId: string;
   accountId: string;
   key: string;
   /** SHA-256 of the request, including its API key. */
   request: Buffer;
-  /** Response to the first request. `null` while that request is in flight, or if its result is unknown. */
+  /** Response to the first request. `null` while the first request is in flight, or if its result is unknown. */
   sealedAnswer: string | null;
   createdAt: Timestamp;
 }
@@ -235,7 +238,7 @@ interface SchemaCodeTable {
   usedAt: Timestamp;
 }
 
-/** Limits set for individual organizations. A `null` value means the default of the gateway. */
+/** Limits of individual organizations. `null` means the default limit of the gateway. */
 interface OrganizationLimitsTable extends Record<LimitName, number | null> {
   organizationId: string;
   overLimit: Generated<"refuse" | "trim">;
@@ -248,7 +251,7 @@ interface DeletedEventsTable {
   deletedAt: Timestamp;
 }
 
-/** Counts of rejected requests per hour. The ids are empty strings if the caller is unknown. */
+/** Number of rejected requests per hour. The ids of an unknown caller are empty strings. */
 interface AuditRefusalsTable {
   organizationId: string;
   hour: Timestamp;
@@ -264,7 +267,7 @@ interface ProblemsTable {
   id: string;
   organizationId: string;
   kind: ProblemKind;
-  /** Id of the affected object. For each kind, at most one problem per subject is open. */
+  /** Id of the affected object. Each subject has at most one open problem of each kind. */
   subject: string;
   state: ProblemState;
   severity: ProblemSeverity;
@@ -297,7 +300,7 @@ interface ProblemLooksTable {
 }
 
 /**
- * All tables of the database. Standard resources, such as apps, blueprints and connections, declare theirs next to their field
+ * Types of all database tables. Standard resources such as apps, blueprints and connections declare theirs next to their field
  * definitions.
  */
 export interface Tables {

@@ -17,7 +17,7 @@ const NO_DETAILS = {
   profilePictureAssetId: null,
 } as const;
 
-/** Inserts an account and makes it a member of the organization. The membership grants no permissions yet. */
+/** Inserts an account and adds it to the organization as a member without permissions. */
 export async function insertAccount(
   trx: Trx,
   organizationId: string,

@@ -4,7 +4,7 @@ import type { ChangeSubscriptions } from "../changes.ts";
 import type { Queryable } from "../database.ts";
 import { type LimitDefaults, type Limits, limitsInForce } from "./limits.ts";
 
-/** Active limits of all organizations. They are kept in memory, because every delivery checks them. */
+/** The current limits of every organization, held in memory because each delivery checks them. */
 export interface ActiveLimits extends AsyncDisposable {
   readonly of: (organizationId: string) => Limits;
 }
@@ -12,7 +12,7 @@ export interface ActiveLimits extends AsyncDisposable {
 const LOOK_AGAIN_MS = 60_000;
 
 /**
- * Loads the limits and keeps them current. If a later read fails, the last known limits stay active.
+ * Loads the limits of all organizations and keeps them up to date. If a later read fails, the last known limits stay in use.
  *
  * @throws UnavailableError if the first read fails
  */

@@ -7,17 +7,17 @@ import type { Author } from "./audit-entry.ts";
 
 const PREFIX = "ik_";
 const KEY_BYTES = 25;
-/** Length of the visible part of a key: the prefix `ik_` and the first 8 of its 40 random characters. */
+/** Number of leading characters of an API key that users may see later: the prefix `ik_` and 8 of its 40 random characters. */
 const SHOWN_CHARS = PREFIX.length + 8;
 
-/** Owner and permissions of an API key. The key also has the current permissions of its roles. */
+/** Owner and permissions of a new API key. The key also has all permissions of its roles. */
 export interface KeyGrant {
   readonly organizationId: string;
   readonly spaceId: string | null;
   readonly accountId: string;
   readonly name: string;
   readonly permissions: readonly string[];
-  /** Ids of roles in the organization that owns the key. Defaults to no roles. */
+  /** Ids of the roles of this key. The roles must belong to the same organization. Defaults to none. */
   readonly roleIds?: readonly string[];
   /** Time at which the key expires. By default it never expires. */
   readonly expiresAt?: Date | null;
@@ -25,11 +25,11 @@ export interface KeyGrant {
 
 export interface NewApiKey {
   readonly id: string;
-  /** The API key in plain text. It cannot be shown again, because the database stores only its hash. */
+  /** The API key in plain text. The caller must show the key now, because the database stores only its hash. */
   readonly token: string;
 }
 
-/** Creates a bearer token: `ik_` and 40 characters that encode 200 random bits. Also returns the prefix and the hash to store. */
+/** Creates a random API key of 200 bits, encoded as `ik_` and 40 characters. Also returns the visible prefix and the hash to store. */
 export function createToken(): { readonly token: string; readonly prefix: string; readonly hash: Buffer } {
   const token = PREFIX + encodeBase32(randomBytes(KEY_BYTES));
   return { token, prefix: token.slice(0, SHOWN_CHARS), hash: hashOfToken(token) };
@@ -40,7 +40,7 @@ export async function createApiKey(db: Queryable, grant: KeyGrant, nowMs: number
   return { id: await insertKey(db, token, prefix, grant, nowMs), token };
 }
 
-/** Stores an API key from the operator's configuration. Has no effect if the key is already stored, even if it was revoked. */
+/** Stores an API key from the gateway's configuration. Does nothing if the key is already stored, even if it was revoked. */
 export async function acceptApiKey(
   db: Queryable,
   token: string,
@@ -79,12 +79,14 @@ async function insertKey(
 }
 
 /**
- * Hashes a token for storage and lookup. A fast hash is enough, because a token has 200 random bits. The time of a lookup may
- * reveal parts of the hash, but not of the token.
+ * Hashes a token for storage and lookup. A fast hash such as SHA-256 is enough, because a token has 200 random bits and cannot be
+ * guessed.
+ *
+ * The duration of a lookup may reveal parts of the hash, but not of the token.
  */
 export const hashOfToken = (token: string): Buffer => createHash("sha256").update(token).digest();
 
-/** Revokes an API key permanently, and removes its references to roles so that the roles can be deleted. */
+/** Revokes an API key permanently. Also removes its references to roles, so that the roles can be deleted. */
 export async function revokeApiKey(trx: Trx, author: Author, id: string, nowMs: number): Promise<void> {
   const revokedAt = new Date(nowMs);
   const revoked = { revokedAt, updatedAt: revokedAt, permissions: [], roleIds: [] };

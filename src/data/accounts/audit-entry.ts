@@ -60,7 +60,7 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Author of a change: a caller of the API, or the operator (see `operatorOf`). */
+/** Author of a change: a caller of the API, or the operator of the gateway. */
 export interface Author {
   readonly organizationId: string;
   readonly accountId: string | null;
@@ -68,7 +68,7 @@ export interface Author {
   readonly requestId: string | null;
 }
 
-/** Returns the author to record for changes that no API caller made, such as those from a config file. */
+/** Returns the author of changes that no API caller made, such as those from a config file. */
 export const operatorOf = (organizationId: string): Author => ({
   organizationId,
   accountId: null,
@@ -76,7 +76,7 @@ export const operatorOf = (organizationId: string): Author => ({
   requestId: null,
 });
 
-/** One audited action. For a channel, `id` is the result of `channelName`, because the channel's address is a credential. */
+/** One action in the audit log. The entry of a channel contains its `channelName`, because the channel's address is a credential. */
 export interface AuditEntry {
   readonly action: AuditAction;
   readonly entity: AuditEntity;

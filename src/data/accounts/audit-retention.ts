@@ -3,7 +3,7 @@ import type { Queryable } from "../database.ts";
 
 const AT_ONCE = 1_000;
 
-/** Deletes audit entries, and records of deleted events, that are older than `retentionDays`. Works in batches of limited size. */
+/** Deletes audit entries and records of deleted events that are older than `retentionDays`. Deletes them in small batches. */
 export async function expireAudit(
   db: Queryable,
   retentionDays: number,

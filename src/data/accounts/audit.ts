@@ -4,13 +4,13 @@ import { type AuditAction, type AuditEntry, type Author, channelName } from "./a
 
 const MAX_FIELDS = 100;
 
-/** Records a change in the same transaction, so that the change and its audit entry commit together. */
+/** Adds a change to the audit log in the transaction that makes the change, so that both commit together. */
 export const recordAudit = (trx: Trx, author: Author, entry: AuditEntry, nowMs: number): Promise<void> =>
   recordAccess(trx, author, [entry], nowMs);
 
 /**
- * Records actions on data outside the database, such as reading events from Redis. Call it before the action, so that no action
- * happens without an audit entry.
+ * Adds access to data outside the database, such as events in Redis, to the audit log. Call it before the access, so that no access
+ * is missing from the log.
  *
  * @throws UnavailableError
  */
@@ -21,7 +21,7 @@ export async function recordAccess(
   nowMs: number,
 ): Promise<void> {
   if (entries.length === 0) return;
-  // Entries with the same time are listed by id, so sort the ids to keep the given order.
+  // The audit log lists entries with the same time by id. Sorted ids therefore keep the entries in the given order.
   const ids = entries.map(() => createId("aud", nowMs)).sort();
   const rows = entries.map(({ action, entity, id, fields = [] }, at) => ({
     id: ids[at] ?? createId("aud", nowMs),

@@ -10,7 +10,7 @@ export interface KnownKey {
   readonly accountId: string;
   readonly organizationId: string;
   readonly spaceId: string | null;
-  /** Permissions of the key itself and of its roles. */
+  /** Permissions of the key, including those of its roles. */
   readonly permissions: ReadonlySet<string>;
   /** Expiry time in milliseconds. `Infinity` when the key never expires. */
   readonly expiresAtMs: number;
@@ -19,20 +19,20 @@ export interface KnownKey {
 /** Why an API key is inactive. `disabled` means that the account of the key is not active. */
 export type KeyEnd = "revoked" | "disabled";
 
-/** An active account that was found by one of its identities. Valid only in the organization that created the identity. */
+/** An active account, found by a login identity. Its permissions apply only to the organization that created that identity. */
 export interface KnownAccount {
   readonly id: string;
   readonly identityId: string;
   readonly provider: string;
   readonly organizationId: string;
-  /** Permissions of the account in the organization, including those of its roles. `undefined` when the account is not a member. */
+  /** Permissions of the account in the organization, including those of its roles. `undefined` if the account is not a member. */
   readonly permissions: ReadonlySet<string> | undefined;
 }
 
 export interface KnownConversation {
   readonly id: string;
   readonly organizationId: string;
-  /** Account that started the conversation. It is responsible for everything that is done with the token. */
+  /** Account that started the conversation and is responsible for all actions with this token. */
   readonly accountId: string;
 }
 
@@ -45,12 +45,14 @@ export interface KnownConversation {
  */
 export interface Callers {
   readonly findKey: (token: string) => Promise<KnownKey | undefined>;
-  /** Returns why a key is inactive, or `undefined` if the key is active or unknown. */
+  /** Returns why a known API key is inactive. Returns `undefined` if the key is active or unknown. */
   readonly findEnd: (token: string) => Promise<KeyEnd | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
   /**
-   * Queries the database each time, because a token becomes invalid when its conversation ends. Only unknown tokens are cached,
-   * because they never become valid.
+   * Finds the conversation of a live token. Queries the database each time, because a token becomes invalid when its conversation
+   * ends.
+   *
+   * Unknown tokens are cached, because they never become valid.
    */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (
@@ -59,14 +61,11 @@ export interface Callers {
     identifier: string,
   ) => Promise<KnownAccount | undefined>;
   readonly findAccountByIdentity: (identityId: string) => Promise<KnownAccount | undefined>;
-  /** Clears the cache after a change of keys, roles, memberships, accounts or identities. */
+  /** Clears the cache. Called after a change of keys, roles, memberships, accounts or identities. */
   readonly forget: () => void;
 }
 
-/**
- * Maximum age of a cached lookup, in ms. A revocation must take effect within five seconds, which leaves two seconds for a slow
- * lookup.
- */
+/** Maximum age of a cached lookup, in ms. Revocations must take effect within five seconds, and a slow lookup may take two of them. */
 const MAX_AGE_MS = 3_000;
 const MAX_ENTRIES = 10_000;
 
@@ -119,7 +118,7 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
   };
 }
 
-/** Runs the same query for existing and unknown keys, so that response times reveal nothing about a key. */
+/** Runs the same query for existing and unknown keys, so that response times do not reveal whether a key exists. */
 async function readKey(db: Queryable, condition: RawBuilder<unknown>): Promise<FoundKey | undefined> {
   const { rows } = await sql<KeyRow>`
     SELECT api_keys.id, account_id, api_keys.organization_id, space_id, expires_at,
@@ -186,7 +185,10 @@ interface AccountRow extends Omit<KnownAccount, "permissions"> {
   readonly permissions: readonly string[];
 }
 
-/** SQL expression for the permissions of an API key or membership, including those of its roles. Ignores roles of other organizations. */
+/**
+ * Returns a SQL expression for the permissions of an API key or membership, including those of its roles. Roles of other
+ * organizations are ignored.
+ */
 const permissionsOf = (table: "api_keys" | "memberships"): RawBuilder<unknown> => sql`
   ARRAY(
     SELECT unnest(${sql.ref(`${table}.permissions`)})

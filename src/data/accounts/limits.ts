@@ -15,12 +15,12 @@ export type LimitName = (typeof LIMIT_NAMES)[number];
 export type Limits = Readonly<Record<LimitName, number | undefined>>;
 
 export interface LimitDefaults {
-  /** Defaults for the operator's own organization. It has only the limits that keep Redis from filling up. */
+  /** Default limits of the organization that runs the gateway. Only limits that protect Redis from filling up are set. */
   readonly operators: Limits;
   readonly others: Readonly<Record<LimitName, number>>;
 }
 
-/** Returns the active limits of an organization. A limit that is not set in `own` has its default value. */
+/** Returns the limits of an organization: its own limits, and defaults for all others. */
 export function limitsInForce(
   { operators, others }: LimitDefaults,
   own: Readonly<Record<LimitName, number | null>> | undefined,

@@ -5,14 +5,14 @@ import type { Row } from "../tables.ts";
 export interface TopicLimit {
   /** Maximum size in bytes. `undefined` when there is no limit. */
   readonly bytes: number | undefined;
-  /** Action when the limit is reached: `refuse` rejects new deliveries, `trim` deletes the oldest events even if they are unread. */
+  /** Action when the limit is reached: `refuse` rejects new deliveries. `trim` deletes the oldest events, even unread ones. */
   readonly overLimit: Row<"organizationLimits">["overLimit"];
 }
 
-/** Returns the organization's own limit if it has one, otherwise the default. The operator's organization has no limit by default. */
+/** Returns the topic storage limit of an organization, or the default limit. The operator's organization has no default limit. */
 export type TopicLimitOf = (organizationId: string) => TopicLimit;
 
-/** Bytes that the topics of each organization use. `isWhole` is false if the size of at least one topic is unknown. */
+/** Bytes of topic storage by organization. `isWhole` is false if the size of at least one topic is unknown. */
 export interface HeldBytes {
   readonly held: ReadonlyMap<string, number>;
   readonly isWhole: boolean;
@@ -20,11 +20,11 @@ export interface HeldBytes {
 
 export interface DefaultTopicBytes {
   readonly bytes: number;
-  /** Whether the default is computed from `maxmemory` of Redis. False if it is configured. */
+  /** True if the default is computed from the `maxmemory` setting of Redis, false if it is configured. */
   readonly isDerived: boolean;
 }
 
-/** The default limit in earlier versions, in bytes. Newer versions compute the default from the `maxmemory` setting of Redis. */
+/** Fixed default limit in earlier versions, in bytes. Newer versions compute the default from the `maxmemory` setting of Redis. */
 export const MOST_DEFAULT_BYTES = 2 * 1024 ** 3;
 
 /**

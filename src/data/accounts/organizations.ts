@@ -8,7 +8,7 @@ export interface NewOrganization {
   readonly accountId: string;
 }
 
-/** Creates an organization with a first space, and with a service account as its first member. The account has no API key yet. */
+/** Creates an organization with one space. Its first member is a service account, which has no API key yet. */
 export async function createOrganization(
   trx: Trx,
   names: { readonly organization: string; readonly space: string; readonly account: string },

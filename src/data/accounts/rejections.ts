@@ -4,20 +4,17 @@ import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
 import type { Queryable } from "../database.ts";
 
-/** A rejected request to the management API. The ids are empty strings if the caller is unknown. */
+/** A rejected request to the management API. The ids of an unknown caller are empty strings. */
 export interface AccessRejection {
   readonly organizationId: string;
   readonly accountId: string;
   readonly keyId: string;
-  /**
-   * Client address. For an unknown caller with an IPv6 address, it is the /64 network, because one host can use every address of a
-   * /64.
-   */
+  /** Client address. For unknown IPv6 callers, the /64 network, because one host can use every address in its /64. */
   readonly address: string;
   readonly status: 401 | 403;
 }
 
-/** Counts rejected requests in memory, and writes the counts to the database every few seconds. Disposal writes the remaining counts. */
+/** Counts rejected requests in memory and writes the counts to the database every few seconds. Disposal writes the remaining counts. */
 export interface RejectionCounts extends AsyncDisposable {
   readonly note: (refusal: AccessRejection) => void;
   /** Writes the counts now instead of at the next interval. @throws UnavailableError */
@@ -26,8 +23,8 @@ export interface RejectionCounts extends AsyncDisposable {
 
 const WRITE_EVERY_MS = 10_000;
 /**
- * Maximum number of separate counters: in memory between two writes, and in the database per organization and hour. Further
- * requests are counted under `OTHERS`.
+ * Maximum number of counters in memory, and of database rows per organization and hour. Requests beyond it are counted together as
+ * `OTHERS`.
  */
 const MAX_COUNTED = 5_000;
 const OTHERS = "others";
@@ -60,8 +57,8 @@ export function startRejectionCounts(deps: {
     const rows = [...writing.values()].map(({ refusal, count }) => ({ ...refusal, count }));
     try {
       await db.transaction().execute(async (trx) => {
-        // Lets only one gateway write at a time. Concurrent writers would not see each other's new rows, and could exceed
-        // `MAX_COUNTED` together.
+        // Lets only one gateway write at a time. Concurrent writers would not see each other's new rows, and could exceed the maximum
+        // number of rows.
         await sql`SELECT pg_advisory_xact_lock(hashtextextended('refusals', 0))`.execute(trx);
         await addCounts(rows, { hour, lastAt }).execute(trx);
       });
@@ -96,8 +93,10 @@ export function startRejectionCounts(deps: {
 }
 
 /**
- * Builds the statement that adds counts to the rows of this hour. Callers without a row get one until the organization has
- * `MAX_COUNTED` rows. Callers with the most requests come first. All remaining requests are added to the row `OTHERS`.
+ * Builds the statement that adds counts to the rows of this hour. When an organization reaches `MAX_COUNTED` rows, all remaining
+ * requests are counted in the row `OTHERS`.
+ *
+ * Callers with the most requests get rows first.
  */
 const addCounts = (
   rows: readonly (AccessRejection & { readonly count: number })[],

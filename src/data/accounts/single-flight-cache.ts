@@ -2,18 +2,22 @@ import { LRUCache } from "lru-cache";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 
 export interface SingleFlightCache<V> {
-  /** Returns a value that is at most `maxAgeMs` old, or `undefined` if the lookup found none. Rejects if the lookup failed. */
+  /**
+   * Returns a cached or new value that is at most `maxAgeMs` old. Returns `undefined` if the lookup finds nothing, and rejects if
+   * it fails.
+   */
   readonly get: (key: string) => Promise<V | undefined>;
   readonly clear: () => void;
 }
 
 /**
- * Caches lookups for a short time, including those that found nothing. A failed lookup never falls back to an expired value.
- * Concurrent calls with the same key share one lookup.
+ * Caches lookups for a short time, including lookups that found nothing. Concurrent calls with the same key share one lookup.
+ *
+ * If a lookup fails, no expired value is used.
  */
 export function createSingleFlightCache<V extends object>(options: {
   readonly load: (key: string) => Promise<V | undefined>;
-  /** Maximum age of a value in ms, counted from the start of its lookup. The lookup may have read the value as early as that. */
+  /** Maximum age of a value in ms. The age is counted from the start of the lookup, because the value may have been read then. */
   readonly maxAgeMs: number;
   readonly maxEntries: number;
 }): SingleFlightCache<V> {

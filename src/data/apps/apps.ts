@@ -14,7 +14,7 @@ export interface InstalledApp {
   readonly channels: readonly ChannelRow[];
 }
 
-/** Inserts an app and its channels. Returns the channels in the given order. */
+/** Inserts an app and its channels. Returns the inserted channels in the given order. */
 export async function insertApp(
   trx: Trx,
   author: Author,

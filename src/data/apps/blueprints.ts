@@ -2,7 +2,7 @@ import { isId } from "../../lib/ids.ts";
 import type { Queryable } from "../database.ts";
 import type { BlueprintRow } from "../tables.ts";
 
-/** Returns `undefined` if the id is malformed, or if the organization has no such blueprint. */
+/** Finds a blueprint of the organization. Returns `undefined` if the id is malformed or unknown. */
 export async function findBlueprint(
   db: Queryable,
   organizationId: string,

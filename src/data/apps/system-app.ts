@@ -110,12 +110,15 @@ async function makeSystemApp(
       await trx.updateTable("channels").set({ isSystem: true }).where("number", "=", number).execute();
     });
   } catch (error) {
-    // Ignore this violation: a previous lease holder created the system app at the same time.
+    // Ignore this error: another gateway, whose lease for this task has just expired, created the system app at the same time.
     if (!isUniqueViolation(error, "apps_system")) throw error;
   }
 }
 
-/** Finds the channel on which Inlet publishes events about an organization. Returns `undefined` if it does not exist yet. */
+/**
+ * Finds the channel of the system app, on which Inlet publishes events about an organization. Returns `undefined` if it does not
+ * exist yet.
+ */
 export async function findSystemChannel(
   db: Queryable,
   organizationId: string,
@@ -136,7 +139,7 @@ export async function findSystemChannel(
   return { ...channel, topics: new Map(topics.map(({ type, topic }) => [type, topic])) };
 }
 
-/** Removes the system app of a deleted organization, and schedules the removal of its published events. */
+/** Removes the system app of a deleted organization. Its published events are removed later. */
 export async function removeSystemApp(trx: Trx, organizationId: string, nowMs: number): Promise<void> {
   const channels = await trx
     .selectFrom("channels")

@@ -6,29 +6,27 @@ import { opensCheck } from "../keyring/keyring.ts";
 import type { PostgresSocket } from "../local-postgres.ts";
 import type { AppliedMigration } from "../migrate.ts";
 
-/** A table and its columns. Generated columns are omitted, because COPY cannot write them. */
+/** A table and its columns. Generated columns are left out, because COPY cannot write to them. */
 export interface TableShape {
   readonly name: string;
   readonly columns: readonly string[];
 }
 
-/** A consistent snapshot of the whole database, which does not block writers. */
+/** A consistent snapshot of the whole database. Opening a snapshot does not block writers. */
 export interface DatabaseSnapshot extends AsyncDisposable {
   readonly version: string;
   readonly migrations: readonly AppliedMigration[];
-  /** Id of the master key. `undefined` if no gateway has started on this database yet. */
+  /** Id of the key that encrypts all secrets. `undefined` if no gateway has started on this database yet. */
   readonly masterKeyId: string | undefined;
   readonly isMasterKey: (key: Buffer) => boolean;
   readonly tables: readonly TableShape[];
   /**
-   * Streams the rows of a table in the text format of COPY. Call `rows` after the stream has ended to get their number. The
-   * connection can copy only one table at a time.
+   * Streams the rows of a table in the text format of COPY. After the stream has ended, `rows` returns their number.
+   *
+   * Only one table can be copied at a time.
    */
   readonly copy: (table: TableShape) => { readonly content: Readable; readonly rows: () => number };
-  /**
-   * Returns the last value of each sequence. Call it after all rows are copied, so that no copied row has a number above its
-   * sequence.
-   */
+  /** Returns the last value of each sequence. Call it after copying all rows, so that no copied row has a number above its sequence. */
   readonly sequences: () => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -52,14 +50,14 @@ export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<
   client.on("error", () => {});
   await client.connect();
   let copying: Readable | undefined;
-  // Destroys the socket if a copy is unfinished, because `end` would wait for it.
+  // Destroy the socket if a copy is unfinished, because `end` would wait for the rest of the copy.
   opening.defer(async () => {
     if (copying?.readableEnded === false) client.connection.stream.destroy();
     else await client.end();
   });
   const select = async <T extends object>(text: string, values: readonly unknown[] = []): Promise<T[]> =>
     (await client.query<T>(text, [...values])).rows;
-  // The snapshot is taken by the first query after BEGIN.
+  // PostgreSQL takes the snapshot at the first query after BEGIN.
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   const migrations = await select<AppliedMigration>(
     `SELECT number, name, checksum, served_from AS "servedFrom" FROM schema_migrations ORDER BY number`,

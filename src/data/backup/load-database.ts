@@ -5,17 +5,17 @@ import { from as copyFrom } from "pg-copy-streams";
 import type { PostgresSocket } from "../local-postgres.ts";
 import type { TableShape } from "./database-snapshot.ts";
 
-/** Loads a snapshot into an empty database, in one transaction. Disposal before `finish` rolls the transaction back. */
+/** Loads a backup into an empty database, in one transaction. Disposal before `finish` rolls the transaction back. */
 export interface DatabaseLoad extends AsyncDisposable {
-  /** Loads one table and returns its number of rows. The connection can load only one table at a time. */
+  /** Loads the rows of one table and returns their number. Only one table can be loaded at a time. */
   readonly load: (table: TableShape, content: Readable) => Promise<number>;
   readonly finish: (sequences: Readonly<Record<string, string>>) => Promise<void>;
 }
 
 /**
- * Opens the transaction that loads a snapshot.
+ * Opens the transaction that loads a backup.
  *
- * @param connection a database to which the migrations of the snapshot were applied, without other data
+ * @param connection a database whose schema is that of the backup, without data
  * @throws errors of the PostgreSQL driver
  */
 export async function openDatabaseLoad(connection: PostgresSocket): Promise<DatabaseLoad> {
@@ -29,14 +29,14 @@ export async function openDatabaseLoad(connection: PostgresSocket): Promise<Data
   await client.connect();
   opening.defer(() => client.end());
   await client.query("BEGIN");
-  // Disables foreign key checks, because tables are loaded in any order. Also disables triggers, because they already ran for the
-  // original rows.
+  // Disables foreign key checks, because the tables are loaded in any order. Also disables triggers, because they already ran for these
+  // rows.
   await client.query("SET LOCAL session_replication_role = replica");
   const owned = opening.move();
   return {
     async load({ name, columns }, content) {
       const table = pg.escapeIdentifier(name);
-      // Delete rows that a migration has inserted. The snapshot contains the same rows in their current form.
+      // Delete rows that a migration has inserted, because the backup contains these rows in their current form.
       await client.query(`DELETE FROM ${table}`);
       const list = columns.map(pg.escapeIdentifier).join(", ");
       const rows = client.query(copyFrom(`COPY ${table} (${list}) FROM STDIN`));

@@ -5,17 +5,17 @@ import type { Keyring } from "../keyring/keyring.ts";
 
 export interface PendingAuthorization {
   readonly connectionId: string;
-  /** Version of the connection's settings at the start of the authorization. */
+  /** Version of the connection's settings when the authorization started. */
   readonly connectionVersion: number;
   readonly redirectUri: string;
   readonly verifier: string;
   readonly author: Author;
 }
 
-/** Maximum number of pending authorizations per connection. Further authorizations replace the oldest one. */
+/** Maximum number of unfinished OAuth authorizations per connection. A new authorization replaces the oldest one. */
 const MAX_PENDING = 20;
 
-/** Stores a pending authorization under the hash of its `state` parameter. The callback finds it by that hash. */
+/** Stores an unfinished OAuth authorization. The OAuth callback finds it by the hash of its `state` parameter. */
 export async function insertAuthorization(
   trx: Trx,
   keyring: Keyring,
@@ -88,7 +88,7 @@ export async function takeAuthorization(
 }
 
 /**
- * Returns true if the author still has access to the organization: through its API key if it used one, otherwise through its
+ * Returns true if the author still has access to the organization. Checks the author's API key if one was used, otherwise the
  * membership.
  */
 async function isInForce(
@@ -118,6 +118,6 @@ async function isInForce(
 
 const hashOf = (state: string): Buffer => createHash("sha256").update(state).digest();
 
-/** Encryption context (AAD) that binds a sealed PKCE verifier to its authorization. */
+/** Encryption context (AAD) that binds an encrypted PKCE verifier to its authorization. */
 export const verifierPlace = (connectionId: string, stateHash: Buffer): string =>
   `connections/${connectionId}/authorizations/${stateHash.toString("hex")}`;

@@ -6,25 +6,25 @@ import { writeConnectionState } from "./connections.ts";
 
 export interface IssuedTokens {
   readonly accessToken: string;
-  /** Time from which the token must be renewed before use, in ms since 1970. `undefined` when the issuer states no expiry. */
+  /** Time in ms since 1970 after which the token must be renewed before use. `undefined` if the issuer states no expiry. */
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
 }
 
 export interface StoredTokens {
-  /** Number of token responses that were stored for the connection so far. */
+  /** Number of token responses stored for this connection so far. */
   readonly generation: number;
-  /** `undefined` if no token was received since the settings of the connection last changed. */
+  /** `undefined` if no token was received since the connection's settings last changed. */
   readonly accessToken: string | undefined;
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
-  /** Time of the issuer's last permanent rejection, in ms since 1970. `undefined` if tokens were received after it. */
+  /** Time in ms since 1970 when the issuer last rejected a renewal permanently. `undefined` if tokens were received since then. */
   readonly rejectedAtMs: number | undefined;
 }
 
 /**
- * The exclusive right of one worker to request the next tokens from the issuer. It ends when the lease expires or is released, or when
- * tokens of a newer generation are stored.
+ * The exclusive right of one worker to request new tokens. It ends when its lease expires or is released, or when newer tokens are
+ * stored.
  */
 export interface RenewalTurn {
   readonly connectionId: string;
@@ -90,8 +90,8 @@ export async function claimRenewal(db: Queryable, turn: RenewalTurn, leaseMs: nu
 }
 
 /**
- * Releases the claim without storing tokens. The renewal cannot be claimed again for `restMs`, so that workers do not call a
- * failing issuer in quick succession.
+ * Gives up the right to request tokens, without new tokens. No worker can claim it again for `restMs`, so that a failing issuer is
+ * not called too often.
  *
  * @param options.isAnswerLost whether the issuer may have sent tokens that did not arrive
  */
@@ -108,8 +108,8 @@ export async function yieldRenewal(
 }
 
 /**
- * Stores new tokens, unless other tokens were stored since the claim. Also accepts tokens from a worker whose claim has expired,
- * because they may contain the only refresh token that works.
+ * Stores new tokens, unless newer tokens are already stored. Also accepts tokens from a worker whose claim has expired, because
+ * they may contain the only valid refresh token.
  *
  * @param options.connectionVersion version of the connection's settings that the token request used
  * @returns true if the tokens were stored
@@ -147,7 +147,10 @@ export async function storeTokens(
 
 const ANSWERED = { asking: false, answerLostAt: null } as const;
 
-/** A permanent rejection by the issuer: of the grant (`needsReauth`), or of the client or its settings (`error`). */
+/**
+ * A permanent rejection by the token issuer. `needsReauth` means that the grant was rejected, `error` that the client or its
+ * settings were.
+ */
 export interface TokenRejection {
   readonly state: "needsReauth" | "error";
   readonly code: string;
@@ -191,8 +194,8 @@ const REFUSED = {
 } as const;
 
 /**
- * Deletes all tokens of a connection, because its grant or its client is replaced. Tokens from a request in flight will not be
- * stored.
+ * Deletes all tokens of a connection, because its grant or its client is being replaced. Tokens from unfinished requests will not
+ * be stored.
  *
  * @returns the new generation
  */
@@ -207,7 +210,7 @@ export async function forgetTokens(trx: Trx, connectionId: string): Promise<numb
 }
 
 /**
- * Clears a recorded rejection, because its cause may have been fixed. The next use of the connection then requests tokens
+ * Clears a recorded rejection by the issuer, because its cause may be fixed. The next use of the connection then requests tokens
  * immediately.
  */
 export async function clearRejection(trx: Trx, connectionId: string): Promise<void> {
@@ -223,6 +226,6 @@ function open(keyring: Keyring, row: Row<"connectionTokens">): Sealed {
   return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
 }
 
-/** Encryption context (AAD) that binds sealed tokens to their connection and generation. */
+/** Encryption context (AAD) that binds encrypted tokens to their connection and generation. */
 export const tokensPlace = (connectionId: string, generation: number): string =>
   `connections/${connectionId}/tokens/${generation}`;

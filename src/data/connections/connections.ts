@@ -8,17 +8,21 @@ import type { ConnectionRow, ConnectionState } from "../tables.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret settings as one text that can be decrypted only for this connection. */
+/** Encrypts the secret settings of a connection. The result can be decrypted only for the same connection. */
 export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Settings): string =>
   keyring.seal(JSON.stringify(secrets), connectionSecretsPlace(connectionId));
 
-/** @throws Error if the settings were sealed for another connection or under another key */
+/**
+ * Decrypts the secret settings of a connection.
+ *
+ * @throws Error if they were encrypted for another connection or with another key
+ */
 export const openConnectionSecrets = (
   keyring: Keyring,
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
 ): Settings => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
-/** Encryption context (AAD) that binds sealed settings to their connection. */
+/** Encryption context (AAD) that binds encrypted settings to their connection. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;
 
 export function findConnection(
@@ -38,7 +42,7 @@ export interface ConnectionError {
   readonly message: string;
 }
 
-/** Sets the state of a connection. When it becomes `ok`, also resumes the channels that stopped because the grant was rejected. */
+/** Sets the state of a connection. The state `ok` also resumes channels that stopped because the OAuth grant was rejected. */
 export async function writeConnectionState(
   trx: Trx,
   id: string,
@@ -58,7 +62,7 @@ export async function writeConnectionState(
   if (state === "ok") await resumeReauthorized(trx, id, nowMs);
 }
 
-/** Records the time of the last use of a connection. Writes at most once a minute. */
+/** Records when a connection was last used. Writes to the database at most once a minute. */
 export async function noteConnectionUse(db: Queryable, id: string): Promise<void> {
   await sql`
     UPDATE connections SET last_used_at = clock_timestamp()

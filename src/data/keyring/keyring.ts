@@ -11,41 +11,40 @@ import {
 import type { Queryable } from "../database.ts";
 
 /**
- * Encrypts and decrypts the secrets in the database. `row` is the encryption context (AAD): it names where the text is stored, for
- * example `channels/17/settings`. A text can be decrypted only with the same `row`.
+ * Encrypts and decrypts secrets of the database. A text can be decrypted only with the same `row`, the place where it is stored,
+ * such as `channels/17/settings`.
  */
 export interface Keyring {
   readonly seal: (plaintext: string, row: string) => string;
   /**
-   * @throws UnavailableError if the text is sealed under a master key that this gateway does not have
-   * @throws Error if the text was sealed for another row, or was modified
+   * Decrypts a text.
+   *
+   * @throws UnavailableError if this gateway does not have the master key of the text
+   * @throws Error if the text was encrypted for another row, or was modified
    */
   readonly open: (sealed: string, row: string) => string;
-  /** Key for generating channel ids, shared by all gateways of the database (see `lib/secrets/channel-id.ts`). */
+  /** Key for generating channel ids. All gateways on this database share it. */
   readonly channelIdKey: Buffer;
-  /**
-   * Key for the lookup hashes of channel addresses. It is derived from `channelIdKey`, so a rotation of the master key does not
-   * change it.
-   */
+  /** Key for hashing channel addresses. It is derived from `channelIdKey`, so that it stays the same when the master key changes. */
   readonly addressHashKey: Buffer;
-  /** 32-byte key for access tokens, shared by all gateways of the database. */
+  /** Key for access tokens, 32 bytes. All gateways on this database share it. */
   readonly accessTokenKey: Buffer;
-  /** Key for the MACs of compiled schema code in the database. It is derived from the master key. */
+  /** Key for MACs that protect compiled schema code in the database. It is derived from the master key. */
   readonly codeMacKey: Buffer;
   /**
-   * Makes `seal` use the current master key of the database. Returns false if this gateway does not have that key.
+   * Makes `seal` encrypt with the database's current master key. Returns false if this gateway does not have that key.
    *
    * @throws UnavailableError
    */
   readonly reload: () => Promise<boolean>;
 }
 
-/** Thrown when the configured master key does not match the database. The message says how to fix it. */
+/** Thrown when the configured master key does not fit the database. The message says how to fix it. */
 export class WrongMasterKeyError extends Error {
   override readonly name = "WrongMasterKeyError";
 }
 
-/** Plaintext of the check value in the database. A master key is right if it decrypts the check value to this text. */
+/** Plain text of the check value in the database. A master key is correct if it decrypts the check value to this text. */
 export const CHECK_TEXT = "inlet master key";
 export const CHECK_ROW = "cluster/masterKeyCheck";
 export const CHANNEL_ID_KEY_ROW = "cluster/channelIdKey";
@@ -77,7 +76,7 @@ export async function openKeyring(options: {
       masterKeyId: key.id,
       masterKeyCheck: sealSecret(key, CHECK_TEXT, CHECK_ROW),
       sealedChannelIdKey: sealRandomKey(key, CHANNEL_ID_KEY_ROW),
-      // A new database needs no plain-text addresses, because no gateway of an earlier version has used it.
+      // Plain-text addresses exist only for gateways of earlier versions, and none has used a new database.
       plainAddresses: false,
       createdAt: new Date(clock()),
     })
@@ -116,7 +115,7 @@ export async function isMasterKeyOf(db: Queryable, masterKey: Buffer): Promise<b
   return stored !== undefined && opensCheck(createSealingKey(masterKey), stored.masterKeyCheck);
 }
 
-/** Tries each key, because the text may be sealed under any of them. */
+/** Tries each key, because any of them may have encrypted the text. */
 function openUnder(keys: readonly SealingKey[], sealed: string, row: string): string {
   let other: unknown;
   for (const key of keys) {
@@ -132,7 +131,7 @@ function openUnder(keys: readonly SealingKey[], sealed: string, row: string): st
   });
 }
 
-/** Creates the access token key, unless another gateway has done so in the meantime. Returns the stored key. */
+/** Creates the access token key, or returns the key that another gateway stored at the same time. */
 async function makeAccessTokenKey(db: Queryable, key: SealingKey): Promise<string> {
   await db
     .updateTable("cluster")

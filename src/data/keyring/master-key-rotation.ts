@@ -19,20 +19,23 @@ import {
   WrongMasterKeyError,
 } from "./keyring.ts";
 
-/** A column of sealed texts. `placeOf` returns the encryption context (AAD) of a row. */
+/** A database column of encrypted texts. `placeOf` returns the encryption context (AAD) of a row. */
 interface SealedColumn<Row> {
   readonly table: string;
   readonly column: string;
-  /** Columns that `placeOf` needs, in camelCase. */
+  /** Columns that `placeOf` reads to build the encryption context, in camelCase. */
   readonly select: readonly (keyof Row & string)[];
   readonly placeOf: (row: Row) => string;
 }
 
-/** Erases the row type, so that columns of different tables fit in one list. */
+/** Hides the row type, so that columns of different tables fit in one list. */
 const sealedColumn = <Row extends object>(column: SealedColumn<Row>): SealedColumn<never> =>
   column as unknown as SealedColumn<never>;
 
-/** All sealed columns except the keys in `cluster`. The table of a new column also needs the trigger `require_master_key`. */
+/**
+ * All columns with secrets to encrypt again, except the keys in `cluster`. The table of each column needs the trigger
+ * `require_master_key`.
+ */
 export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
   sealedColumn<{ readonly number: number }>({
     table: "channels",
@@ -87,13 +90,13 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
 const BATCH = 500;
 
 /**
- * Result of a rotation. `already` means that the database was already using the new key. `resealed` is the number of secrets that
- * were encrypted again.
+ * Result of a change of the master key. `already` means that the database uses the new key already. `resealed` counts the secrets
+ * that were encrypted again.
  */
 export type Rotation = { readonly kind: "rotated"; readonly resealed: number } | { readonly kind: "already" };
 
 export interface RotationOptions {
-  /** A database connection without a statement timeout. */
+  /** A database connection without a statement timeout, because a rotation may take long. */
   readonly db: Queryable;
   /** Current master key. Both keys have 32 bytes. */
   readonly from: Buffer;
@@ -147,7 +150,7 @@ interface Keys {
   readonly to: SealingKey;
 }
 
-/** A row to encrypt again. `place` is its ctid, which stays valid because the table lock excludes other writers. */
+/** A row to encrypt again. Its ctid, `place`, stays valid, because a table lock keeps other writers out. */
 type SealedRow = Readonly<Record<string, unknown>> & { readonly place: string; readonly sealed: string };
 
 async function resealColumn(

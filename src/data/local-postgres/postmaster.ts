@@ -2,7 +2,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findProcessesIn, isPidTaken, worksIn } from "../../lib/servers/process-info.ts";
 
-/** Returns the process id of the PostgreSQL server that runs in this directory. A gateway that died may have left it behind. */
+/** Returns the process id of the PostgreSQL server in this directory. The server may still run after its gateway has died. */
 export async function findPostmaster(clusterDir: string): Promise<number | undefined> {
   const pid = await readPid(pidFileOf(clusterDir));
   return pid !== undefined && (await worksIn(pid, clusterDir)) ? pid : undefined;

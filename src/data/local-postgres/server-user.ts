@@ -35,14 +35,14 @@ export interface ServerUserOptions {
   readonly binaries: PostgresBinaries;
   readonly dataDir: string;
   readonly clusterDir: string;
-  /** The binaries are copied to this directory if the chosen user cannot read the package. */
+  /** Directory for a copy of the binaries. The copy is needed if the chosen user cannot read the installed package. */
   readonly sharedBinariesDir?: string;
 }
 
 const SHARED_BINARIES_DIR = "/var/lib/inlet";
 
 /**
- * Chooses a system user that can run PostgreSQL on this machine, and binaries that this user can execute.
+ * Chooses a system user for PostgreSQL, which refuses to run as root, and binaries that this user can execute.
  *
  * @throws Error with instructions if there is no such user
  */
@@ -76,7 +76,7 @@ export async function chooseServerUser(
   );
 }
 
-/** Returns the command that runs a program as the given user. Run it with the directory that the program works on as its `cwd`. */
+/** Returns the command that runs a program as the given user. Run the command in the directory that the program works on. */
 export function callAs(user: ServerUser, file: string, args: readonly string[]) {
   switch (user.kind) {
     case "self":
@@ -95,7 +95,7 @@ export function callAs(user: ServerUser, file: string, args: readonly string[]) 
 export const ownDirectory = (user: ServerUser, dir: string): string =>
   user.kind === "self" ? dir : "/proc/self/cwd";
 
-/** Tries to run a program as the user. Returns `undefined` if that works, otherwise the error code of the system, or `failed`. */
+/** Tries to run a program as the user. Returns `undefined` on success, otherwise the system's error code or `failed`. */
 async function tryToRun(
   user: ServerUser,
   binaries: PostgresBinaries,
@@ -116,7 +116,10 @@ function hasName(): boolean {
   }
 }
 
-/** Finds the account `postgres`, or else `nobody`, which every system has. initdb requires a user that is listed in /etc/passwd. */
+/**
+ * Finds the account `postgres`, or else `nobody`, which every system has. The user must be in /etc/passwd, because initdb requires
+ * that.
+ */
 function findAccount(): { readonly uid: number; readonly gid: number } | undefined {
   if (!existsSync("/etc/passwd")) return undefined;
   const lines = readFileSync("/etc/passwd", "utf8").split("\n");
@@ -129,8 +132,8 @@ function findAccount(): { readonly uid: number; readonly gid: number } | undefin
 }
 
 /**
- * Copies the binaries to a directory that root owns. The copy has a temporary name until it is complete, so that a partial copy is
- * never executed.
+ * Copies the binaries to a directory that root owns. The copy has a temporary name until it is complete, so that no partial copy is
+ * ever executed.
  */
 function copyBinaries(binaries: PostgresBinaries, sharedDir: string): PostgresBinaries {
   const manifest: unknown = JSON.parse(readFileSync(join(dirname(binaries.root), "package.json"), "utf8"));

@@ -10,7 +10,7 @@ export interface Named {
   readonly about: ProblemAbout;
 }
 
-/** Maximum number of results per organization. Further objects, with higher ids, are not reported. */
+/** Maximum number of reported objects per organization. Objects with the lowest ids are reported first. */
 const MOST = 1_000;
 
 interface ChannelNames {
@@ -40,7 +40,7 @@ const channelNames = sql`
     row_number() OVER (PARTITION BY c.organization_id ORDER BY c.number) AS place
   FROM channels AS c JOIN apps AS a ON a.id = c.app_id`;
 
-/** The keys of the result are internal channel ids. Deleted channels are omitted. */
+/** Returns names and organizations of channels by their internal id. Deleted channels are omitted. */
 export async function nameChannels(
   db: Queryable,
   numbers: readonly number[],
@@ -111,7 +111,7 @@ export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
   return rows.map(namedSubscription);
 }
 
-/** Returns those of the given subscriptions that are active, by id, and at most `MOST` per organization. */
+/** Returns the active ones of these subscriptions, by id, but at most `MOST` per organization. */
 export async function nameActive(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Named>> {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<SubscriptionNames>`

@@ -14,9 +14,9 @@ import { renderProblem } from "./render-problem.ts";
 export interface Sighting {
   readonly kind: ProblemKind;
   readonly organizationId: string;
-  /** Id of the affected object. A problem is identified by its kind and subject. */
+  /** Id of the affected object. Its kind and subject identify a problem. */
   readonly subject: string;
-  /** `raised` opens a problem. `near` opens none, but keeps an open problem from being resolved. */
+  /** `raised` opens a problem. `near` does not open a problem, but keeps an open problem from being resolved. */
   readonly level: "raised" | "near";
   readonly severity: ProblemSeverity;
   readonly about: ProblemAbout;
@@ -27,7 +27,7 @@ export interface Sighting {
 
 export type OpenProblem = Pick<Row<"problems">, "id" | "kind" | "organizationId" | "subject">;
 
-/** Maximum number of open problems per organization. Further problems are not opened. */
+/** Maximum number of open problems per organization. Above it, no new problems are opened. */
 export const MOST_OPEN = 1_000;
 export const MOST_RESOLVED = 1_000;
 export const RESOLVED_KEPT_DAYS = 30;
@@ -43,8 +43,8 @@ export const listOpenProblems = (
     .execute();
 
 /**
- * Opens a problem and records an event about it. Returns `undefined` if the problem is already open, or if the organization has
- * `MOST_OPEN` open problems.
+ * Opens a problem and records an event about it. Returns `undefined` if the problem is already open, or if its organization has too
+ * many open problems.
  */
 export function openProblem(
   db: Queryable,
@@ -109,7 +109,7 @@ export async function refreshProblems(
     WHERE p.id = s.id AND p.state <> 'resolved'`.execute(db);
 }
 
-/** Resolves a problem and records an event about it. Returns `undefined` if the problem is no longer open. */
+/** Resolves a problem and records an event about it. Returns `undefined` if the problem is already resolved. */
 export function resolveProblem(
   db: Queryable,
   id: string,
@@ -165,10 +165,7 @@ export async function deletePublishedChange(db: Queryable, number: number): Prom
   await db.deleteFrom("problemEvents").where("number", "=", number).execute();
 }
 
-/**
- * Deletes resolved problems that are older than `RESOLVED_KEPT_DAYS`, or beyond the newest `MOST_RESOLVED` of their organization.
- * Problems with unpublished events are kept.
- */
+/** Deletes resolved problems that are too old, or too many for their organization. Keeps problems with unpublished events. */
 export async function expireProblems(db: Queryable, nowMs: number): Promise<void> {
   const before = new Date(nowMs - RESOLVED_KEPT_DAYS * 86_400_000);
   await sql`
@@ -181,7 +178,7 @@ export async function expireProblems(db: Queryable, nowMs: number): Promise<void
       AND NOT EXISTS (SELECT FROM problem_events AS e WHERE e.problem_id = p.id)`.execute(db);
 }
 
-/** Records which kinds of problems were checked, and whether each check succeeded. */
+/** Records which kinds of problems were checked, and which of these checks failed. */
 export async function recordChecks(
   db: Queryable,
   looks: { readonly done: readonly ProblemKind[]; readonly failed: readonly ProblemKind[] },

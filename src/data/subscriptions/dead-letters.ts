@@ -5,15 +5,12 @@ import type { Row } from "../tables.ts";
 
 export type NewDeadLetter = Omit<Row<"deadLetters">, "id" | "organizationId" | "createdAt">;
 
-/** Maximum number of dead letters per subscription. When a new one exceeds it, the oldest is deleted. */
+/** Maximum number of dead letters per subscription. Each dead letter above it replaces the oldest one. */
 const MOST_LETTERS = 10_000;
 const KEPT_DAYS = 30;
 const EXPIRED_AT_ONCE = 1_000;
 
-/**
- * Stores a dead letter, or updates the one that exists for the same event. Has no effect if the subscription or the event was
- * deleted.
- */
+/** Stores a dead letter, or updates the existing one for the same event. Does nothing if the subscription or the event was deleted. */
 export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, nowMs: number): Promise<void> {
   const { subscriptionId, fields, attempts, ...others } = letter;
   await sql`
@@ -34,7 +31,7 @@ export async function insertDeadLetter(db: Queryable, letter: NewDeadLetter, now
     )`.execute(db);
 }
 
-/** Deletes dead letters older than 30 days, in batches of limited size. */
+/** Deletes dead letters that are older than 30 days. Deletes them in small batches. */
 export async function expireDeadLetters(
   db: Queryable,
   nowMs: number,
@@ -52,7 +49,7 @@ export async function expireDeadLetters(
   }
 }
 
-/** Counts dead letters by subscription id. Subscriptions without dead letters are omitted. */
+/** Counts the dead letters of each subscription. The result leaves out subscriptions without dead letters. */
 export async function countDeadLettersOf(
   db: Queryable,
   subscriptionIds: readonly string[],
@@ -67,7 +64,7 @@ export async function countDeadLettersOf(
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
 }
 
-/** The result omits subscriptions without dead letters. */
+/** Counts the dead letters of each subscription. The result leaves out subscriptions without dead letters. */
 export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom("deadLetters")

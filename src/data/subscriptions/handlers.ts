@@ -15,15 +15,15 @@ export interface HandledSubscription {
   readonly handler: HandlerSettings;
   readonly secret: string;
   /**
-   * Whether the subscription is to system events. Its handler then gets no events about the subscription itself, which could
-   * repeat forever.
+   * Whether the subscription receives system events. Its handler gets no events about the subscription itself, which could cause an
+   * endless loop.
    */
   readonly isOfSystem: boolean;
 }
 
 const PAGE = 200;
 
-/** Encryption context (AAD) that binds a sealed handler secret to its subscription. */
+/** Encryption context (AAD) that binds an encrypted handler secret to its subscription. */
 export const handlerSecretPlace = (subscriptionId: string): string =>
   `subscriptions/${subscriptionId}/handler`;
 
@@ -45,7 +45,7 @@ export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenera
   for await (const page of pages) for (const row of page) yield readRow(row, keyring);
 }
 
-/** Returns `undefined` if the subscription was deleted or has no handler. */
+/** Finds a subscription with its handler. Returns `undefined` if the subscription was deleted or has no handler. */
 export async function findHandled(
   db: Queryable,
   keyring: Keyring,
@@ -89,7 +89,7 @@ export async function setHandlerError(
     .execute();
 }
 
-/** Pauses a subscription after its handler responded 410 Gone. Returns false if the subscription is already paused or deleted. */
+/** Pauses a subscription, because its handler responded 410 Gone. Returns false if the subscription is already paused or deleted. */
 export async function pauseGone(
   db: Database["db"],
   { id, organizationId }: Pick<HandledSubscription, "id" | "organizationId">,

@@ -6,7 +6,7 @@ export interface RiskChange {
   readonly organizationId: string;
 }
 
-/** Marks subscriptions that may soon lose unread events to retention. Returns those that were not marked before. */
+/** Marks subscriptions whose unread events may soon be trimmed. Returns only the newly marked subscriptions. */
 export async function markAtRisk(db: Queryable, ids: readonly string[]): Promise<readonly RiskChange[]> {
   if (ids.length === 0) return [];
   return db
@@ -18,7 +18,7 @@ export async function markAtRisk(db: Queryable, ids: readonly string[]): Promise
     .execute();
 }
 
-/** Removes the mark from all subscriptions except `atRisk`. Returns the subscriptions that lost their mark. */
+/** Removes the mark from all subscriptions that are not listed in `atRisk`. Returns the subscriptions that lost their mark. */
 export function clearRisk(db: Queryable, atRisk: readonly string[]): Promise<readonly RiskChange[]> {
   return db
     .updateTable("subscriptions")

@@ -6,15 +6,15 @@ export type SubscriptionRow = Row<"subscriptions">;
 
 export interface CoveredTopic {
   readonly topic: string;
-  /** Creation time of the topic, the channel or the subscription, whichever is latest. The consumer group should exist from then on. */
+  /** Time from which the consumer group should exist: when the topic, its channel or the subscription was created, whichever is latest. */
   readonly since: Date;
 }
 
 export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
 
 /**
- * Returns the topics that each subscription covers, ordered by creation time and name. Deleted subscriptions are omitted. Retired
- * topics are included while their row and their channel exist, because their last entries must still be read.
+ * Returns the topics of each subscription, ordered by creation time and name. Topics to which no channel publishes any more are
+ * included, because their last entries must still be read.
  */
 export async function listCoverage(
   db: Queryable,
@@ -73,7 +73,7 @@ export function findSubscriptionStarts(
   return db.selectFrom("subscriptions").select(["id", "startMs", "state"]).where("id", "in", ids).execute();
 }
 
-/** Returns the ids of apps with topics of the given channels. Topics of deleted channels count as well. */
+/** Returns the ids of the apps that have topics of these channels, including topics of deleted channels. */
 export async function listAppsOfChannels(
   db: Queryable,
   channelNumbers: readonly number[],
