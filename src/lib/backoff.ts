@@ -2,11 +2,14 @@ export interface Backoff {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly factor: number;
-  /** Share of each wait that is random, from 0 to 1. Without it, clients that failed together would also retry together. */
+  /** Random share of each wait, from 0 to 1. The random share prevents clients that failed together from retrying together. */
   readonly jitter: number;
 }
 
-/** Returns the wait before the next attempt, in ms. @param failures number of consecutive failures, at least 1 */
+/**
+ * Returns how long to wait before the next attempt, in ms.
+ * @param failures number of consecutive failures, at least 1
+ */
 export function backoffMs(
   { initialMs, maxMs, factor, jitter }: Backoff,
   failures: number,

@@ -1,6 +1,6 @@
 export interface BatchOptions {
   readonly maxKeys: number;
-  /** Maximum number of concurrent calls of `load`. Keys that arrive while all calls are in flight wait for the next call. */
+  /** Maximum number of concurrent calls of `load`. While all calls are in flight, new keys are collected for the next call. */
   readonly maxCalls: number;
 }
 

@@ -7,7 +7,7 @@ export interface WrongSetting {
 
 export type NoteWrong = (path: PropertyKey | readonly PropertyKey[], message: string) => void;
 
-/** Creates a zod check for combinations of settings. Each setting is validated on its own before that. */
+/** Creates a Zod check for rules that involve several settings. It runs after each setting has been validated on its own. */
 export const checkSettings =
   <T>(check: (settings: T, note: NoteWrong) => void) =>
   ({ value, issues }: z.core.ParsePayload<T>): void =>

@@ -1,6 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/** Compares digests, and always with every secret. Timing therefore reveals neither which secret matches nor how much of it. */
+/**
+ * Compares digests of the texts, and always checks every secret. Timing therefore reveals neither which secret matches nor how much
+ * of it.
+ */
 export function isSecretIn(text: string, known: readonly string[]): boolean {
   const digest = computeDigest(text);
   let found = false;

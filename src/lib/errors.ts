@@ -1,6 +1,6 @@
 /**
- * Thrown when Redis or PostgreSQL is temporarily unavailable, or a budget is exhausted. The caller can always retry the operation.
- * The HTTP layer responds with 503 and `Retry-After`. The message is for logs and is never sent to a client.
+ * Thrown when Redis or PostgreSQL is temporarily unavailable, or a shared resource limit is reached. The HTTP layer responds with
+ * 503 and `Retry-After`, and never sends the message to the client.
  */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
@@ -15,10 +15,13 @@ export class UnavailableError extends Error {
   }
 }
 
-/** Thrown when a caller has used up its own quota. Other callers are not affected. The HTTP layer responds with 429 and `Retry-After`. */
+/**
+ * Thrown when a caller has used up its own quota, while other callers are not affected. The HTTP layer responds with 429 and
+ * `Retry-After`.
+ */
 export class QuotaError extends UnavailableError {}
 
-/** An error in an input. `path` names the field, such as `config.dedupe.windowSeconds`. */
+/** A validation error. `path` names the invalid field, such as `config.dedupe.windowSeconds`. */
 export interface Finding {
   readonly path: string;
   readonly message: string;

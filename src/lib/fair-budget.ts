@@ -1,6 +1,8 @@
-/** A budget that several holders share, for example bytes of memory. Holders that reach their limit do not affect others. */
+/**
+ * A budget that several owners share, such as bytes of memory. An owner that reaches its limit does not affect the other owners.
+ */
 export interface FairBudget<K> {
-  /** Returns false and reserves nothing if the holder would exceed its limit. */
+  /** Reserves an amount for an owner. Returns false and reserves nothing if the owner would exceed its limit. */
   readonly take: (who: K, amount: number) => boolean;
   readonly giveBack: (who: K, amount: number) => void;
 }

@@ -1,7 +1,7 @@
-/** A queue that serves its owners round-robin, so that an owner with many items does not delay the others. */
+/** A queue that serves its owners round-robin. An owner with many items therefore does not delay the items of other owners. */
 export class FairQueue<K, T> {
   readonly #lines = new Map<K, Line<K, T>>();
-  /** Lines of all owners, in round-robin order. Entries before index `#turn` have already been served. */
+  /** The item lists of all owners, in round-robin order. Lists before index `#turn` have already been served in this round. */
   #turns: (Line<K, T> | undefined)[] = [];
   #turn = 0;
   #aside: Line<K, T>[] = [];
@@ -22,7 +22,7 @@ export class FairQueue<K, T> {
     this.#size++;
   }
 
-  /** Returns the next item without removing it. Returns `undefined` if the queue is empty or all its lines are set aside. */
+  /** Returns the next item without removing it. Returns `undefined` if the queue is empty or every owner is skipped. */
   peek(): T | undefined {
     const line = this.#turns[this.#turn];
     return line?.items[line.taken];
@@ -32,7 +32,7 @@ export class FairQueue<K, T> {
     const line = this.#turns[this.#turn];
     if (line === undefined) return undefined;
     const item = line.items[line.taken];
-    // Release the reference, so that the queue does not keep the removed item in memory.
+    // Clear the slot, so that the queue does not keep the removed item in memory.
     line.items[line.taken++] = undefined;
     this.#size--;
     const isLast = line.taken === line.items.length;
@@ -41,7 +41,7 @@ export class FairQueue<K, T> {
       this.#turns[this.#turn++] = undefined;
       if (!isLast) this.#turns.push(line);
     }
-    // Drop served entries from time to time. Otherwise, a line that never becomes empty would grow forever.
+    // Drop served items from time to time. Otherwise, the array of an owner whose items never run out would grow forever.
     if (line.taken === COMPACT_AFTER) {
       line.items.splice(0, line.taken);
       line.taken = 0;
@@ -50,7 +50,7 @@ export class FairQueue<K, T> {
     return item;
   }
 
-  /** Skips the line of the current owner until `bringBack` is called. */
+  /** Skips all items of the current owner until `bringBack` is called. */
   setAside(): void {
     const line = this.#turns[this.#turn];
     if (line === undefined) return;
@@ -59,7 +59,7 @@ export class FairQueue<K, T> {
     this.#compact();
   }
 
-  /** Moves all lines that were set aside to the front of the queue. */
+  /** Moves the items of all skipped owners back to the front of the queue. */
   bringBack(): void {
     this.#turns.splice(this.#turn, 0, ...this.#aside);
     this.#aside = [];

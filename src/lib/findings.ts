@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Finding } from "./errors.ts";
 import { wrongFields } from "./issue-message.ts";
 
-/** Converts a Zod error to one finding per invalid field, with paths such as `channels[0].config.dedupe.windowSeconds`. */
+/** Converts a Zod error to a list of errors with one entry per invalid field, such as `channels[0].config.dedupe.windowSeconds`. */
 export function findingsOf(error: z.ZodError, base: readonly PropertyKey[] = []): readonly Finding[] {
   return wrongFields(error).map(({ path, message }) => ({ path: formatPath([...base, ...path]), message }));
 }
@@ -17,7 +17,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** Prefixes the path of a finding: with `channels[0]`, `events[3].idPath` becomes `channels[0].events[3].idPath`. */
+/** Adds a prefix to the path of a validation error: `events[3].idPath` becomes `channels[0].events[3].idPath`. */
 export const findingUnder = (base: string, finding: Finding): Finding => ({
   path: finding.path === "" ? base : `${base}.${finding.path}`,
   message: finding.message,

@@ -2,21 +2,24 @@ import { randomBytes } from "node:crypto";
 
 export type NewId = () => string;
 
-/** Crockford's base 32 in lower case, which omits `i`, `l`, `o` and `u`. Encoded texts sort like the encoded numbers. */
+/**
+ * Alphabet of Crockford's base 32 in lower case, without `i`, `l`, `o` and `u`. Encoded texts sort like the numbers that they
+ * encode.
+ */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS = 10;
 const RANDOM_BYTES = 8;
 const POOL_BYTES = 512 * RANDOM_BYTES;
 
 /**
- * Creates an opaque id: `<prefix>_`, then 10 characters for the time in ms (48 bits) and 13 for 64 random bits. Ids sort by the
- * millisecond of their creation. Within a millisecond, their order is random.
+ * Creates an opaque id: `<prefix>_`, 10 characters for the time in ms, and 13 characters for 64 random bits. Ids sort by creation
+ * time, but in random order within a millisecond.
  */
 export function createId(prefix: string, nowMs: number, random?: Uint8Array): string {
   return `${prefix}_${formatTime(nowMs)}${random === undefined ? randomText() : encodeBase32(random)}`;
 }
 
-/** The time that was encoded last. Many deliveries arrive within the same millisecond, so caching one is enough. */
+/** The most recently encoded time. Many requests arrive within the same millisecond, so caching one time is enough. */
 let last = { ms: 0, text: "0".repeat(TIME_CHARS) };
 
 function formatTime(ms: number): string {
@@ -29,10 +32,7 @@ function formatTime(ms: number): string {
   return text;
 }
 
-/**
- * Pool of random bytes, each of which is used only once. Requesting eight bytes at a time would take five times as long as the
- * rest of creating an id.
- */
+/** Pool of random bytes, each used only once. Requesting 8 bytes for every id would take most of the time of creating an id. */
 const pool = { bytes: Buffer.alloc(0), used: 0 };
 
 function randomText(): string {
@@ -45,7 +45,7 @@ function randomText(): string {
   return encodeBase32(pool.bytes, from, pool.used);
 }
 
-/** Returns the creation time of an id in milliseconds since 1970. */
+/** Returns the creation time that an id contains, in ms since 1970. */
 export function timeOfId(id: string): number {
   const start = id.lastIndexOf("_") + 1;
   let ms = 0;
@@ -54,8 +54,8 @@ export function timeOfId(id: string): number {
 }
 
 /**
- * Encodes bytes `from` to `to` in lower-case Crockford base 32, most significant bit first. The last character is padded with zero
- * bits.
+ * Encodes the bytes from index `from` up to `to` in lower-case Crockford base 32, most significant bit first. Zero bits pad the
+ * last character.
  */
 export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): string {
   let text = "";
@@ -73,7 +73,7 @@ export function encodeBase32(bytes: Uint8Array, from = 0, to = bytes.length): st
   return bits > 0 ? text + ALPHABET.charAt((held << (5 - bits)) & 31) : text;
 }
 
-/** Returns whether a text has the form of an id with this prefix. A path parameter of any other form yields 404. */
+/** Returns whether a text has the format of an id with this prefix. The API responds with 404 to an id in any other format. */
 export function isId(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9a-hjkmnp-tv-z]{23}$/.test(text.slice(prefix.length + 1));
 }

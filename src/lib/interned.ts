@@ -2,13 +2,13 @@ import { LRUCache } from "lru-cache";
 import { upToEntries } from "./up-to-entries.ts";
 
 /**
- * Creates a function that shares equal values. The first call with a key creates the value with `make`. Later calls return the
- * same value as long as it is in use. An error of `make` is rethrown and not cached.
+ * Creates a function that returns one shared object per key, as long as that object is in use. The function calls `make` for a new
+ * key, and rethrows its errors without caching them.
  */
 export function createInterned<V extends object>(): (key: string, make: () => V) => V {
   const known = new Map<string, WeakRef<V>>();
   const gone = new FinalizationRegistry<string>((key) => {
-    // A new value may have replaced the collected one. Keep its entry.
+    // Keep the entry if a new value has already replaced the collected one.
     if (known.get(key)?.deref() === undefined) known.delete(key);
   });
   return (key, make) => {
@@ -21,18 +21,18 @@ export function createInterned<V extends object>(): (key: string, make: () => V)
   };
 }
 
-/** Maximum number of cached parts. The least recently used part is evicted first. */
+/** Maximum number of cached objects and arrays. The least recently used entry is evicted first. */
 const MAX_PARTS = 1_000;
-/** Maximum length of a cached part, as JSON. Longer parts are nearly always unique, so caching them would only waste memory. */
+/** Maximum JSON length of a cached object or array. Longer values are nearly always unique, so caching them would waste memory. */
 const MAX_PART_CHARS = 1_000;
 
 export interface SharedWhole<T> {
   readonly whole: T;
-  /** Length of the parts that it does not share, as JSON. */
+  /** JSON length of the parts of the object that are not shared. */
   readonly ownLength: number;
 }
 
-/** Creates a function that replaces the objects and arrays inside an object with equal ones of earlier objects. */
+/** Creates a function that replaces nested objects and arrays by equal ones from earlier calls, to save memory. */
 export function createSharedParts(): <T extends object>(whole: T) => SharedWhole<T> {
   const known = new LRUCache<string, object>(upToEntries(MAX_PARTS));
 

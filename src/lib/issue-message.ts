@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { WrongSetting } from "./check-settings.ts";
 
-/** Matches messages that zod generates itself. All others come from Inlet's own schemas. */
+/** Matches the default messages of Zod. Any other message comes from this project's own schemas. */
 const ZOD_MESSAGE = /^(?:Invalid |Invalid$|Too (?:big|small)|Unrecognized key)/;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -29,7 +29,7 @@ export const wrongFields = ({ issues }: z.ZodError): readonly WrongSetting[] =>
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));
   });
 
-/** Formats a zod issue for people who do not know zod. The message states the condition that the value violates. */
+/** Converts a Zod issue to a message for users who do not know Zod. The message states the condition that the value violates. */
 export function issueMessage(issue: z.core.$ZodIssue): string {
   if (!ZOD_MESSAGE.test(issue.message)) return issue.message;
   switch (issue.code) {
@@ -71,7 +71,7 @@ function formatMessage({ format, pattern }: z.core.$ZodIssueInvalidStringFormat)
   return pattern === undefined ? "does not have the required format" : `must match ${pattern}`;
 }
 
-/** If the value has none of the types in a union, the message lists these types. */
+/** Formats the issue of a union. If no member of the union accepts the type of the value, the message lists the accepted types. */
 function unionMessage(forms: readonly (readonly z.core.$ZodIssue[])[]): string {
   const types = forms.map(([first]) =>
     first?.code === "invalid_type" && first.path.length === 0 ? TYPES[first.expected] : undefined,

@@ -1,8 +1,8 @@
 import { FairQueue } from "./fair-queue.ts";
 
 /**
- * Limits the total weight in use, for example a number of slots or bytes. Callers beyond the limit wait, and owners are served
- * round-robin.
+ * Limits the total weight in use at once, such as a number of slots or bytes. Callers beyond the limit wait, and are served
+ * round-robin by owner.
  */
 export interface Limiter {
   /**

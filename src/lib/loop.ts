@@ -3,19 +3,17 @@ import { type Sleep, sleep as sleepByClock } from "./sleep.ts";
 
 export interface LoopOptions {
   /**
-   * Runs one iteration. The next one begins after the promise has settled.
-   *
-   * The signal aborts when the loop is disposed of. The step may then return or throw. At any other time, an error counts as a
-   * failed iteration.
+   * Runs one iteration of the loop. The signal aborts when the loop is disposed of, and an error counts as a failed iteration until
+   * then.
    */
   readonly step: (signal: AbortSignal) => Promise<unknown>;
-  /** Time to wait after a successful iteration, unless the loop is woken. A function is called before each wait. */
+  /** Time in ms to wait after a successful iteration. `wake` ends the wait early, and a function is called before each wait. */
   readonly everyMs: number | (() => number);
-  /** Whether to wait for `everyMs` before the first iteration. Defaults to false, which starts it immediately. */
+  /** Whether to wait for `everyMs` before the first iteration. Defaults to false. */
   readonly waitsFirst?: boolean;
-  /** Minimum time between two iterations, even if the loop is woken. Defaults to 0. */
+  /** Minimum time in ms between two iterations, even if `wake` is called. Defaults to 0. */
   readonly gapMs?: number;
-  /** Backoff after failed iterations. By default, it grows from half a second to two seconds. */
+  /** Backoff after failed iterations. By default, the wait grows from half a second to two seconds. */
   readonly retry?: Backoff;
   /** Called for the first of several consecutive failures. */
   readonly onFailing: (error: unknown) => void;
@@ -26,13 +24,11 @@ export interface LoopOptions {
   readonly random?: () => number;
 }
 
-/** Disposal aborts the signal of the current step, and resolves after that step has ended. */
+/** A loop that runs until disposal. Disposal aborts the signal of the current iteration, and waits for that iteration to end. */
 export interface Loop extends AsyncDisposable {
   /**
-   * Starts the next iteration immediately. If an iteration is running, the next one starts after it has ended and `gapMs` has
-   * passed.
-   *
-   * Has no effect while the loop waits after a failure, so that frequent calls cannot cause frequent failures.
+   * Starts the next iteration as soon as the current one has ended and `gapMs` has passed. Has no effect during the wait after a
+   * failure, so that frequent calls cannot cause frequent failures.
    */
   readonly wake: () => void;
   readonly signal: AbortSignal;
@@ -40,7 +36,10 @@ export interface Loop extends AsyncDisposable {
 
 const RETRY: Backoff = { initialMs: 500, maxMs: 2_000, factor: 2, jitter: 0.5 };
 
-/** Runs a step repeatedly until disposal. The first iteration begins in a later microtask, so the step can use the returned loop. */
+/**
+ * Runs a step repeatedly until disposal. The first iteration starts after this function returns, so the step can use the returned
+ * loop.
+ */
 export function startLoop(options: LoopOptions): Loop {
   const { step, everyMs, waitsFirst = false, gapMs = 0, retry = RETRY, onFailing, onRecovered } = options;
   const { sleep = sleepByClock, random = Math.random } = options;

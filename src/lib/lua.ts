@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 export interface LuaScript {
   readonly text: string;
-  /** SHA-1 digest in hexadecimal, by which EVALSHA identifies the script. */
+  /** SHA-1 digest of the script in hexadecimal, which EVALSHA expects. */
   readonly sha: string;
 }
 
@@ -11,11 +11,11 @@ interface CommandSender {
   call(command: string, args: readonly (string | number)[]): Promise<unknown>;
 }
 
-/** In Redis Cluster, all keys must be in the same slot. */
+/** Runs a script in Redis. In Redis Cluster, all of its keys must be in the same slot. */
 export type RunLua = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
 /**
- * Reads a Lua file. Replaces each line `-- @include <path>` with the content of the file at that path, relative to the including
+ * Reads a Lua file, and replaces each line `-- @include <path>` with the file at that path. Paths are relative to the including
  * file.
  */
 export function loadScript(file: URL): LuaScript {
@@ -23,7 +23,7 @@ export function loadScript(file: URL): LuaScript {
   return { text, sha: createHash("sha1").update(text).digest("hex") };
 }
 
-/** Returns a function that runs a Lua file in Redis. It uses EVALSHA while Redis has the script in its cache. */
+/** Returns a function that runs a Lua file in Redis. Uses EVALSHA, so that the script is only sent if Redis has not cached it. */
 export function luaScript(redis: CommandSender, file: URL): RunLua {
   const { text, sha } = loadScript(file);
   return async (keys, args) => {

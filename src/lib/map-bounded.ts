@@ -1,6 +1,6 @@
 /**
- * Maps items asynchronously, with limited concurrency. The results have the order of the items. Rejects at the first failure, and
- * starts no further items after it.
+ * Maps items asynchronously with limited concurrency, and returns the results in the order of the items. Rejects at the first
+ * failure, and then starts no further items.
  */
 export async function mapBounded<T, R>(
   items: readonly T[],

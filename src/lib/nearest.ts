@@ -1,6 +1,6 @@
 /**
- * Returns the candidate with the smallest edit distance to a text. Returns `undefined` if that distance is more than a third of
- * the candidate's length.
+ * Returns the candidate with the smallest edit distance to a text. Returns `undefined` if that distance exceeds a third of the
+ * candidate's length.
  */
 export function findNearest(text: string, candidates: readonly string[]): string | undefined {
   let best: { readonly candidate: string; readonly distance: number } | undefined;

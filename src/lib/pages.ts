@@ -1,4 +1,4 @@
-/** Yields the pages of a query, using keyset pagination. Each page starts after the key of the last row on the previous page. */
+/** Yields the pages of a query by keyset pagination: each page starts after the key of the last row of the previous page. */
 export async function* inPages<N extends string, K, T extends Readonly<Record<N, K>>>(
   key: N,
   first: K,

@@ -1,14 +1,12 @@
-/** Token buckets by key, within one process. Their memory is limited, and a check is cheap enough for every delivery. */
+/** Token buckets by key, local to this process. Memory use is bounded, and a check is cheap enough for every request. */
 export interface RateBuckets<K> {
   /**
-   * Takes one token from the bucket of a key. A bucket can hold the tokens of one second at `ratePerSecond`.
-   *
-   * Returns 0 if a token was available, otherwise the time in ms until one is available. `nowMs` must be monotonic.
+   * Takes one token from the bucket of a key, which holds at most the tokens of one second. Returns 0 on success, otherwise the
+   * time in ms until a token is available.
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
   /**
-   * Takes tokens even if the bucket has too few. Until the missing tokens are refilled, `take` returns the remaining time.
-   *
+   * Takes tokens even if the bucket has too few. `take` then returns a wait until the missing tokens are refilled.
    * @param mostDebtMs maximum time in ms for refilling the missing tokens; unlimited by default
    */
   readonly overdraw: (
@@ -18,12 +16,12 @@ export interface RateBuckets<K> {
     nowMs: number,
     mostDebtMs?: number,
   ) => void;
-  /** Returns the result that `take` would have, without taking a token. */
+  /** Returns what `take` would return, but takes no token. */
   readonly look: (key: K, ratePerSecond: number, nowMs: number) => number;
 }
 
 const BURST_MS = 1_000;
-/** Tolerance for rounding errors when fractional milliseconds are added. */
+/** Tolerance in ms for rounding errors in sums of fractional milliseconds. */
 const ROUNDING_MS = 1e-6;
 const MAX_KEYS = 32_768;
 

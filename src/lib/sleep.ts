@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Resolves after `ms`, or earlier when the signal aborts. Never rejects. */
+/** Waits for `ms`, or until the signal aborts. Never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 /** Maximum delay of a Node.js timer, in ms. */
@@ -9,10 +9,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export const sleep: Sleep = (ms, signal) =>
   delay(Math.min(ms, MAX_TIMER_MS), undefined, { signal }).catch(() => {});
 
-/**
- * Resolves with true if `work` ends within `ms`, otherwise with false. Rejects if `work` rejects within `ms`. Does not cancel the
- * work.
- */
+/** Returns true if `work` ends within `ms`, otherwise false. Rejects if `work` fails in time, and never cancels the work. */
 export async function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   const over = new AbortController();
   try {

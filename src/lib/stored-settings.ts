@@ -6,15 +6,15 @@ import { err, ok, type Result } from "./result.ts";
 
 export interface StoredSettings<T> {
   readonly settings: T;
-  /** Stored values that would be rejected if they were written now. They still apply. */
+  /** Stored values that would be rejected if they were written now. These values still apply. */
   readonly outdated: readonly Finding[];
 }
 
 type Path = readonly PropertyKey[];
 
 /**
- * Parses settings that an earlier version stored. New writes must match the current schema. Stored values that no longer match it are
- * kept and listed in `outdated`, and unknown settings are dropped. Returns an error if the settings cannot be parsed at all.
+ * Parses settings that an earlier version stored. Stored values that the current schema rejects are kept and listed in `outdated`,
+ * and unknown settings are dropped.
  */
 export function readStoredSettings<T>(
   schema: z.ZodType<T>,
@@ -27,7 +27,7 @@ export function readStoredSettings<T>(
   const unknown = read.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => formatPath([...issue.path, key])) : [],
   );
-  // Tries again without the invalid values. If that fails, tries again without the top-level settings that contain them.
+  // Parse again without the invalid values. If that fails, parse without the top-level settings that contain them.
   for (const paths of [fields.map(aboveLists), fields.map((path) => path.slice(0, 1))]) {
     const rest = structuredClone(stored);
     for (const path of paths) removeAt(rest, path);
@@ -42,9 +42,8 @@ export function readStoredSettings<T>(
 }
 
 /**
- * Parses stored settings that were parsed before without an error.
- *
- * @throws Error when they cannot be parsed
+ * Parses stored settings that were parsed successfully before.
+ * @throws Error if they cannot be parsed
  */
 export function getStoredSettings<T>(schema: z.ZodType<T>, stored: unknown): T {
   const read = readStoredSettings(schema, stored);
@@ -53,8 +52,8 @@ export function getStoredSettings<T>(schema: z.ZodType<T>, stored: unknown): T {
 }
 
 /**
- * Shortens a path so that it ends at the first list in it. Removing a single element would shift the elements after it, so the whole list
- * is removed.
+ * Shortens a path so that it ends at the first list. Removing a single element would shift the elements behind it, so the whole
+ * list is removed.
  */
 function aboveLists(path: Path): Path {
   const index = path.findIndex((step) => typeof step === "number");
@@ -70,7 +69,7 @@ function removeAt(value: unknown, path: Path): void {
   if (isObject(parent) && name !== undefined) delete parent[name];
 }
 
-/** Restores a value that was removed, if its parent still exists. */
+/** Restores a value that was removed before parsing, if its parent still exists. */
 function putBack(value: unknown, path: Path, member: unknown): void {
   const parent = valueAt(value, path.slice(0, -1));
   const name = path.at(-1);

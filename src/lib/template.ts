@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "./result.ts";
 
-/** A parsed placeholder, such as `{{name | filter | filter}}`. */
+/** A parsed placeholder of a template, such as `{{name | filter | filter}}`. */
 export interface Placeholder {
   readonly name: string;
   readonly filters: readonly string[];

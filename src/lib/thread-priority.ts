@@ -2,8 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
 
 /**
- * Amount that is added to the nice value of a thread. With 10, two busy programs on the same core delayed short jobs beyond a
- * sender's timeout of 4 s.
+ * Amount by which a thread's nice value is raised. With 10, two busy programs on the same core delayed short jobs beyond a sender's
+ * 4 s timeout.
  */
 const NICE_INCREMENT = 5;
 const MAX_NICE = 19;
@@ -19,7 +19,7 @@ export function goBehindOtherThreads(): void {
   try {
     setPriority(0, Math.min(MAX_NICE, getPriority(0) + NICE_INCREMENT));
   } catch {
-    // Ignore the error. Only scheduling depends on the priority.
+    // Ignore the error, because only scheduling depends on the priority.
   }
 }
 
@@ -28,12 +28,12 @@ const POOL_THREAD = "libuv-worker";
 /** Lowers the priority of libuv's thread pool, which decompresses bodies, reads files and resolves host names. */
 export async function putPoolBehindOtherThreads(): Promise<void> {
   if (process.platform !== "linux") return;
-  // `readdir` runs on the thread pool, so all pool threads exist once it has completed.
+  // `readdir` itself runs on the thread pool, so all pool threads exist once it has completed.
   const ids = await readdir("/proc/self/task").catch(() => []);
   await Promise.all(ids.map((id) => lowerPriority(id).catch(() => {})));
 }
 
-/** Has no effect on threads outside the pool. Rejects if the thread has ended. */
+/** Lowers the priority of a thread if it belongs to libuv's pool. Rejects if the thread has ended. */
 async function lowerPriority(id: string): Promise<void> {
   const name = await readFile(`/proc/self/task/${id}/comm`, "utf8");
   if (name.trimEnd() === POOL_THREAD)

@@ -1,6 +1,9 @@
 import { UnavailableError } from "./errors.ts";
 
-/** Does not cancel the work. @throws UnavailableError with `message` after `ms` */
+/**
+ * Resolves with the result of `work`. Does not cancel the work after a timeout.
+ * @throws UnavailableError with `message` after `ms`
+ */
 export async function withTimeout<T>(ms: number, work: Promise<T>, message: string): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new UnavailableError(message)), ms);
@@ -17,7 +20,7 @@ export const untilAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-/** Rejects with `signal.reason` if the signal aborts before `work` settles. Does not cancel the work. */
+/** Resolves with the result of `work`, or rejects with `signal.reason` if the signal aborts first. Does not cancel the work. */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason);
@@ -30,7 +33,9 @@ export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): P
   }
 }
 
-/** Resolves with the result of `work`, or with `undefined` if the work is still running `graceMs` after the signal aborted. */
+/**
+ * Resolves with the result of `work`. Resolves with `undefined` if the work is still running `graceMs` after the signal aborted.
+ */
 export function withinGrace<T>(
   graceMs: number,
   work: Promise<T>,

@@ -1,17 +1,17 @@
 import { Worker } from "node:worker_threads";
 import { UnavailableError } from "./errors.ts";
 
-/** Result of a job that was stopped, because it exceeded its CPU time or memory limit. */
+/** Result of a job that was stopped because it exceeded its CPU time or memory limit. */
 export interface Exceeded {
   readonly kind: "exceeded";
 }
 
 export interface JobOptions {
-  /** Lanes are served round-robin, so a lane with many jobs does not delay the others. */
+  /** Owner of the job. Lanes are served round-robin, so an owner with many jobs does not delay the others. */
   readonly lane: string;
-  /** Aborts when the caller no longer needs the result. A job that has not started is then removed, and its request released. */
+  /** Aborts when the caller no longer needs the result. A job that has not started is then removed from the queue. */
   readonly signal?: AbortSignal;
-  /** Accepts the job even if its lane is full. The caller must then limit the number of such jobs itself. */
+  /** Whether to accept the job even if its lane is full. The caller must then limit the number of such jobs itself. */
   readonly mayExceedQueue?: boolean;
 }
 
@@ -27,15 +27,15 @@ export interface WorkerQueue<Q, A> extends AsyncDisposable {
 }
 
 export interface WorkerQueueOptions<Q> {
-  /** Module that the worker runs. It posts `{ kind: "ready" }` once it is loaded, and then one answer per message. */
+  /** Module that the worker thread runs. It posts `{ kind: "ready" }` after loading, and then one answer per message. */
   readonly program: URL;
   readonly name: string;
-  /** CPU time limit per job, in ms. Unlike elapsed time, CPU time does not depend on the load of the machine. */
+  /** CPU time limit per job, in ms. CPU time is used because elapsed time depends on the load of the machine. */
   readonly maxCpuMs: number;
   readonly maxQueuedPerLane: number;
-  /** Heap size that a worker can always use. It is terminated if it exceeds this by 512 MiB. */
+  /** Heap size in MiB that a worker can always use. A worker that exceeds this size by 512 MiB is terminated. */
   readonly maxHeapMiB: number;
-  /** Returns the message for a request, and the memory to transfer with it. By default, the whole request is copied. */
+  /** Returns the message for a request, and the buffers to transfer instead of copying. By default, the whole request is copied. */
   readonly toSend?: (request: Q) => readonly [request: Q, moved: readonly ArrayBuffer[]];
 }
 
@@ -43,17 +43,17 @@ interface Job<Q, A> {
   readonly request: Q;
   readonly resolve: (answer: A | Exceeded) => void;
   readonly reject: (error: Error) => void;
-  /** Removes the abort listener. Called when the job starts. */
+  /** Removes the abort listener, because a job that has started cannot be canceled. */
   readonly begin: () => void;
 }
 
-/** Maximum time for a worker to load, in ms. Loading usually takes a third of a second, but much longer during a busy startup. */
+/** Maximum time in ms for a worker to load. Loading usually takes a third of a second, but much longer during a busy startup. */
 const START_TIMEOUT_MS = 30_000;
 const CHECKS_PER_LIMIT = 10;
 const MAX_CHECK_INTERVAL_MS = 50;
 /**
- * Maximum time without a usage report from a worker thread, in ms. Threads report between JavaScript tasks, so a silent thread
- * hangs in native code.
+ * Maximum time in ms without a usage report from a worker thread. Threads report between JavaScript tasks, so a silent thread hangs
+ * in native code.
  */
 const MAX_SILENT_MS = 60_000;
 
@@ -69,13 +69,16 @@ const MAX_SILENT_MS = 60_000;
  */
 const HEAP_LEEWAY_MIB = 1_024;
 /**
- * Maximum size of the young generation, in MiB. Up to a third of it can move to the old generation at once. V8's default of 192
- * MiB would use much of `HEAP_LEEWAY_MIB`.
+ * Maximum size of V8's young generation in MiB, a third of which can move to the old generation at once. V8's default of 192 MiB
+ * would use much of `HEAP_LEEWAY_MIB`.
  */
 const MAX_YOUNG_MIB = 48;
 const MIB = 1024 * 1024;
 
-/** Creates a job queue. Its worker thread starts with the first job, and keeps the process alive only while a job is running. */
+/**
+ * Creates a job queue with one worker thread. The thread starts with the first job, and keeps the process alive only while a job
+ * runs.
+ */
 export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions<Q>,
 ): WorkerQueue<Q, A> {
@@ -87,7 +90,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  /** Removes and returns the next job of the least recently served lane, and moves that lane to the end. */
+  /** Removes and returns the next job in round-robin order. Its lane moves to the end. */
   function take(): Job<Q, A> | undefined {
     for (const [lane, jobs] of lanes) {
       lanes.delete(lane);
@@ -114,7 +117,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       worker.postMessage(request, moved);
       watch(worker, job);
     } catch (error) {
-      // Keep the worker: it is the caller's mistake if a request cannot be cloned.
+      // Keep the worker, because a request that cannot be cloned is the caller's mistake.
       settle((each) => each.reject(error instanceof Error ? error : new Error(String(error))));
     }
   }
@@ -154,7 +157,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     return started;
   }
 
-  /** Checks the CPU time and memory of the worker until the job is done or exceeds its limits. */
+  /** Checks the CPU time and memory of the worker until the job ends or exceeds a limit. */
   function watch(which: Worker, job: Job<Q, A>): void {
     const isOver = (): boolean => current !== job || which !== worker;
     const checkMs = Math.min(MAX_CHECK_INTERVAL_MS, maxCpuMs / CHECKS_PER_LIMIT);
@@ -173,14 +176,15 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       if (usedMs > maxCpuMs || isFull) lose(which, (each) => each.resolve({ kind: "exceeded" }));
       else arm();
     };
-    // Most jobs end before the first check. If the thread has exited, the check rejects, and the "exit" event settles the job.
+    // Checks the worker after an interval, because most jobs end earlier. If the thread has exited, the check rejects and the
+    // "exit" event settles the job.
     const arm = (): void => {
       timer = setTimeout(() => void check().catch(() => {}), checkMs);
     };
     arm();
   }
 
-  /** Removes a job from its lane and rejects it. The lane keeps its place in the round-robin order. */
+  /** Removes a waiting job from its lane and rejects it. The lane keeps its place in the round-robin order. */
   function drop(lane: string, jobs: Set<Job<Q, A>>, job: Job<Q, A>): void {
     jobs.delete(job);
     if (jobs.size === 0 && lanes.get(lane) === jobs) lanes.delete(lane);
@@ -191,7 +195,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   const createCanceledError = (): UnavailableError =>
     createLostError(`${name}: the caller has canceled the job`);
 
-  /** Terminates a worker and settles its job. If the worker was never ready, settles the next waiting job instead. */
+  /** Terminates a worker and settles its job. If the worker was never ready, the next waiting job is settled instead. */
   function lose(which: Worker, answer: (job: Job<Q, A>) => void): void {
     if (which !== worker) return;
     worker = undefined;

@@ -4,11 +4,11 @@ import { upToEntries } from "../up-to-entries.ts";
 import { type Address, createNetworkCheck } from "./networks.ts";
 
 export interface ClientAddress {
-  /** Client address, or `unknown` if no valid address is known. IPv4 addresses mapped to IPv6 are converted to dotted form. */
+  /** Client IP address, or `unknown` if none could be determined. IPv4-mapped IPv6 addresses appear in dotted IPv4 form. */
   readonly address: string;
   /**
-   * Network that rate limits treat as one sender: an IPv4 address, or the /64 network of an IPv6 address. A single host can use a
-   * whole /64.
+   * Network to which rate limits apply: a single IPv4 address, or the /64 network of an IPv6 address. One host often owns a whole
+   * /64.
    */
   readonly network: string;
 }
@@ -20,7 +20,10 @@ export type ClientAddressOf = (
 ) => ClientAddress;
 
 const MAX_KNOWN = 8_192;
-/** Longest `X-Forwarded-For` value that is cached, in characters. Longer values are parsed each time. */
+/**
+ * Maximum length in characters of an `X-Forwarded-For` value whose parsed result is cached. Longer values are parsed for every
+ * request.
+ */
 const MAX_KNOWN_CHARS = 256;
 const MAX_HOPS = 32;
 const UNKNOWN: ClientAddress = { address: "unknown", network: "unknown" };

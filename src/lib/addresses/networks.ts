@@ -3,7 +3,9 @@ import ipaddr from "ipaddr.js";
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Converts a network (`10.0.0.0/8`, `fd00::/8`) or a single address to CIDR notation. Returns `undefined` for any other text. */
+/**
+ * Converts a network (`10.0.0.0/8`, `fd00::/8`) or a single address to CIDR notation. Returns `undefined` if the text is neither.
+ */
 export function parseNetwork(text: string): string | undefined {
   const [address = "", prefix, ...rest] = text.split("/");
   const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;

@@ -6,7 +6,7 @@ export interface ArchivePart {
   readonly sha256: string;
 }
 
-/** Table of contents of an archive: its parts, and any data that the writer has added. */
+/** Table of contents of a backup archive: the list of its parts, and any data that the writer added. */
 export interface Manifest {
   readonly parts: readonly ArchivePart[];
   readonly [about: string]: unknown;
@@ -17,8 +17,8 @@ export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }
 
-/** Name of the table of contents. It follows all parts, so an archive without it was truncated. */
+/** File name of the table of contents. It is written after all parts, so an archive without this file is truncated. */
 export const MANIFEST = "manifest.json";
-/** Name of the last entry: the digest of the manifest, in the format of `sha256sum --check`. */
+/** Name of the last entry: the SHA-256 digest of the manifest, in the format of `sha256sum --check`. */
 export const MANIFEST_DIGEST = "manifest.json.sha256";
 export const PART_ENDING = ".gz";

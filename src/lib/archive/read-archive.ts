@@ -14,7 +14,7 @@ import {
   PART_ENDING,
 } from "./archive.ts";
 
-/** A part of the archive being read. Consume its content completely before requesting the next part. */
+/** A part of the archive that is being read. Consume its content completely before you request the next part. */
 export interface ReadPart {
   readonly name: string;
   /** Uncompressed content. */
@@ -27,7 +27,7 @@ export interface ReadOptions {
   readonly onBytes?: (bytes: number) => void;
 }
 
-/** Maximum size of the manifest and of its digest. Both are read into memory. */
+/** Maximum size in bytes of the manifest and of its digest, because both are read into memory. */
 const MAX_SMALL_BYTES = 16 * 1024 * 1024;
 
 const manifestSchema = z.looseObject({
@@ -61,7 +61,7 @@ export async function checkArchive(file: string, options: ReadOptions): Promise<
   return manifest;
 }
 
-/** Yields the selected parts of an archive in order, without verifying them. Call `checkArchive` first. */
+/** Yields the selected parts of an archive in order. Does not verify the parts, so call `checkArchive` first. */
 export async function* readArchive(
   file: string,
   { isWanted, ...options }: ReadOptions & { readonly isWanted: (name: string) => boolean },
@@ -146,7 +146,7 @@ async function* readChunks(name: string, stream: Readable): AsyncGenerator<Buffe
   }
 }
 
-/** Validates the manifest. Its digest shows that it is complete, but not that Inlet wrote it. */
+/** Parses and validates the manifest. A correct digest proves that the manifest is complete, but not that this program wrote it. */
 function parseManifest(text: string): Manifest {
   try {
     return manifestSchema.parse(JSON.parse(text));

@@ -7,15 +7,18 @@ import { createGzip } from "node:zlib";
 import { pack } from "tar-stream";
 import { type ArchivePart, MANIFEST, MANIFEST_DIGEST, PART_ENDING } from "./archive.ts";
 
-/** Writes an archive file. The file gets its final name in `finish`. Disposal before that removes all temporary files. */
+/** Writes an archive under a temporary name until `finish` succeeds. Disposal before `finish` removes all temporary files. */
 export interface ArchiveWriter extends AsyncDisposable {
-  /** Adds a part. Wait for the result before adding the next one. @param onBytes called with the number of uncompressed bytes so far */
+  /**
+   * Adds a part. Wait for the returned promise before adding the next part.
+   * @param onBytes called with the number of uncompressed bytes written so far
+   */
   readonly add: (name: string, content: Readable, onBytes?: (bytes: number) => void) => Promise<ArchivePart>;
-  /** Adds the table of contents, syncs the file to disk and gives it its final name. Returns the file size in bytes. */
+  /** Adds the table of contents, syncs the file to disk and gives the file its final name. Returns the file size in bytes. */
   readonly finish: (about: Readonly<Record<string, unknown>>) => Promise<number>;
 }
 
-/** The fastest gzip level. Higher levels take 2 to 5 times the CPU time and save only a tenth of the size. */
+/** Fastest gzip level. Higher levels need 2 to 5 times the CPU time, but shrink the file by only a tenth. */
 const GZIP_LEVEL = 1;
 const CHUNK_BYTES = 256 * 1024;
 
@@ -31,11 +34,12 @@ export async function createArchive(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ArchiveWriter> {
   await using opening = new AsyncDisposableStack();
-  // Use a random id, because the process id is always the same in containers, and a killed process may have left its file.
+  // Use a random id instead of the process id. In containers, the process id never changes, and a killed process may have left its
+  // file.
   const id = randomUUID();
   const partial = `${file}.partial-${id}`;
   const spoolFile = `${file}.${id}.part`;
-  // Unlink the spool file before creating the partial archive, so that a killed process leaves no more than the partial archive.
+  // Unlink the temporary file before creating the archive. A killed process then leaves only one file behind.
   const spool = opening.use(await open(spoolFile, "wx+", 0o600));
   await rm(spoolFile);
   const target = opening.use(await open(partial, "wx", 0o600));
@@ -49,7 +53,7 @@ export async function createArchive(
   const written = pipeline(tar as unknown as Readable, write, { signal });
   written.catch(() => {});
   opening.defer(() => void tar.destroy());
-  /** Waits for `work`, but rejects as soon as writing the archive fails, for example because the disk is full. */
+  /** Waits for `work`, but rejects as soon as the archive file cannot be written, for example because the disk is full. */
   const unlessWriteFails = <T>(work: Promise<T>): Promise<T> =>
     Promise.race([work, written.then(() => work)]);
 
@@ -100,13 +104,13 @@ export async function createArchive(
   };
 }
 
-/** Gives the partial archive its final name. Never replaces an existing file. */
+/** Renames the finished archive to its final name. Never replaces an existing file. */
 async function place(partial: string, file: string): Promise<void> {
   try {
     await link(partial, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
-    // FAT and some network file systems do not support hard links.
+    // Fall back to renaming, because FAT and some network file systems do not support hard links.
     return rename(partial, file);
   }
   await rm(partial);
@@ -123,7 +127,7 @@ function counting(onBytes: ((bytes: number) => void) | undefined): Transform {
   });
 }
 
-/** Writes the whole chunk and returns the position after it. */
+/** Writes the whole chunk at a position, and returns the position after the chunk. */
 async function writeAt(file: FileHandle, position: number, chunk: Buffer): Promise<number> {
   for (let done = 0; done < chunk.length; ) {
     const { bytesWritten } = await file.write(chunk, done, chunk.length - done, position + done);

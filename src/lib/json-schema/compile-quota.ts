@@ -3,8 +3,8 @@ import { QuotaError } from "../errors.ts";
 import { upToEntries } from "../up-to-entries.ts";
 
 /**
- * CPU time quota for compiling schemas, per lane (an organization). A lane can use the quota of a minute at once. The used quota
- * is refilled continuously.
+ * Limits the CPU time that each lane (an organization) may spend on compiling schemas. An unused quota accumulates for at most a
+ * minute.
  */
 export interface CompileQuota {
   /** @throws QuotaError if the lane has no quota left */
@@ -27,7 +27,7 @@ export function createCompileQuota(options: {
   readonly nowMs?: () => number;
 }): CompileQuota {
   const { msPerMinuteOf, nowMs = () => performance.now() } = options;
-  /** CPU time that each lane has used, minus the quota that was refilled until `atMs`. */
+  /** CPU time that each lane has used, in ms, after deducting the quota that was refilled until `atMs`. */
   const spent = new LRUCache<string, { readonly cpuMs: number; readonly atMs: number }>(
     upToEntries(MAX_LANES),
   );

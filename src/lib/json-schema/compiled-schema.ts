@@ -2,18 +2,18 @@ import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
 import type { JobOptions } from "../worker-queue.ts";
 
-/** A JSON Schema document. The compiler identifies it by reference, so do not modify it after passing it to the compiler. */
+/** A JSON Schema document. Do not modify it after compilation, because the compiler caches validators by object identity. */
 export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
 
 export interface SchemaViolation {
-  /** JSON Pointer (RFC 6901) to the invalid part of the value. The empty string means the whole value. */
+  /** JSON Pointer (RFC 6901) to the invalid part of the value. An empty string means the whole value. */
   readonly path: string;
-  /** The violated requirement, such as `must be integer`. Has at most a few hundred characters. Never contains the value. */
+  /** The violated requirement, such as `must be integer`. At most a few hundred characters long, and never contains the value. */
   readonly message: string;
 }
 
 export interface CompiledSchema {
-  /** Generated code with which another thread can validate values. `undefined` for boolean schemas, which need none. */
+  /** Generated validator code that another thread can run. `undefined` for boolean schemas, which need no code. */
   readonly generated?: { readonly digest: string; readonly code: string };
   /**
    * Validates a value. Returns `undefined` if it is valid.
@@ -39,7 +39,9 @@ export interface SchemaCompiler extends AsyncDisposable {
    */
   compile(schema: JsonSchema, options: CompileOptions): Promise<Result<CompiledSchema, readonly Finding[]>>;
 
-  /** Returns the reasons why a schema must not be stored: it does not compile, or exceeds a size or cost limit. Throws like `compile`. */
+  /**
+   * Returns the reasons to reject a schema: the schema does not compile, or exceeds a size or cost limit. Throws like `compile`.
+   */
   check(schema: JsonSchema, options: CompileOptions): Promise<readonly Finding[]>;
 
   /**

@@ -12,8 +12,8 @@ import type { GeneratedCode } from "./generate/generate.ts";
 import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
 
 /**
- * Persistent store for generated code. The gateway executes the code that `find` returns, so `find` must return only what `keep`
- * has stored.
+ * Persistent store for generated validator code. The gateway executes this code, so `find` must return only code that `keep`
+ * stored.
  */
 export interface CodeStore {
   readonly find: (digest: string) => Promise<GeneratedCode | undefined>;
@@ -22,14 +22,14 @@ export interface CodeStore {
 
 export interface SchemaCompilerOptions {
   readonly codeStore?: CodeStore;
-  /** Maximum total length of the cached generated code, in characters. */
+  /** Maximum total length in characters of the generated code in the memory cache. */
   readonly maxCodeLength?: number;
   readonly maxCompileCpuMs?: number;
-  /** CPU time limit for validating one value in a worker thread, in ms. */
+  /** Maximum CPU time in ms for validating one value in a worker thread. */
   readonly maxCheckCpuMs?: number;
   /** CPU time quota per lane. Unlimited if omitted. */
   readonly quota?: CompileQuota;
-  /** Called for each schema that was not cached in memory. `stored` means that its code came from the code store. */
+  /** Called for each schema that was missing from the memory cache. With `stored`, the code came from the persistent store. */
   readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
 }
 
@@ -41,7 +41,7 @@ interface Cached extends CompiledSchema {
 type Compiled = Result<Cached, readonly Finding[]>;
 type Work = WorkerQueue<SchemaRequest, SchemaAnswer>;
 
-/** Compilations of the same schema that are in flight, one per lane that needs it. */
+/** Compilations of one schema that are in flight, one for each organization that needs the schema. */
 interface PendingCompilation {
   readonly byLane: Map<string, Promise<Compiled>>;
   readonly first: PromiseWithResolvers<Compiled>;
@@ -53,51 +53,50 @@ const MAX_QUEUED_PER_LANE = 1_000;
 const MAX_HEAP_MIB = 768;
 const DEFAULT_MAX_CODE_LENGTH = 128 * 1024 * 1024;
 /**
- * Maximum length of a short schema, in characters. A separate worker compiles longer ones. Short schemas take only milliseconds,
- * and do not wait for long ones.
+ * Maximum length of a short schema, in characters. Longer schemas have a separate worker, so that short ones never wait for them.
  */
 const MAX_SMALL_LENGTH = 8 * 1024;
 /**
- * CPU time limit in ms for compiling a short schema, which usually takes 35 ms. The worker for long schemas compiles a schema
- * again that exceeds it.
+ * CPU time limit in ms for compiling a short schema, which usually takes 35 ms. After the limit, the worker for long schemas
+ * compiles it instead.
  */
 const MAX_SMALL_CPU_MS = 500;
 /** Maximum length of a schema that may be stored, in characters. For comparison, a schema for all GitHub events has 340,000. */
 const MAX_STORED_LENGTH = 512 * 1024;
 /**
- * Maximum length of the generated code of a schema that may be stored, in characters. For comparison, a schema for all GitHub
- * events generates 4 million.
+ * Maximum length in characters of the code generated from a stored schema. For comparison, a schema for all GitHub events generates
+ * 4 million.
  */
 const MAX_STORED_CODE_LENGTH = 8 * 1024 * 1024;
 /**
- * Maximum cost of a schema that may be stored: the number of subschemas that apply to one place in a value. Validating a place
- * takes 150 ms at this cost. Recursive schemas have infinite cost and are exempt.
+ * Maximum cost of a stored schema: the number of subschemas that apply to the same place in a value. At this cost, validating one
+ * place takes 150 ms.
  */
 const MAX_STORED_COST = 1_000_000;
 /**
- * Maximum length of code to evaluate on the calling thread, in characters. The code for GitHub's largest event (400 kB) takes 7
- * ms. The code for all of its events (4 MB) takes 77 ms.
+ * Maximum length of generated code to evaluate on the calling thread, in characters. Evaluating code of 400 kB takes 7 ms, and code
+ * of 4 MB takes 77 ms.
  */
 const MAX_CODE_LENGTH_HERE = 512 * 1024;
 /**
- * Maximum cost of a schema to evaluate on the calling thread: the number of subschemas that apply to one place in a value. A cost
- * of 100,000 takes about 15 ms. The highest cost of a GitHub event is 20,865.
+ * Maximum cost of a schema to run on the calling thread: the number of subschemas that apply to the same place. A cost of 100,000
+ * takes about 15 ms.
  */
 const MAX_COST_HERE = 25_000;
-/** Maximum total size of the patterns to build on the calling thread, in instructions. This many take about 20 ms. */
+/**
+ * Maximum total size of regular expressions to build on the calling thread, in automaton instructions. Building this many takes
+ * about 20 ms.
+ */
 const MAX_PATTERN_SIZE_HERE = 5_000;
 /**
- * Budget for matching the patterns of one value on the calling thread, in characters × instructions. It is enough for most values,
- * and takes at most 50 ms.
+ * Budget for matching regular expressions against one value on the calling thread, in characters × instructions. Using up the
+ * budget takes at most 50 ms.
  */
 const PATTERN_BUDGET_HERE = 1_000_000;
 
 const TOO_LONG: Finding = { path: "", message: `has more than ${MAX_STORED_LENGTH} characters` };
 
-/**
- * This is a violation and not an error, because callers retry errors. A retry of the same value would fail again and block its
- * source forever.
- */
+/** Report a violation instead of throwing. Callers retry after an error, and would retry the same value forever. */
 const TOO_COSTLY: SchemaViolation = {
   path: "",
   message: "takes too much CPU time or memory to validate",
@@ -139,7 +138,10 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     return compileOnce(text, digest, lane);
   }
 
-  /** Compiles a schema in the lane of each caller, so that no caller waits for jobs of other lanes. All callers use the first result. */
+  /**
+   * Compiles a schema once per organization that needs it, so that no organization waits for another's jobs. The first result is
+   * used for all of them.
+   */
   function compileOnce(text: string, digest: string, lane: string): Promise<Compiled> {
     const work = inFlight.get(digest) ?? {
       byLane: new Map(),
@@ -222,7 +224,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   }
 
   return {
-    // An abort ends only the wait. The compilation continues, because other callers may wait for it, and its result is cached.
+    // Aborting ends only the wait. The compilation continues, because other callers may need the result.
     compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, lane)),
     async check(schema, { signal, lane }) {
       const compiled = await unlessAborted(signal, compile(schema, lane, MAX_STORED_LENGTH));
@@ -244,7 +246,9 @@ const createQueue = (name: string, maxCpuMs: number): Work =>
     maxHeapMiB: MAX_HEAP_MIB,
   });
 
-/** The validator runs on the calling thread. A value that exceeds the pattern budget is validated by the worker instead. */
+/**
+ * Runs the validator on the calling thread. If matching patterns exceeds the budget, a worker thread validates the value instead.
+ */
 function checkHere(code: string, inWorker: CompiledSchema["validate"]): CompiledSchema["validate"] {
   const check = evaluateCode(code, { patternBudget: PATTERN_BUDGET_HERE });
   return (value, caller) => {
@@ -260,7 +264,7 @@ function checkHere(code: string, inWorker: CompiledSchema["validate"]): Compiled
 function checkInWorker(digest: string, code: string, worker: Work): CompiledSchema["validate"] {
   return async (value, caller) => {
     const first = await worker.run({ kind: "check", digest, value }, caller);
-    // Send the code only if the worker does not have it, because it is large.
+    // Send the code only if the worker has not cached it, because the code is large.
     const answer =
       first.kind === "missing" ? await worker.run({ kind: "check", digest, code, value }, caller) : first;
     switch (answer.kind) {
@@ -278,8 +282,8 @@ const isCheap = ({ code, cost, patternSize }: GeneratedCode): boolean =>
   code.length <= MAX_CODE_LENGTH_HERE && cost <= MAX_COST_HERE && patternSize <= MAX_PATTERN_SIZE_HERE;
 
 /**
- * Returns the limits that a schema exceeds. Recursive schemas are allowed despite their infinite cost, because every validation
- * has its own limits.
+ * Returns the limits that a schema exceeds. Recursive schemas may have infinite cost, because each validation has its own time
+ * limit.
  */
 function findExcess({ size }: Cached): readonly Finding[] {
   if (size === undefined) return [];
@@ -302,8 +306,8 @@ function toCanonicalText(schema: JsonSchema): string | undefined {
 }
 
 /**
- * Returns a function that runs at most one piece of work per event loop turn, in call order. Many pieces together then do not
- * block the event loop.
+ * Returns a function that runs at most one task per event loop iteration, in call order. Many tasks together then do not block the
+ * event loop.
  */
 function createTurns(): <T>(work: () => T) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();

@@ -7,7 +7,7 @@ import { FORMATS } from "./generate/formats.ts";
 import { isMultipleOf } from "./generate/multiple-of.ts";
 import { firstViolation } from "./violation.ts";
 
-/** Thrown when matching the patterns would exceed the budget. The caller can then validate the value in a worker. */
+/** Thrown when matching regular expressions exceeds the budget. The caller can then validate the value in a worker thread. */
 export class PatternBudgetError extends Error {
   override readonly name = "PatternBudgetError";
 }
@@ -60,12 +60,12 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
     try {
       return validate(value) ? undefined : firstViolation(validate.errors);
     } catch (error) {
-      // A RangeError means a stack overflow: the value is nested too deeply, or one of its texts is too long for a format.
+      // A RangeError means a stack overflow: the value is nested too deeply, or a string is too long for a format's pattern.
       if (error instanceof RangeError)
         return { path: "", message: "is nested too deeply or too long to validate" };
       throw error;
     } finally {
-      // Release the errors, which refer to parts of the schema and the value.
+      // Drop the errors, because they keep parts of the schema and the value in memory.
       validate.errors = null;
     }
   };

@@ -6,8 +6,8 @@ const SHOWN_VALUES = 5;
 const SHOWN_VALUE_LENGTH = 40;
 
 /**
- * Converts Ajv's errors to one violation. The last error is for the keyword that failed. Those before it explain why each branch
- * of the keyword failed.
+ * Converts Ajv's errors to a single violation. Ajv's last error names the failed keyword, and the errors before it explain why each
+ * branch failed.
  */
 export function firstViolation(errors: readonly ErrorObject[] | null | undefined): SchemaViolation {
   const last = errors?.at(-1);
@@ -17,7 +17,7 @@ export function firstViolation(errors: readonly ErrorObject[] | null | undefined
   return { path: last.instancePath, message: bounded(messageOf(last) + nearest(last, inner)) };
 }
 
-/** Formats an Ajv error. Adds the names and values that Ajv's own message omits. */
+/** Formats an Ajv error, including the names and values that Ajv's own message omits. */
 export function messageOf(error: ErrorObject): string {
   const message = error.message ?? `must pass ${error.keyword}`;
   const params: Readonly<Record<string, unknown>> = error.params;
@@ -38,8 +38,8 @@ export function messageOf(error: ErrorObject): string {
 }
 
 /**
- * Formats the error with the longest path among the failed branches. It most likely belongs to the branch that the value was meant
- * to match.
+ * Formats the error with the longest path among the errors of all branches. That error most likely belongs to the branch that the
+ * author intended.
  */
 function nearest(last: ErrorObject, inner: readonly ErrorObject[]): string {
   if (!["anyOf", "oneOf", "propertyNames", "contains"].includes(last.keyword)) return "";

@@ -1,4 +1,7 @@
-/** Main module of the worker threads. They generate code from schemas, and validate values that are too expensive for the main thread. */
+/**
+ * Entry point of the worker threads. They generate code from schemas, and validate values that are too expensive for the main
+ * thread.
+ */
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
@@ -11,7 +14,7 @@ import { type GeneratedCode, generateCode } from "./generate/generate.ts";
 
 export type SchemaRequest =
   | { readonly kind: "compile"; readonly text: string }
-  /** Validates a value. Without `code`, the worker answers `missing` if it has not cached the code. */
+  /** Request to validate a value. Without `code`, the worker replies `missing` if the code is not in its cache. */
   | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
 
 export type SchemaAnswer =
@@ -23,7 +26,7 @@ export type SchemaAnswer =
   | { readonly kind: "checked"; readonly violation: SchemaViolation | undefined }
   | { readonly kind: "missing" };
 
-/** Maximum total length of cached code, in characters. The code of fifty schemas of 75 kB takes about 80 MB. */
+/** Maximum total length in characters of the code that a worker caches. The code of fifty schemas of 75 kB takes about 80 MB. */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
 function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
@@ -40,7 +43,7 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
     let check = checks.get(digest);
     if (!check) {
       if (code === undefined) return { kind: "missing" };
-      // No budget is needed, because the queue terminates this thread when its CPU time limit is reached.
+      // No budget is needed here, because the job queue terminates this thread after its CPU time limit.
       check = evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
       checks.set(digest, check, { size: code.length });
     }

@@ -1,7 +1,6 @@
 /**
- * Formats a value as JSON with sorted members (by UTF-16 code units, as in RFC 8785). Documents that differ only in the order of
- * members get the same text. Databases may change that order.
- *
+ * Formats a value as JSON with sorted members (by UTF-16 code units, as in RFC 8785). Documents that differ only in member order
+ * get the same text.
  * @throws RangeError if the value is nested too deeply
  */
 export function canonicalJson(value: unknown): string {

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Maximum number of names in a reported path. For example, `config.dedupe` has two. */
+/** Maximum number of names in a reported path. For example, `config.dedupe` consists of two names. */
 const MAX_DEPTH = 2;
 
 /**
- * Returns the paths of the fields in which two objects differ, such as `title` and `config.dedupe`. Arrays are compared as a
- * whole. The order of members is ignored, and `undefined` counts as missing. The result never contains field values.
+ * Returns the paths of the fields in which two objects differ, such as `title` or `config.dedupe`. Arrays are compared as a whole,
+ * member order is ignored, and the result contains no field values.
  */
 export function changedFields(before: Fields, after: Fields): readonly string[] {
   return changed(before, after, 1);

@@ -1,8 +1,8 @@
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Applies a JSON Merge Patch (RFC 7396, section 2): objects are merged, `null` removes a member, and any other value replaces the
- * old one. Does not modify its arguments.
+ * Applies a JSON Merge Patch (RFC 7396, section 2): merges objects, removes members that are `null`, and replaces all other values.
+ * Does not modify its arguments.
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
@@ -11,7 +11,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     if (value === null) merged.delete(name);
     else merged.set(name, mergePatch(merged.get(name), value));
   }
-  // Object.fromEntries treats a member named `__proto__` like any other.
+  // `Object.fromEntries` creates a normal member even for the name `__proto__`.
   return Object.fromEntries(merged);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The characters that `\s` matches in ECMAScript: WhiteSpace and LineTerminator (ECMA-262, sections 12.2 and 12.3). In RE2, `\s`
- * matches only ASCII characters, and not `\v`.
+ * Characters that `\s` matches in ECMAScript: WhiteSpace and LineTerminator (ECMA-262, sections 12.2 and 12.3). In RE2, `\s`
+ * matches only ASCII whitespace without `\v`.
  */
 const SPACE =
   "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
@@ -11,7 +11,10 @@ const ANY = "[\\x{0}-\\x{10ffff}]";
 const NOTHING = "[^\\x{0}-\\x{10ffff}]";
 const NOT_LINE_END = "[^\\n\\r\\x{2028}\\x{2029}]";
 const BACKSPACE = 8;
-/** Short names of Unicode general categories, by long name (Unicode Character Database). */
+/**
+ * Maps long names of Unicode general categories to short names (Unicode Character Database), because RE2 knows only the short
+ * names.
+ */
 const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Letter", "L"],
   ["Lowercase_Letter", "Ll"],
@@ -25,19 +28,18 @@ const CATEGORIES: ReadonlyMap<string, string> = new Map([
   ["Other", "C"],
 ]);
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12, "0": 0 };
-/** Characters that can be escaped under the flag `u` (ECMA-262). Inlet also accepts escapes of other punctuation. */
+/** Characters that may be escaped under the flag `u` (ECMA-262). Escapes of other punctuation are accepted too, and rewritten. */
 const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 
 /**
- * Translates an ECMAScript pattern (ECMA-262, section 22.2.1, flag `u`) to RE2 syntax. The result has no group numbers and names,
- * because it only tests whether a text matches.
- *
+ * Translates an ECMAScript pattern (ECMA-262, section 22.2.1, flag `u`) to RE2 syntax. Groups lose their names and numbers, because
+ * the result only tests for a match.
  * @throws SyntaxError if the pattern is malformed or cannot be matched in linear time
  */
 export function translateEcmaPattern(source: string, options: { readonly dotAll: boolean }): string {
   const pattern = unescapePunctuation(source);
-  // Let V8 validate the pattern, because authors know its error messages. This is cheap: V8 compiles a pattern only at the first
-  // match.
+  // Let V8 validate the pattern, because authors know its error messages. This is cheap, because V8 compiles a pattern only at the
+  // first match.
   new RegExp(pattern, "u");
   return new Translation(pattern, options.dotAll).run();
 }
@@ -56,7 +58,7 @@ function unescapePunctuation(source: string): string {
   });
 }
 
-/** Translates a valid pattern in one pass. Changes only what RE2 writes differently. */
+/** Translates a valid pattern in one pass, and changes only what RE2 writes differently. */
 class Translation {
   readonly #pattern: string;
   readonly #dotAll: boolean;
@@ -72,7 +74,7 @@ class Translation {
     return text === "" ? "(?:)" : text;
   }
 
-  /** Translates alternatives up to the closing parenthesis of the group, or to the end of the pattern. */
+  /** Translates alternatives up to the closing parenthesis of the current group, or to the end of the pattern. */
   #alternatives(): string {
     let out = "";
     while (this.#at < this.#pattern.length && this.#peek() !== ")") {
@@ -92,7 +94,7 @@ class Translation {
     if (char === "[") return this.#characterClass();
     if (char === "\\") return this.#escape();
     if (char === ".") return this.#dotAll ? ANY : NOT_LINE_END;
-    // Without the flag `m`, ECMAScript's `^` and `$` match only at the start and end of the text, as RE2's `\A` and `\z` do.
+    // Without the flag `m`, ECMAScript's `^` and `$` match only at the start and end of the text. RE2 calls these `\A` and `\z`.
     if (char === "^") return "\\A";
     if (char === "$") return "\\z";
     return literal(char);
@@ -122,7 +124,7 @@ class Translation {
       /^(?:[*+?]|\{(\d+)(,(\d*))?\})\??/.exec(this.#pattern.slice(this.#at, this.#at + 60)) ?? [];
     if (text === undefined) return atom;
     this.#at += text.length;
-    // Drop the lazy modifier. It affects which part of a text matches, but not whether the text matches.
+    // Drop the lazy modifier. It changes which part of a text matches, but not whether the text matches.
     if (min === undefined) return atom + text.charAt(0);
     const least = Number(min);
     const most = comma === undefined ? least : max === "" ? Number.POSITIVE_INFINITY : Number(max);
@@ -156,7 +158,7 @@ class Translation {
     return `\\${char}`;
   }
 
-  /** Translates the name of a Unicode property. RE2 omits the prefix `Script=`, and uses the short names of general categories. */
+  /** Translates the name of a Unicode property. RE2 omits the prefix `Script=`, and uses short names of general categories. */
   #propertyName(): string {
     const end = this.#pattern.indexOf("}", this.#at);
     const name = this.#pattern.slice(this.#at + 1, end);
@@ -226,7 +228,10 @@ const member = (codePoint: number): string => `\\x{${codePoint.toString(16)}}`;
 /** Maximum count that RE2 accepts in `{n,m}`. */
 const MAX_COUNT = 1000;
 
-/** Formats `atom{least,most}` in RE2 syntax. A count above RE2's maximum becomes a sequence of repetitions. */
+/**
+ * Formats a repetition of `least` to `most` times in RE2 syntax. If a count exceeds RE2's maximum, several repetitions follow each
+ * other.
+ */
 function repeat(atom: string, least: number, most: number): string {
   if (most <= MAX_COUNT) return `${atom}{${least},${most}}`;
   if (most === Number.POSITIVE_INFINITY) {

@@ -1,16 +1,18 @@
 import { RE2JS } from "re2js";
 import { translateEcmaPattern } from "./ecma-to-re2.ts";
 
-/** A compiled pattern that matches in time linear in the length of the text. */
+/** A compiled regular expression whose matching time is linear in the length of the text. */
 export interface LinearRegExp {
   test(text: string): boolean;
-  /** Ajv caches patterns under this text, so it contains the pattern and its flags. */
+  /** Returns the pattern with its flags, because Ajv uses this text as the cache key. */
   toString(): string;
-  /** Number of instructions in the automaton of the pattern. Each takes up to about 50 ns per character of text. */
+  /**
+   * Number of instructions in the automaton of the pattern. Matching takes up to about 50 ns per instruction and character of text.
+   */
   readonly size: number;
 }
 
-/** Thrown when a pattern is invalid, or cannot be matched in linear time. The message is for the author of the pattern. */
+/** Thrown when a pattern is invalid or cannot be matched in linear time. The message is for the author of the pattern. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
 }

@@ -21,25 +21,28 @@ export async function loadOrCreateMasterKey(
   if (existing) return { key: existing, isNew: false };
   const key = randomBytes(KEY_BYTES);
   const partial = await writeSynced(file, key);
-  // Use a link, because a rename would replace a key that was created in the meantime.
+  // Use a link instead of a rename, which would replace a key that another process has just created.
   await link(partial, file);
   await rm(partial);
   await syncDirectory(dataDir);
   return { key, isNew: true };
 }
 
-/** Returns `undefined` if the data directory has no master key. @throws Error if the file is not a valid key */
+/**
+ * Returns the master key of a data directory, or `undefined` if there is none.
+ * @throws Error if the file is not a valid key
+ */
 export const findMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, KEY_FILE));
 
-/** Stores a master key in a data directory that has none. Resolves once the key is on disk. */
+/** Stores a master key in a data directory that has none. Resolves when the key is safely on disk. */
 export async function putMasterKey(dataDir: string, key: Buffer): Promise<void> {
   const file = join(dataDir, KEY_FILE);
   await rename(await writeSynced(file, key), file);
   await syncDirectory(dataDir);
 }
 
-/** Removes a master key that was created but is not needed. */
+/** Removes a master key that was created but is not used. */
 export async function dropMasterKey(dataDir: string): Promise<void> {
   await rm(join(dataDir, KEY_FILE), { force: true });
   await syncDirectory(dataDir);
@@ -67,7 +70,7 @@ export async function prepareNextMasterKey(
 export const findNextMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, NEXT_FILE));
 
-/** Completes a rotation by atomically replacing the current master key with the next one. */
+/** Completes a key rotation: atomically replaces the current master key with the next one. */
 export async function adoptNextMasterKey(dataDir: string): Promise<void> {
   await rename(join(dataDir, NEXT_FILE), join(dataDir, KEY_FILE));
   await syncDirectory(dataDir);
@@ -76,7 +79,7 @@ export async function adoptNextMasterKey(dataDir: string): Promise<void> {
 export const dropNextMasterKey = (dataDir: string): Promise<void> =>
   rm(join(dataDir, NEXT_FILE), { force: true });
 
-/** Parses a key of 32 bytes in hexadecimal, base64 or base64url. Returns `undefined` for any other text. */
+/** Parses a 32-byte key in hexadecimal, base64 or base64url. Returns `undefined` for any other text. */
 export function parseMasterKey(text: string): Buffer | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, "hex");
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined;
@@ -97,7 +100,7 @@ async function readKey(file: string): Promise<Buffer | undefined> {
   );
 }
 
-/** Writes the key to `<file>.new` and syncs it to disk. Returns the path `<file>.new`. */
+/** Writes the key to `<file>.new`, syncs the file to disk and returns its path. */
 async function writeSynced(file: string, key: Buffer): Promise<string> {
   const partial = `${file}.new`;
   await rm(partial, { force: true });

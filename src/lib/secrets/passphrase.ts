@@ -2,7 +2,7 @@ import { randomBytes, scrypt } from "node:crypto";
 import { promisify } from "node:util";
 import { createSealingKey, OtherKeyError, openSecret, type SealingKey, sealSecret } from "./secret.ts";
 
-/** A text that was encrypted under a key derived from a passphrase. It is safe to store anywhere. */
+/** A text encrypted with a key that is derived from a passphrase. The encrypted text is safe to store anywhere. */
 export interface PassphraseSealed {
   readonly kdf: "scrypt";
   /** The scrypt parameters (RFC 7914): cost `n`, block size `r` and parallelization `p`. */
@@ -15,21 +15,27 @@ export interface PassphraseSealed {
   readonly text: string;
 }
 
-/** Thrown when a text was encrypted under a different passphrase. */
+/** Thrown when a text was encrypted with a different passphrase. */
 export class WrongPassphraseError extends Error {
   override readonly name = "WrongPassphraseError";
 }
 
-/** Parameters of scrypt for new texts. Each guess of a passphrase takes 128 MiB and half a second. */
+/** scrypt parameters for newly encrypted texts. Each guess of a passphrase then takes 128 MiB and half a second. */
 const COST = { n: 2 ** 17, r: 8, p: 1 } as const;
-/** Memory limit for decrypting a text. An attacker who modifies the scrypt parameters of a text could otherwise exhaust the memory. */
+/**
+ * Memory limit for decryption, in bytes. Without a limit, an attacker could modify the stored scrypt parameters to exhaust the
+ * memory.
+ */
 const MAX_MEMORY_BYTES = 2 ** 30;
-/** Maximum scrypt parallelization for decrypting a text. Together with the memory limit, it keeps decryption below a minute. */
+/** Maximum scrypt parallelization for decryption. Together with the memory limit, this keeps decryption below one minute. */
 const MAX_PARALLELIZATION = 16;
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 
-/** @param context name of the place where the text is stored, as in `sealSecret` */
+/**
+ * Encrypts a text with a passphrase.
+ * @param context name of the place where the encrypted text is stored, as in `sealSecret`
+ */
 export async function sealUnderPassphrase(
   passphrase: string,
   text: string,
@@ -41,8 +47,9 @@ export async function sealUnderPassphrase(
 }
 
 /**
+ * Decrypts a text with a passphrase.
  * @throws WrongPassphraseError if the passphrase is wrong
- * @throws Error if the text was modified, or exceeds the limits of memory or parallelization
+ * @throws Error if the text was modified, or its scrypt parameters exceed the limits
  */
 export async function openUnderPassphrase(
   passphrase: string,
@@ -68,7 +75,7 @@ async function deriveKey(
     );
   const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
   const options = { N: n, r, p, maxmem: MAX_MEMORY_BYTES };
-  // Normalize the passphrase, because keyboards may encode the same characters differently in Unicode.
+  // Normalize the passphrase, because different keyboards may encode the same characters differently in Unicode.
   return createSealingKey(
     await derive(passphrase.normalize("NFC"), Buffer.from(salt, "base64url"), KEY_BYTES, options),
   );

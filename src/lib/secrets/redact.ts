@@ -5,10 +5,10 @@ export type Redact = (text: string) => string;
 export const HIDDEN = "***";
 /** Minimum length of a secret to redact, in characters. Shorter secrets would match unrelated text by coincidence. */
 const MIN_SECRET_LENGTH = 8;
-/** Matches numbers. They are not redacted, because the replacement would make JSON invalid. */
+/** Matches numbers. Do not redact numbers, because the replacement text would make JSON invalid. */
 const NUMBER = /^[-+.\deE]*$/;
 
-/** Creates a function that replaces secrets in a text, including their URL-encoded and JSON-escaped forms. */
+/** Creates a function that replaces secrets in a text. URL-encoded and JSON-escaped forms of a secret are replaced too. */
 export function createRedact(secrets: readonly string[]): Redact {
   const hidden = secrets.filter((value) => value.length >= MIN_SECRET_LENGTH && !NUMBER.test(value));
   const spellings = new Set(
@@ -18,12 +18,13 @@ export function createRedact(secrets: readonly string[]): Redact {
     }),
   );
   if (spellings.size === 0) return (text) => text;
-  // Replace long secrets first. Otherwise, a secret that begins with another one would be replaced only in part.
+  // Replace long secrets first. If a short secret is the beginning of a longer one, replacing it first would leave the rest
+  // visible.
   const inOrder = [...spellings].sort((a, b) => b.length - a.length);
   return (text) => inOrder.reduce((redacted, value) => redacted.replaceAll(value, HIDDEN), text);
 }
 
-/** Returns the same buffer if the body contains no secret. */
+/** Replaces secrets in a body. Returns the same buffer if the body contains no secret. */
 export function redactBytes(body: Buffer, redact: Redact): Buffer {
   const encoding = isUtf8(body) ? "utf8" : "latin1";
   const text = body.toString(encoding);
@@ -33,7 +34,7 @@ export function redactBytes(body: Buffer, redact: Redact): Buffer {
 
 const { isRawJSON } = JSON as typeof JSON & { isRawJSON(value: unknown): boolean };
 
-/** Redacts all strings in a value, but not the names of members. */
+/** Redacts all strings inside a value, except the names of members. */
 export function redactTexts<T>(value: T, redact: Redact): T {
   const walk = (one: unknown): unknown => {
     if (typeof one === "string") return redact(one);

@@ -6,18 +6,21 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** An encryption key. Its id is part of every text that is encrypted under it. */
+/** An encryption key with an id. Every encrypted text contains the id of its key. */
 export interface SealingKey {
   readonly id: string;
   readonly bytes: Buffer;
 }
 
-/** Thrown when a text was encrypted under a different key. */
+/** Thrown when a text was encrypted with a different key. */
 export class OtherKeyError extends Error {
   override readonly name = "OtherKeyError";
 }
 
-/** Creates an encryption key with an id that is derived from its bytes. @throws Error unless there are 32 bytes */
+/**
+ * Creates an encryption key, whose id is derived from its bytes.
+ * @throws Error if the key does not have 32 bytes
+ */
 export function createSealingKey(bytes: Buffer): SealingKey {
   if (bytes.length !== KEY_BYTES)
     throw new Error(`a sealing key must have ${KEY_BYTES} bytes, not ${bytes.length}`);
@@ -26,10 +29,8 @@ export function createSealingKey(bytes: Buffer): SealingKey {
 }
 
 /**
- * Encrypts a text with AES-256-GCM. The result has the form `s1.<key id>.<nonce, ciphertext, tag in base64url>`.
- *
- * `context` names the place where the text is stored, and is authenticated as additional data (AAD). If the result is copied to
- * another place, it cannot be decrypted there.
+ * Encrypts a text with AES-256-GCM. `context` names the place where the text is stored. If the encrypted text is copied to another
+ * place, decryption fails, because the context is authenticated.
  */
 export function sealSecret(key: SealingKey, plaintext: string, context: string): string {
   const nonce = randomBytes(NONCE_BYTES);
@@ -45,8 +46,7 @@ export function sealSecret(key: SealingKey, plaintext: string, context: string):
 }
 
 /**
- * Decrypts a text that was encrypted under the same key and context.
- *
+ * Decrypts a text that was encrypted with the same key and context.
  * @throws OtherKeyError if the key differs
  * @throws Error if the text was modified or copied from another place. Messages contain neither the key nor the text
  */

@@ -13,7 +13,7 @@ export async function processIncarnation(pid: number): Promise<string | undefine
   if (process.platform !== "linux") return isPidTaken(pid) ? "alive" : undefined;
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1");
-    // Search for the last parenthesis, because the command name in parentheses can contain spaces and parentheses itself.
+    // Search for the last parenthesis, because the command name in parentheses may itself contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
   } catch {
@@ -21,7 +21,10 @@ export async function processIncarnation(pid: number): Promise<string | undefine
   }
 }
 
-/** Returns whether a process has this working directory. If not, the id of an embedded server now belongs to an unrelated process. */
+/**
+ * Returns whether a process has this working directory. If not, the operating system has reused the process id for an unrelated
+ * program.
+ */
 export async function worksIn(pid: number, realDirectory: string): Promise<boolean> {
   try {
     if (process.platform === "linux") return (await readlink(`/proc/${pid}/cwd`)) === realDirectory;
@@ -40,9 +43,9 @@ export async function findProcessesIn(realDirectory: string): Promise<readonly n
   return pids.filter((_, index) => found[index]);
 }
 
-/** Returns whether any process has this id. Zombies and processes of other users count. */
+/** Returns whether a process with this id exists. Zombies and processes of other users count too. */
 export function isPidTaken(pid: number): boolean {
-  // An id of 0 or below would refer to a process group.
+  // `kill` would treat an id of 0 or below as a process group.
   if (pid <= 0) return false;
   try {
     process.kill(pid, 0);

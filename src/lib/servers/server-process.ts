@@ -3,7 +3,7 @@ import { closeSync, openSync, renameSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { processIncarnation } from "./process-info.ts";
 
-/** A running server process. When it has ended, `exited` resolves with a readable reason. It never rejects. */
+/** A running server process. `exited` resolves with a readable reason when the process has ended, and never rejects. */
 export interface ServerProcess {
   readonly pid: number | undefined;
   readonly adopted: boolean;
@@ -20,7 +20,10 @@ export interface ServerCommand {
   readonly gid?: number;
 }
 
-/** Environment of a server process. It excludes the operator's variables, which could affect the server and may contain secrets. */
+/**
+ * Environment variables of a server process. The operator's variables are left out, because they could affect the server and may
+ * contain secrets.
+ */
 export const serverEnvironment = (): Readonly<Record<string, string>> => ({
   PATH: process.env.PATH ?? "/usr/bin:/bin",
   LC_ALL: "C",
@@ -56,8 +59,8 @@ export function spawnServer(command: ServerCommand, logFile: string): ServerProc
 }
 
 /**
- * Takes over a running server that is not a child of this process. Such a process emits no exit event, so its end is detected by
- * polling.
+ * Takes over a server that is already running, but is not a child of this process. Polls for its end, because only child processes
+ * emit an exit event.
  */
 export function adoptServer(pid: number, pollMs: number): ServerProcess {
   return serverProcess(pid, true, pollUntilGone(pid, pollMs));
@@ -93,14 +96,14 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Ignore ESRCH: the process has just ended, and `exited` will resolve shortly.
+    // Ignore ESRCH, which means that the process has just ended. `exited` will resolve shortly.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
 
 /**
- * Opens the log file for appending. If it has reached the size limit, first moves it to `<file>.1`, replacing the file there. A
- * server that fails for weeks therefore cannot fill the disk.
+ * Opens the log file for appending. A file at the size limit is first renamed to `<file>.1`, so that a repeatedly failing server
+ * cannot fill the disk.
  */
 function openLog(logFile: string): number {
   const bytes = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;

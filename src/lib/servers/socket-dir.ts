@@ -3,12 +3,12 @@ import { chownSync, lstatSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Maximum length of a socket path in bytes. `sun_path` has 108 bytes on Linux and 104 on macOS, including the final zero (unix(7),
- * unix(4)).
+ * Maximum length of a socket path in bytes. `sun_path` holds 108 bytes on Linux and 104 on macOS, including the final zero
+ * (unix(7), unix(4)).
  */
 const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
 
-/** User that runs the server, if it is not the user of this process. This user cannot access the data directory. */
+/** User that runs the server, if different from the user of this process. The server's user cannot access the data directory. */
 type Owner = { readonly uid: number; readonly gid: number };
 
 /**
@@ -32,12 +32,12 @@ export function makeSocketDir(dataDir: string, socketName: string, owner?: Owner
   return privateDir(join("/tmp", `inlet-${uid}-${hash}`), uid, owner);
 }
 
-/** Removes the socket folder of a stopped server, unless it contains the socket of another server. */
+/** Removes the socket folder of a stopped server, unless the folder contains the socket of another server. */
 export function removeSocketDir(dir: string): void {
   try {
     rmdirSync(dir);
   } catch {
-    // Ignore the error: the folder still contains another socket, or no longer exists.
+    // Ignore the error. The folder still contains another server's socket, or no longer exists.
   }
 }
 

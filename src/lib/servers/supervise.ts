@@ -5,7 +5,7 @@ import { endsWithin, type Sleep, sleep } from "../sleep.ts";
 import { untilAborted } from "../wait.ts";
 import { adoptServer, type ServerCommand, type ServerProcess, spawnServer } from "./server-process.ts";
 
-/** `/readyz` succeeds only while all supervised servers are `ready`. */
+/** Status of an embedded server. `/readyz` succeeds only while all of them are `ready`. */
 export type ServerStatus =
   | { readonly state: "starting" }
   | { readonly state: "ready"; readonly pid: number; readonly adopted: boolean }
@@ -22,27 +22,30 @@ export interface ServerSpec {
   readonly name: string;
   readonly command: ServerCommand;
   readonly logFile: string;
-  /** Finds a server whose parent process has died, but which still runs on the same data. Called before each spawn. */
+  /**
+   * Finds a server that still runs on the same data after the process that started it died. Called before each start of the server.
+   */
   findOrphan(): Promise<number | undefined>;
-  /** Checks the server. `busy` means that it is alive but not serving yet, for example because it loads data. Never throws. */
+  /**
+   * Checks the server. Returns `busy` if the server is alive but not serving yet, for example while it loads data. Never throws.
+   */
   probe(pid: number): Promise<"ready" | "busy" | "silent">;
   /**
-   * Signals that stop the server, sent one after another at intervals of `stopGraceMs`. After the last one, the whole process
-   * group gets SIGKILL.
+   * Signals that ask the server to stop, sent one after another every `stopGraceMs`. Finally, the whole process group gets SIGKILL.
    */
   readonly stopSignals: readonly NodeJS.Signals[];
   readonly stopGraceMs: number;
-  /** Maximum time in ms for which a starting server may be `silent`. It is then restarted. `busy` has no time limit. */
+  /** Maximum time in ms for which a starting server may be `silent` before it is restarted. The state `busy` has no time limit. */
   readonly maxSilenceMs: number;
 }
 
 export interface SuperviseOptions {
   readonly log: Log;
-  /** Aborts the start. To stop a running server, dispose of it. */
+  /** Aborts the start. To stop a server that is already running, dispose of it. */
   readonly signal: AbortSignal;
   readonly timing?: Partial<typeof TIMING>;
   readonly random?: () => number;
-  /** Replaces the timer for waits between restarts. Used in tests. */
+  /** Replaces the timer for the waits between restarts. Used in tests. */
   readonly wait?: Sleep;
 }
 
@@ -52,19 +55,18 @@ const TIMING = {
   minBackoffMs: 100,
   maxBackoffMs: 5_000,
   /**
-   * If a server fails after running this long (in ms), its failure counts as the first one. The next restart then waits only for
-   * the shortest backoff.
+   * Run time in ms after which a server counts as stable. If it fails later, the next restart waits only for the shortest backoff.
    */
   settledMs: 10_000,
 };
 
-/** Number of consecutive failures after which the first start is given up. Further attempts would hardly succeed. */
+/** Number of consecutive failures after which the first start is given up, because further attempts would hardly succeed. */
 const FIRST_START_ATTEMPTS = 3;
 const LOG_TAIL_LINES = 12;
 
 /**
- * Starts a server, or takes over one that is already running. Restarts it whenever it ends, with exponential backoff and jitter.
- * Resolves when the server is ready for the first time. Rejects after `FIRST_START_ATTEMPTS` failures, or when the signal aborts.
+ * Starts a server or takes over a running one, and restarts it with backoff whenever it ends. Resolves when the server is first
+ * ready, and rejects after `FIRST_START_ATTEMPTS` failures.
  */
 export async function superviseServer(
   spec: ServerSpec,

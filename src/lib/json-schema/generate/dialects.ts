@@ -16,7 +16,7 @@ const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
   "2020-12": "https://json-schema.org/draft/2020-12/schema",
 };
 
-/** Returns the dialect that `$schema` names, or 2020-12 if there is no `$schema`. */
+/** Returns the dialect that `$schema` names. Defaults to 2020-12 if there is no `$schema`. */
 export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
   const named = typeof schema === "object" ? schema.$schema : undefined;
   if (named === undefined) return ok("2020-12");
@@ -28,7 +28,7 @@ export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
   return err({ path: "/$schema", message: `must be ${known} (the default)` });
 }
 
-/** Creates an Ajv instance that supports all formats, does not log, and treats unknown keywords as annotations. */
+/** Creates an Ajv instance that supports all formats, writes no logs, and ignores unknown keywords. */
 export function createAjv(
   dialect: Dialect,
   options: Options,
@@ -43,12 +43,12 @@ export function createAjv(
     formats: FORMATS,
     code: { ...options.code, regExp: asGenerated(compilePattern), formats: _`require("formats").FORMATS` },
   });
-  // Remove the prototypes, because Ajv looks up names from the schema in these objects. It must not find inherited names such as
-  // "constructor".
+  // Remove the prototypes, because Ajv looks up names from the schema in these objects. Inherited names such as "constructor" must
+  // not be found.
   Object.setPrototypeOf(ajv.formats, null);
   Object.setPrototypeOf(ajv.RULES.all, null);
   Object.setPrototypeOf(ajv.RULES.keywords, null);
-  // Treat `id` as an annotation. By default, Ajv throws on `id`, because draft 4 used it as `$id`.
+  // Ignore the keyword `id`. By default, Ajv throws if a schema contains `id`, because draft 4 used it instead of `$id`.
   ajv.removeKeyword("id");
   for (const definition of OWN_KEYWORDS[dialect]) {
     ajv.removeKeyword(String(definition.keyword));
@@ -57,7 +57,10 @@ export function createAjv(
   return ajv;
 }
 
-/** Sets the JavaScript expression by which generated code creates patterns. `evaluate.ts` provides its `require` function. */
+/**
+ * Sets the JavaScript expression with which generated code creates a regular expression. `evaluate.ts` provides the `require`
+ * function of that code.
+ */
 const asGenerated = (compilePattern: (source: string, flags: string) => LinearRegExp) =>
   Object.assign((source: string, flags: string) => compilePattern(source, flags), {
     code: 'require("linear-regexp").compileLinearRegExp',
@@ -65,7 +68,7 @@ const asGenerated = (compilePattern: (source: string, flags: string) => LinearRe
 
 const MAX_FINDINGS = 10;
 
-/** Validates a schema against the meta-schema of its dialect. The path of a finding is a JSON Pointer into the schema. */
+/** Validates a schema against the meta-schema of its dialect. The path of an error is a JSON Pointer into the schema. */
 export type CheckSchema = (dialect: Dialect, schema: JsonSchema) => readonly Finding[];
 
 export function createSchemaCheck(): CheckSchema {
@@ -83,7 +86,10 @@ function compileMetaSchema(dialect: Dialect): ValidateFunction {
   return validate;
 }
 
-/** Converts Ajv's errors to findings. Keeps only the first error per path, because `anyOf` and `allOf` report it again. */
+/**
+ * Converts Ajv's errors to one error per path. Ajv reports further errors for the same path, because `anyOf` and `allOf` repeat the
+ * error of their branches.
+ */
 function findings(errors: readonly ErrorObject[]): readonly Finding[] {
   const byPath = new Map<string, Finding>();
   for (const error of errors) {

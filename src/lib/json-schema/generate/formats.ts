@@ -12,7 +12,7 @@ const URL_AFTER_USER =
   /^(?:(?!(?:10|127)(?:\.\d{1,3}){3})(?!(?:169\.254|192\.168)(?:\.\d{1,3}){2})(?!172\.(?:1[6-9]|2\d|3[0-1])(?:\.\d{1,3}){2})(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}(?:\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4]))|(?:(?:[a-z0-9\u{00a1}-\u{ffff}]+-)*[a-z0-9\u{00a1}-\u{ffff}]+)(?:\.(?:[a-z0-9\u{00a1}-\u{ffff}]+-)*[a-z0-9\u{00a1}-\u{ffff}]+)*(?:\.(?:[a-z\u{00a1}-\u{ffff}]{2,})))(?::\d{2,5})?(?:\/[^\s]*)?$/iu;
 const URL_SCHEME = /^(?:https?|ftp):\/\//i;
 
-/** Implements the format `url`. User information ends at the last `@` before the path, and must not be empty. */
+/** Implements the format `url`. User information before the host ends at the last `@`, and must not be empty. */
 function isUrl(text: string): boolean {
   const scheme = URL_SCHEME.exec(text)?.[0];
   if (scheme === undefined || /\s/.test(text)) return false;
@@ -22,5 +22,5 @@ function isUrl(text: string): boolean {
   return at !== 0 && URL_AFTER_USER.test(rest.slice(at + 1));
 }
 
-/** All supported formats: those of ajv-formats in full mode, with a replacement for `url`. */
+/** All supported formats: the full formats of ajv-formats, but with a faster implementation of `url`. */
 export const FORMATS: Readonly<Record<string, Format>> = { ...fullFormats, url: isUrl };

@@ -9,23 +9,28 @@ import { rewriteForAjv } from "./rewrite-for-ajv.ts";
 import { schemaCost } from "./schema-cost.ts";
 import { escapeStep } from "./subschemas.ts";
 
-/** Source code of a CommonJS module that exports a validator, with the cost of evaluating it. */
+/** Source code of a CommonJS module that exports a validator, with numbers that estimate how expensive the validator is. */
 export interface GeneratedCode {
   readonly code: string;
-  /** Maximum number of subschemas that apply to one place in a value (see `schemaCost`). */
+  /** Maximum number of subschemas that apply to the same place in a value, as computed by `schemaCost`. */
   readonly cost: number;
-  /** Total size of all patterns, in instructions. All patterns are built when the code is evaluated. */
+  /**
+   * Total size of all regular expressions in the code, in automaton instructions. All of them are built when the code is evaluated.
+   */
   readonly patternSize: number;
 }
 
 /** Maximum length of generated code, in characters. Longer code would evict all other schemas from the compiler's cache. */
 const MAX_CODE_LENGTH = 16 * 1024 * 1024;
-/** Names that every object inherits. If a schema contains one of them, Ajv has to check own properties only. */
+/**
+ * Property names that every object inherits, such as "constructor". If a schema contains such a name, Ajv must check own properties
+ * only.
+ */
 const INHERITED = Object.getOwnPropertyNames(Object.prototype);
 
 /**
- * Generates validator code from the canonical text of a schema. Call it only in a worker thread, because it can take seconds and a
- * lot of memory.
+ * Generates validator code from the canonical text of a schema. Call this only in a worker thread, because it can take seconds and
+ * much memory.
  */
 export function generateCode(text: string, check: CheckSchema): Result<GeneratedCode, readonly Finding[]> {
   const schema: SchemaNode | boolean = JSON.parse(text);
@@ -39,7 +44,8 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
     validateSchema: false,
     inlineRefs: false,
     ownProperties: INHERITED.some((name) => text.includes(JSON.stringify(name))),
-    // Disable optimization, which takes more than half of the generation time. It makes the code a tenth shorter, but not faster.
+    // Disable code optimization. It takes more than half of the generation time, and makes the code only a tenth shorter and no
+    // faster.
     code: { source: true, esm: false, lines: false, optimize: false },
   };
   try {
@@ -54,7 +60,7 @@ export function generateCode(text: string, check: CheckSchema): Result<Generated
       patterns.set(source, pattern.size);
       return pattern;
     });
-    // Make the key `__proto__` computed. In an object literal, a plain `"__proto__":` would set the prototype.
+    // Turn the key `__proto__` into a computed key. In an object literal, a plain `"__proto__":` would set the prototype.
     const code = standalone
       .default(ajv, ajv.compile(schema))
       .replaceAll(/(?<!\\)"__proto__":/g, '["__proto__"]:');

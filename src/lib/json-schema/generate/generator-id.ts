@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 /**
- * Returns a hash of the generator's sources. It is stored with generated code, because other versions of the sources may generate
- * different code.
+ * Returns a hash of the code generator's sources. The hash is stored with generated code, because other versions of the generator
+ * may produce different code.
  */
 export function generatorId(): string {
   const hash = createHash("sha256");

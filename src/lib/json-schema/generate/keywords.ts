@@ -1,15 +1,18 @@
-/** Replacements for keywords that Ajv implements differently from JSON Schema. */
+/** Replacements for Ajv keywords that differ from the JSON Schema specification. */
 import { _, type CodeKeywordDefinition, type KeywordCxt, Name, str } from "ajv";
 import { not } from "ajv/dist/compile/codegen/index.js";
 import { isMultipleOf } from "./multiple-of.ts";
 
-/** Expression by which generated code calls `isMultipleOf`. `evaluate.ts` provides the `require` function. */
+/** Expression with which generated code calls `isMultipleOf`. `evaluate.ts` provides the `require` function of that code. */
 const CALLED_IN_CODE = _`require("multiple-of").isMultipleOf`;
-/** Ajv's numbers for the type of a data property: the index of an array item, or the name of an object member. */
+/** Ajv's code for a data property that is an array index. The code for a member name follows. */
 const INDEX = 0;
 const NAME = 1;
 
-/** `multipleOf` with decimal arithmetic. Ajv's binary division rejects 36 of the 100 amounts from 19.00 to 19.99 as multiples of 0.01. */
+/**
+ * `multipleOf` with decimal arithmetic. With Ajv's binary arithmetic, 36 of the 100 amounts from 19.00 to 19.99 are not multiples
+ * of 0.01.
+ */
 const multipleOf: CodeKeywordDefinition = {
   keyword: "multipleOf",
   type: "number",
@@ -24,7 +27,10 @@ const multipleOf: CodeKeywordDefinition = {
   },
 };
 
-/** `if` that marks items and properties as evaluated even without `then` and `else`. In Ajv, they stay unevaluated. */
+/**
+ * `if` that marks the validated items and properties as evaluated even without `then` and `else`, as the specification requires.
+ * Ajv's own `if` does not.
+ */
 const conditional: CodeKeywordDefinition = {
   keyword: "if",
   schemaType: ["object", "boolean"],
@@ -57,7 +63,7 @@ const conditional: CodeKeywordDefinition = {
   },
 };
 
-/** `unevaluatedItems` that handles a number of evaluated items that is known only at run time, or is `true` (all items). */
+/** `unevaluatedItems` that also works if the number of evaluated items is only known at run time. */
 const unevaluatedItems: CodeKeywordDefinition = {
   keyword: "unevaluatedItems",
   type: "array",
@@ -86,7 +92,7 @@ const unevaluatedItems: CodeKeywordDefinition = {
   },
 };
 
-/** `unevaluatedProperties` that handles names which every object inherits, such as "constructor". */
+/** `unevaluatedProperties` that also works for property names which every object inherits, such as "constructor". */
 const unevaluatedProperties: CodeKeywordDefinition = {
   keyword: "unevaluatedProperties",
   type: "object",
@@ -124,8 +130,8 @@ const unevaluatedProperties: CodeKeywordDefinition = {
 };
 
 /**
- * Generates code that validates one item or member that no other keyword has evaluated. The schema is that of `unevaluatedItems`
- * or `unevaluatedProperties`.
+ * Generates code that validates one item or member that no other keyword has evaluated, against the schema of `unevaluatedItems` or
+ * `unevaluatedProperties`.
  */
 function applyToRest(cxt: KeywordCxt, dataProp: Name, dataPropType: number, valid: Name): void {
   cxt.subschema({ keyword: cxt.keyword, dataProp, dataPropType }, valid);

@@ -17,7 +17,7 @@ export function isMultipleOf(value: number, divisor: number): boolean {
   );
 }
 
-/** Returns the value as `digits × 10^exponent`. Returns `undefined` for Infinity, which JSON.parse returns for `1e400`. */
+/** Splits a number into `digits × 10^exponent`. Returns `undefined` for Infinity, which `JSON.parse` returns for `1e400`. */
 function parseDecimal(value: number): { readonly digits: bigint; readonly exponent: number } | undefined {
   const [, whole, fraction = "", exponent = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? [];

@@ -1,15 +1,15 @@
 /**
- * Resolves the references in a schema by base URIs, anchors and pointers, as JSON Schema specifies. References to other documents
- * are not supported.
+ * Resolves references within a schema by base URI, anchor or pointer, as JSON Schema specifies. References to other documents are
+ * not supported.
  */
 import type { Finding } from "../../errors.ts";
 import type { Dialect } from "./dialects.ts";
 import { escapeStep, subschemasOf } from "./subschemas.ts";
 
-/** A schema object. It can be modified, because the compiler has parsed it from text and is its only user. */
+/** An object in a JSON Schema document. It may be modified, because the compiler parsed its own copy of the document. */
 export type SchemaNode = Record<string, unknown>;
 
-/** Position of a schema: its JSON Pointer from the root, and the base URI for references inside it. */
+/** Position of a subschema: its JSON Pointer from the root, and the base URI that resolves references inside the subschema. */
 interface Place {
   readonly pointer: string;
   readonly base: string;
@@ -19,27 +19,27 @@ interface Target extends Place {
   readonly schema: unknown;
 }
 
-/** Base URI of a schema without `$id`, needed to resolve relative references. */
+/** Base URI for schemas without `$id`, because relative references can only be resolved against a base URI. */
 const DEFAULT_BASE = "schema://self/";
-/** Longest part of an invalid reference to show in an error message, in characters. */
+/** Maximum number of characters of an invalid reference to quote in an error message. */
 const SHOWN_LENGTH = 200;
 
 export const isNode = (value: unknown): value is SchemaNode =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Collects all schemas of a document with their positions. The constructor replaces every reference by a JSON Pointer from the
- * root, and removes the keywords that only name places (`$id`, anchors, `$dynamicRef`).
+ * Collects all subschemas of a document, and replaces each reference by a JSON Pointer from the root. Keywords that only name
+ * places are removed: `$id`, anchors and `$dynamicRef`.
  */
 export class References {
-  /** Positions of all schema objects, including objects that are schemas only because a reference points to them. */
+  /** Positions of all subschemas. An object also counts as a subschema if only a reference points to it. */
   readonly places = new Map<SchemaNode, Place>();
   readonly findings: Finding[] = [];
   readonly targets = new Map<SchemaNode, readonly unknown[]>();
   readonly #dialect: Dialect;
   readonly #resources = new Map<string, Target>();
   readonly #anchors = new Map<string, Target>();
-  /** For each `$dynamicAnchor`, the base URIs of the resources that declare it. */
+  /** For each `$dynamicAnchor` name, the base URIs of the schema resources that declare the anchor. */
   readonly #dynamicAnchors = new Map<string, Set<string>>();
   readonly #waiting: SchemaNode[] = [];
 
@@ -47,7 +47,7 @@ export class References {
     this.#dialect = dialect;
     this.#resources.set(DEFAULT_BASE, { schema: root, pointer: "", base: DEFAULT_BASE });
     this.#enter(root, { pointer: "", base: DEFAULT_BASE });
-    // Following a reference can add schemas to the list: a reference may point to a schema inside an unknown keyword.
+    // Following a reference can add subschemas to the list, because references may point into unknown keywords.
     for (let node = this.#waiting.pop(); node !== undefined; node = this.#waiting.pop()) this.#follow(node);
     for (const node of this.places.keys()) removeNames(node);
   }
@@ -62,12 +62,12 @@ export class References {
     }
   }
 
-  /** Registers the `$id` and the anchors of a schema. Returns the base URI for references inside the schema. */
+  /** Registers the `$id` and the anchors of a subschema. Returns the base URI for references inside the subschema. */
   #registerNames(schema: SchemaNode, pointer: string, outer: string): string {
     const { $id, $ref, $anchor, $dynamicAnchor } = schema;
     const isDraft7 = this.#dialect === "draft-07";
     let base = outer;
-    // In draft 7, all keywords next to a `$ref` are ignored.
+    // In draft 7, a `$ref` disables all keywords next to it, including `$id`.
     if (typeof $id === "string" && !(isDraft7 && typeof $ref === "string")) {
       const [address = "", fragment = ""] = $id.split("#");
       if (address !== "") {
@@ -121,7 +121,10 @@ export class References {
     if (targets.length > 0) this.targets.set(node, targets);
   }
 
-  /** Returns whether the target of a reference can change at run time. If only one resource declares the `$dynamicAnchor`, it cannot. */
+  /**
+   * Returns whether a dynamic reference can resolve to different targets at run time. This requires several resources with the same
+   * `$dynamicAnchor`.
+   */
   #isDynamic(reference: string, { schema }: Target): boolean {
     const name = reference.split("#")[1] ?? "";
     const isAnchored = isNode(schema) && schema.$dynamicAnchor === name;
@@ -141,7 +144,7 @@ export class References {
     return typeof found.schema === "boolean" || isNode(found.schema) ? found : "does not point to a schema";
   }
 
-  /** Follows a JSON Pointer from a target. Inherited properties are ignored. */
+  /** Follows a JSON Pointer that starts at a target. Ignores inherited properties. */
   #walk(from: Target, fragment: string): Target | undefined {
     let at = from;
     for (const part of fragment.slice(1).split("/")) {
@@ -162,7 +165,7 @@ function removeNames(node: SchemaNode): void {
   for (const name of NAMES) if (typeof node[name] !== "object") delete node[name];
 }
 
-/** Returns the reference unchanged if the base URI is not hierarchical (`urn:…`). */
+/** Resolves a relative URI. Returns the reference unchanged if the base URI is not hierarchical, such as `urn:…`. */
 const resolveUri = (base: string, address: string): string => URL.parse(address, base)?.href ?? address;
 
 function decode(part: string): string {

@@ -4,15 +4,15 @@ import { isNode, type References, type SchemaNode } from "./references.ts";
 import { subschemasOf } from "./subschemas.ts";
 
 /**
- * Keywords that apply subschemas to the same value. Whatever these subschemas evaluate also counts as evaluated for the parent
- * schema.
+ * Keywords whose subschemas apply to the same value as the parent schema. Items and properties that these subschemas evaluate count
+ * as evaluated for the parent.
  */
 const IN_PLACE = new Set(["allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf", "then"]);
 const PROTO = "__proto__";
 
 /**
- * Rewrites a valid schema to an equivalent one that Ajv validates correctly. In it, all references are JSON Pointers from the
- * root, and there are no `$id` or anchors. Returns a finding for each feature that is not supported.
+ * Rewrites a valid schema to an equivalent schema that Ajv validates correctly, in which every reference is a JSON Pointer. Returns
+ * an error for each unsupported feature.
  */
 export function rewriteForAjv(
   root: SchemaNode | boolean,
@@ -46,7 +46,10 @@ export function rewriteForAjv(
   return findings;
 }
 
-/** Finds a nested schema with another dialect than the root. JSON Schema allows this, but Inlet does not support it. */
+/**
+ * Finds a nested schema whose dialect differs from that of the root schema. JSON Schema allows mixed dialects, but this compiler
+ * does not.
+ */
 function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): readonly Finding[] {
   if (node.$schema === undefined) return [];
   const own = dialectOf(node);
@@ -57,7 +60,7 @@ function findOtherDialect(node: SchemaNode, pointer: string, dialect: Dialect): 
 
 /**
  * Rewrites properties named `__proto__` to equivalent patterns, because Ajv ignores that name. Returns the last keyword that
- * contains the name, if any.
+ * contained the name, if any.
  */
 function rewriteProto(node: SchemaNode): string | undefined {
   let found: string | undefined;
@@ -75,8 +78,8 @@ function rewriteProto(node: SchemaNode): string | undefined {
 }
 
 /**
- * Finds a `contains` that applies to the same value as `unevaluatedItems`. Ajv cannot record which items match `contains`, and
- * would count all items as evaluated.
+ * Finds a `contains` that applies to the same value as `unevaluatedItems`. Ajv does not support this combination, because it would
+ * count all items as evaluated.
  */
 function findContains(from: SchemaNode, { places, targets }: References): string | undefined {
   const seen = new Set<SchemaNode>();

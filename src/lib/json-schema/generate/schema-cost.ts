@@ -2,7 +2,10 @@ import type { JsonSchema } from "../compiled-schema.ts";
 import { isNode, type References, type SchemaNode } from "./references.ts";
 import { isDefinition, subschemasOf } from "./subschemas.ts";
 
-/** Maximum `maxItems` for which `uniqueItems` counts as cheap. Every pair of items is compared, unless all items are scalars. */
+/**
+ * Largest `maxItems` for which `uniqueItems` counts as cheap. Every item is compared with every other item, except in arrays of
+ * scalars.
+ */
 const MAX_COMPARED_ITEMS = 256;
 
 /**
@@ -19,7 +22,7 @@ export function schemaCost(root: JsonSchema, targets: References["targets"]): nu
     if (!isNode(schema)) return 1;
     const before = known.get(schema);
     if (before !== undefined) return before;
-    // Set this value before the computation of the cost. A recursive schema reaches itself again and then finds it.
+    // Set the cost to infinity first. If the schema is recursive, computing its cost finds this value.
     known.set(schema, Number.POSITIVE_INFINITY);
     let sum = schema.uniqueItems === true && comparesPairs(schema) ? Number.POSITIVE_INFINITY : 1;
     for (const target of targets.get(schema) ?? []) sum += cost(target);

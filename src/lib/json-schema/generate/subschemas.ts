@@ -1,9 +1,11 @@
-/** Keywords whose value is a subschema or an array of subschemas. Only `items` can be either. */
+/** Keywords whose value is a subschema or an array of subschemas. Only `items` allows both. */
 const SINGLE = new Set([
   ...["additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames"],
   ...["then", "unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems"],
 ]);
-/** Keywords whose value is an object of named subschemas. `dependencies` may also contain arrays of property names. */
+/**
+ * Keywords whose value is an object of named subschemas. The object in `dependencies` may also contain arrays of property names.
+ */
 const MAPS = new Set([
   ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
 ]);
@@ -15,7 +17,7 @@ export interface Subschema {
   readonly schema: unknown;
 }
 
-/** Yields the direct subschemas of a schema, including its definitions. */
+/** Yields the direct subschemas of a schema, including those in its definitions. */
 export function* subschemasOf(schema: object): Generator<Subschema> {
   for (const [keyword, value] of Object.entries(schema)) {
     const isMap = MAPS.has(keyword);
@@ -30,5 +32,5 @@ export function* subschemasOf(schema: object): Generator<Subschema> {
 
 export const isDefinition = (keyword: string): boolean => keyword === "$defs" || keyword === "definitions";
 
-/** Escapes a member name for a JSON Pointer (RFC 6901, section 3). */
+/** Escapes a member name for use in a JSON Pointer (RFC 6901, section 3). */
 export const escapeStep = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1");
