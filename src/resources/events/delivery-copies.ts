@@ -12,9 +12,8 @@ export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDeliv
 });
 
 /**
- * Deletes the delivery records that contain a quarantined item, when the item is deleted for privacy. Records that do not
- * list all their quarantined items are deleted too, because they may contain the item.
- *
+ * Deletes delivery records that contain the given item, for privacy. Records with an incomplete item list are deleted
+ * too, because they may contain the item.
  * @throws UnavailableError
  */
 export const deleteCopiesOfItem = (
@@ -32,13 +31,13 @@ export const deleteCopiesOfItem = (
       .map(({ id }) => id);
   });
 
-/** Deletes the records of a channel whose ids `choose` returns. @throws UnavailableError */
+/** Deletes delivery records of a channel. `choose` returns the ids of the records to delete. @throws UnavailableError */
 export async function deleteCopies(
   records: Pick<DeliveryRecords, "list" | "delete">,
   { organizationId, channelNumber }: Pick<DeliveryRecord, "organizationId" | "channelNumber">,
   choose: (ids: readonly string[]) => Promise<readonly string[]>,
 ): Promise<void> {
-  // Even an empty deletion sets a mark, so that older deliveries still in flight are not recorded afterwards.
+  // An empty deletion still marks the time of deletion, so that deliveries received before the mark are not recorded later.
   await records.delete(organizationId, channelNumber, []);
   const listed = await records.list(organizationId, [channelNumber]);
   await records.delete(organizationId, channelNumber, await choose(listed.map(({ id }) => id)));

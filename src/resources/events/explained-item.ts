@@ -77,7 +77,7 @@ export const explainedItemSchema = z
   .meta({ id: "ExplainedItem", description: "How an item of a delivery would be processed, step by step." });
 export type ExplainedItemEntity = Shown<z.output<typeof explainedItemSchema>>;
 
-/** A response explains only this many items of a delivery. */
+/** Maximum number of items of a delivery that a response explains. */
 export const MAX_EXPLAINED_ITEMS = 100;
 
 export const renderExplainedItem = (explained: ExplainedItem): ExplainedItemEntity => ({

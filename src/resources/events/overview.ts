@@ -21,7 +21,7 @@ export interface OverviewDeps {
 }
 
 const HOUR_MS = 3_600_000;
-/** With more channels, computing the delivery figures would take too long, so they are null. */
+/** Maximum number of channels for delivery figures. With more channels, the figures are null, because computing them would be slow. */
 const MAX_CHANNELS = 1_000;
 const MAX_SUBSCRIPTIONS = 500;
 const MAX_TIMED = 500;

@@ -34,12 +34,12 @@ type InSubscription = Readonly<Record<"appId" | "subscriptionId", string>>;
 const ofSubscription = { ...appParams, subscriptionId: pathId("sub", "subscription") };
 const params = { ...ofSubscription, deadLetterId: pathId("dl", "dead letter") };
 
-/** Events that a subscription's handler did not accept after all attempts. */
+/** Routes for dead letters: events that a subscription's handler still rejected at the last retry. */
 export const deadLetters: Resource<DeadLettersDeps> = {
   path: "/apps/:appId/subscriptions/:subscriptionId/dead-letters",
   tag: "Dead letters",
   routes({ db, clock, sendAgain }) {
-    /** Selects the matching dead letters. @throws ApiError 404 when the app has no such subscription */
+    /** Selects the dead letters that match the filters. @throws ApiError 404 if the app has no such subscription */
     async function lettersOf(caller: Caller, params: InSubscription, filters: Filters = {}) {
       const id = params.subscriptionId;
       const found = await db
@@ -80,7 +80,7 @@ export const deadLetters: Resource<DeadLettersDeps> = {
 
     const remove = ({ id }: Letter) => db.deleteFrom("deadLetters").where("id", "=", id).execute();
 
-    /** Queues the event again, then deletes the dead letter. A call repeated after an interruption does not send the event twice. */
+    /** Queues the event again and deletes the dead letter. After an interruption, a repeated call does not send the event twice. */
     async function redrive(letter: Letter): Promise<void> {
       const { id, subscriptionId, topic, entryId, fields } = letter;
       await sendAgain(id, { subscriptionId, topic, entryId, fields, firstAtMs: clock(), attempts: [] });

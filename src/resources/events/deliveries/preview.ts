@@ -21,7 +21,7 @@ export interface PreviewDeps extends DeliveriesDeps {
   readonly stopping: AbortSignal;
 }
 
-/** A preview stops after the delivery that reaches `MAX_PREVIEWED_ITEMS` or `MAX_ANSWER_CHARACTERS`. */
+/** Maximum number of items per preview. A preview ends after the delivery that reaches this or `MAX_ANSWER_CHARACTERS`. */
 const MAX_PREVIEWED_ITEMS = 5_000;
 const MAX_ANSWER_CHARACTERS = 8 * 1024 * 1024;
 
@@ -118,7 +118,7 @@ export const preview = (deps: PreviewDeps): Route =>
     },
   );
 
-/** Event types and failure reasons of a delivery, both sorted so that two results can be compared. */
+/** Outcome of a delivery: its event types and failure reasons. Both lists are sorted, so that two outcomes can be compared. */
 interface Made {
   readonly types: readonly string[];
   readonly reasons: readonly string[];
@@ -126,7 +126,7 @@ interface Made {
 
 function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
   const kept = outcome.quarantine.map(({ reason }) => reason);
-  // A delivery rejected as a whole has no quarantine receipts. Its failure reasons are stored only with its items.
+  // Failure reasons of a rejected delivery are stored in its items, because a rejected delivery has no quarantine entries.
   const refused = items.flatMap(({ failures }) => failures.map(({ reason }) => reason));
   return {
     types: outcome.events.map(({ type }) => type).sort(),
@@ -134,7 +134,10 @@ function madeBefore({ record: { outcome }, items }: WholeDeliveryRecord): Made {
   };
 }
 
-/** Counts a failure reason once per item, even if several definitions fail. An id already used for other data is an `id_conflict`. */
+/**
+ * Returns the outcome with the new definitions. A failure reason counts once per item, and an id already used for other
+ * data counts as `id_conflict`.
+ */
 function madeAfter(explained: readonly ExplainedItem[]): Made {
   const made = explained.flatMap(({ events }) => events);
   const conflicts = made.filter(({ status }) => status === "conflict").map(() => "id_conflict");

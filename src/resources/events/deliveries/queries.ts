@@ -17,15 +17,15 @@ export interface DeliveriesDeps {
   readonly keyring: Keyring;
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
   readonly explain: Explain;
-  /** Returns the active version of a channel, or `undefined` when it was deleted. @throws UnavailableError */
+  /** Returns the current version of a channel, or `undefined` if the channel was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
-/** A search by `eventId` reads only this many of the newest records. */
+/** Number of newest records that a search by `eventId` reads. */
 const MAX_SEARCHED = 2_000;
 
-/** @throws ApiError 404 when the app or the channel does not exist */
+/** Lists the recorded deliveries of a channel or an app. @throws ApiError 404 if the app or channel does not exist */
 export async function listDeliveries(
   { db, keyring, deliveryRecords }: Pick<DeliveriesDeps, "db" | "keyring" | "deliveryRecords">,
   scope: AppScope,
@@ -57,7 +57,7 @@ export async function listDeliveries(
   return { items: found.slice(offset, offset + limit), total: found.length };
 }
 
-/** @throws ApiError 404 when the app has no such delivery */
+/** Reads a recorded delivery. @throws ApiError 404 if the app has no such delivery */
 export async function getDelivery(
   { db, deliveryRecords }: Pick<DeliveriesDeps, "db" | "deliveryRecords">,
   scope: AppScope,

@@ -13,7 +13,7 @@ export interface ReadingsDeps {
   readonly findRetry: FindRetry;
 }
 
-/** Number of events per delivery whose progress is returned. Further events are omitted. */
+/** Maximum number of events per delivery for which the response shows the progress of subscriptions. */
 const MAX_EVENTS = 20;
 const CONCURRENCY = 8;
 

@@ -23,16 +23,16 @@ export interface EraseDeps {
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "find" | "delete">;
   readonly explain: Explain;
-  /** Returns the active version of a channel, or `undefined` when it was deleted. */
+  /** Returns the current version of a channel, or `undefined` if the channel was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly clock: Clock;
 }
 
-/** Properties of the deleted event by which its copies are recognized. */
+/** Properties of the event to delete, used to find its copies in quarantine and in delivery records. */
 interface Erased extends EntryPlace {
   readonly id: string | undefined;
   readonly source: string | undefined;
-  /** `undefined` when the event has no data, or too little to identify it. */
+  /** `undefined` if the event has no data, or if the data is too short to identify the event. */
   readonly data: Buffer | undefined;
 }
 
@@ -43,13 +43,13 @@ interface OfChannel {
 }
 
 interface KeptDelivery {
-  /** Reason for the quarantine. `undefined` for a delivery record. */
+  /** Reason why the delivery is in quarantine, or `undefined` for a delivery record. */
   readonly reason: QuarantineReason | undefined;
   readonly delivery: VerifiedDelivery;
 }
 
 const PAGE = 200;
-/** Data shorter than this is not searched for in deliveries, because unrelated deliveries may contain it too. */
+/** Minimum length of data to search for, in bytes. Shorter data may also occur in unrelated deliveries. */
 const MIN_DATA_BYTES = 64;
 
 /**
@@ -134,7 +134,7 @@ async function eraseDeliveries(
       const found = await deliveryRecords.find(organizationId, id);
       if (found === undefined) continue;
       const { outcome, hasBody } = found.record;
-      // If the record does not list all events of its delivery, the delivery may contain the event.
+      // The record may list only some events of its delivery. In that case, assume that the delivery contains the deleted event.
       const isCut = outcome.events.length < outcome.published + outcome.duplicates;
       const isNamed =
         isCut ||
@@ -147,10 +147,8 @@ async function eraseDeliveries(
 }
 
 /**
- * Returns true if the delivery contains the event.
- *
- * Event ids are compared first. Data is compared only when ids prove nothing. Data of paused deliveries is never
- * compared: they are not published yet, and may contain a different event with the same data.
+ * Returns whether the delivery contains the event, by id or, if ids are inconclusive, by data. Data of paused
+ * deliveries is not compared, because it is unpublished and may belong to a different event.
  */
 async function holds(
   { explain }: EraseDeps,
@@ -158,7 +156,7 @@ async function holds(
   { reason, delivery }: KeptDelivery,
   { topic, id, source, data }: Erased,
 ): Promise<boolean> {
-  // A delivery that failed verification must not be parsed.
+  // Never parse a delivery whose signature was invalid.
   const isRead = channel !== undefined && reason !== "signature_invalid";
   const isByData = !isRead || reason === "id_conflict" || (id !== undefined && isMadeHere(id));
   const known = isByData && reason !== "paused" ? data : undefined;
@@ -175,5 +173,5 @@ async function holds(
   );
 }
 
-/** Whether the gateway generated the id. Such an id differs each time the same delivery is processed. */
+/** Returns whether the gateway generated the event id. A generated id changes each time the delivery is processed. */
 const isMadeHere = (id: string): boolean => isId("evt", id) || isId("qr", id.split("/", 1)[0] ?? "");

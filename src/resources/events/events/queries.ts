@@ -17,19 +17,17 @@ export interface EventsDeps extends EraseDeps {
 }
 
 const CONCURRENCY = 16;
-/** Listing the events of more topics than this is rejected with 400. */
+/** Maximum number of topics in a list request. A request that covers more topics gets a 400. */
 const MAX_TOPICS = 5_000;
-/** A response ends at this size, even before `limit` events. It always contains at least one event. */
+/** Maximum length of a response. A response can end before `limit` events, but contains at least one event. */
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
 const EVENTS_AT_ONCE = 8;
-/** A search reads at most this many entries, and returns the matches among them. */
+/** Maximum number of entries that a search reads. The response contains the matches among these entries. */
 const MAX_SEARCHED = 5_000;
 
 /**
- * Returns a page of the app's events as JSON texts, with the total count. Events are ordered by time, then id. With a
- * range of times, counting stops at `MAX_WINDOW`.
- *
- * @throws ApiError 400 when the app has too many topics
+ * Returns a page of events as JSON texts, with the total count. For a time range, the count is at most `MAX_WINDOW`.
+ * @throws ApiError 400 if the app has too many topics
  */
 export async function listEvents(
   deps: EventsDeps,
@@ -64,9 +62,8 @@ export async function listEvents(
 type Wanted = (entry: TopicEntry) => boolean;
 
 /**
- * Creates the filter on event contents. Returns `undefined` when the query has none.
- *
- * @throws ApiError 400 for a path that can select more than one value
+ * Creates a filter on the id or content of events, or returns `undefined` if the query has none.
+ * @throws ApiError 400 for a path that can select several values
  */
 function wantedOf({ id, path: text, value }: z.output<typeof listQuerySchema>): Wanted | undefined {
   if (text === undefined || value === undefined)
@@ -90,7 +87,7 @@ function valueAt(data: string | undefined, get: (root: unknown) => unknown): str
   }
 }
 
-/** Returns matching events as JSON texts. Stops at `MAX_SEARCHED` entries or `MAX_ANSWER_CHARACTERS`. */
+/** Searches entries and returns the matching events as JSON texts. Stops at `MAX_SEARCHED` entries or `MAX_ANSWER_CHARACTERS`. */
 async function searchEvents(
   { topics }: EventsDeps,
   places: AsyncGenerator<EntryPlace, void, void>,
@@ -121,7 +118,7 @@ async function searchEvents(
   return found;
 }
 
-/** Reads events as JSON texts. Skips entries that were removed after they were listed. */
+/** Reads events as JSON texts. Skips entries that were deleted after they were listed. */
 async function readEvents({ topics }: EventsDeps, places: readonly EntryPlace[]): Promise<readonly string[]> {
   const events: string[] = [];
   let characters = 0;

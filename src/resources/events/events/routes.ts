@@ -18,7 +18,7 @@ const params = {
   entryId: pathText(/^\d{1,20}-\d{1,20}$/, "event", ENTRY_EXAMPLE),
 };
 
-/** Matches `{topic}/{entryId}`. The topic should be percent-encoded as one segment, but unencoded slashes also work. */
+/** Path pattern for `{topic}/{entryId}`. Also accepts a topic whose slashes are not percent-encoded. */
 const matched = {
   path: "/:place{.+/[^/]+}",
   params(c: Context) {
@@ -38,7 +38,10 @@ export const events: Resource<EventsDeps> = {
   routes(deps) {
     const { db, topics } = deps;
 
-    /** @throws ApiError 404 when the app has no such topic, or Redis would reject the id because a part exceeds 64 bits */
+    /**
+     * Checks the topic and the entry id.
+     * @throws ApiError 404 for an unknown topic, or an id with a part above 64 bits, which Redis rejects
+     */
     async function requirePlace(
       caller: Caller,
       place: EntryPlace & { readonly appId: string },
@@ -108,6 +111,6 @@ export const events: Resource<EventsDeps> = {
   },
 };
 
-/** Sends JSON text unchanged. Parsing and serializing it again could change its numbers. */
+/** Sends JSON text unchanged, because parsing and serializing the text could alter large numbers. */
 const answerJson = (c: Context, json: string): Response =>
   c.body(json, 200, { "content-type": "application/json" });

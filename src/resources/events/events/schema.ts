@@ -3,7 +3,7 @@ import type { TopicEntry } from "../../../bus/topics/topics.ts";
 import { timeInput } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 
-/** Maximum of `offset` + `limit`. Clients reach later events with `from`. */
+/** Maximum of `offset` plus `limit`. To read further events, clients move the start of the time range with `from`. */
 export const MAX_WINDOW = 10_000;
 
 export const listQuerySchema = z
@@ -36,7 +36,7 @@ export const listQuerySchema = z
     path: ["value"],
     message: "must be given together with path",
   })
-  // The condition is negated so that NaN passes. A malformed number is already reported by its own schema.
+  // Written with `!` so that NaN passes, because the schemas of `limit` and `offset` already report malformed numbers.
   .refine(({ limit, offset }) => !(limit + offset > MAX_WINDOW), {
     path: ["offset"],
     message: `offset + limit must be at most ${MAX_WINDOW}; use from to read later events`,
@@ -45,7 +45,7 @@ export const listQuerySchema = z
 export const TOPIC_EXAMPLE = "events.org_1.apps.app.event_received.app_1.main.push";
 export const ENTRY_EXAMPLE = "1769851800000-0";
 
-/** An event may have further members: the extension attributes that its sender added. */
+/** Events can have further members, because senders can add extension attributes. */
 export const eventSchema = z
   .looseObject({
     specversion: z.string().meta({ example: "1.0" }),
@@ -66,15 +66,14 @@ export const eventSchema = z
   });
 
 /**
- * Formats an entry as CloudEvents JSON (CloudEvents 1.0 JSON format, sections 2 and 3.1), with `topic` and `entryId` added.
- *
- * JSON data is copied as text. Parsing and serializing it again could change its numbers.
+ * Formats an entry as a CloudEvent in JSON (CloudEvents 1.0 JSON format, sections 2 and 3.1). The data is copied as
+ * text, because parsing could alter large numbers.
  */
 export function eventJson(topic: string, { entryId, fields }: TopicEntry): string {
   const isJson = isJsonType(fields.datacontenttype);
   const members: string[] = [];
   for (const [name, value] of Object.entries(fields)) {
-    // Skip an extension attribute named `topic`, because the name of the topic is added below.
+    // Skip a sender's attribute named `topic`, because the topic's name is added under this key below.
     if (name === "topic") continue;
     const isRaw = name === "data" && isJson && isJsonText(value);
     members.push(`${JSON.stringify(name)}:${isRaw ? value : JSON.stringify(value)}`);
@@ -86,7 +85,7 @@ export function eventJson(topic: string, { entryId, fields }: TopicEntry): strin
 const isJsonType = (type: string | undefined): boolean =>
   type === undefined || /^[^;]*[/+]json\s*(?:;|$)/i.test(type);
 
-/** Checks the data, because any Redis client may have written the entry and the response must be valid JSON. */
+/** Checks that the data is JSON, because other Redis clients can write entries and the response must be valid JSON. */
 function isJsonText(text: string): boolean {
   try {
     JSON.parse(text);

@@ -3,7 +3,7 @@ import type { Tail } from "../../../bus/topics/tail.ts";
 import { eventJson } from "./schema.ts";
 import { afterOf, MovingPosition, type Position } from "./stream-position.ts";
 
-/** Output to a reader. `isFull` returns true while too much written data is waiting to be sent. */
+/** Connection to the client. `isFull` returns true while too much data is waiting to be sent. */
 export interface StreamSink {
   readonly isFull: () => boolean;
   readonly write: (text: string) => void;
@@ -12,25 +12,25 @@ export interface StreamSink {
 export interface StreamClientDeps {
   readonly tail: Tail;
   readonly sink: StreamSink;
-  /** Returns the last entry id that the reader shared by all clients has read in a topic. `undefined` if it does not read the topic. */
+  /** Returns the last entry id that was read from the topic for all clients, or `undefined` if the topic is not being read. */
   readonly sharedAfter: (topic: string) => string | undefined;
-  /** Returns the Redis time up to which the shared reader has read all topics completely. */
+  /** Returns the Redis time up to which all topics have been read. */
   readonly completeUntilMs: () => number;
   readonly start: Position;
 }
 
-/** A client connected to an event stream, with its position in each topic. */
+/** Client of an event stream, with a position in each of its topics. */
 export interface StreamClient {
   readonly topics: () => Iterable<string>;
-  /** Starts to follow a topic from the reader's position. */
+  /** Starts to follow a topic at the client's position. */
   readonly follow: (topic: string) => void;
   readonly unfollow: (topic: string) => void;
   readonly has: (topic: string) => boolean;
-  /** Called for each entry that the shared reader reads. `data` is the event as `data:` lines of a server-sent event. */
+  /** Called for each entry that is read for all clients. `data` contains the event, formatted as `data:` lines of a server-sent event. */
   readonly offer: (topic: string, entryId: string, data: string) => void;
-  /** Reads the entries that the reader has missed, until the output is full. */
+  /** Reads the entries that this client has missed. Stops when the client's connection is full. */
   readonly catchUp: () => Promise<void>;
-  /** Sends the reader's current position, which also keeps the connection alive. */
+  /** Sends the client's current position, which also keeps the connection alive. */
   readonly beat: () => void;
 }
 
@@ -62,7 +62,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     position.raiseSince(sinceMs);
   }
 
-  /** Returns the topic that is furthest behind, so that events are sent roughly in order of time. */
+  /** Returns the topic with the oldest position, so that events of several topics are sent roughly in order of time. */
   function furthestBehind(): string | undefined {
     let furthest: string | undefined;
     for (const topic of behind) {
@@ -79,10 +79,10 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     const { more } = await tail.read([[topic, after]], PAGE, (from, entry) => {
       if (places.has(from)) send(from, entry.entryId, dataLines(eventJson(from, entry)));
     });
-    // If the shared reader advanced during this read, the client missed its entries, so the topic remains behind.
+    // Keep the topic in `behind` if the shared position moved during this read, because the client missed those entries.
     if (more || sharedAfter(topic) !== sharedBefore) return;
     behind.delete(topic);
-    // The client has now read all entries up to the shared reader's position, except those trimmed from the topic.
+    // The client has read the topic up to the shared position. Trimmed entries can be skipped, because they no longer exist.
     const place = places.get(topic);
     if (sharedBefore !== undefined && place !== undefined && compareEntryIds(place, sharedBefore) < 0) {
       places.set(topic, sharedBefore);
@@ -134,7 +134,7 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
   };
 }
 
-/** Formats JSON as `data:` lines. Readers can join the lines, because line breaks in JSON occur only between tokens. */
+/** Formats JSON as `data:` lines of a server-sent event. Clients may join the lines, because line breaks occur only between JSON tokens. */
 export const dataLines = (json: string): string =>
   json
     .split(/\r\n|\r|\n/)

@@ -6,7 +6,7 @@ import type { Log } from "../../../log.ts";
 import { eventJson } from "./schema.ts";
 import { dataLines, type StreamClient } from "./stream-client.ts";
 
-/** Selects all events of an app, or those of one type. */
+/** Filter of an event stream: all events of an app, or its events of one type. */
 export interface StreamFilter {
   readonly appId: string;
   readonly type: string | undefined;
@@ -14,11 +14,11 @@ export interface StreamFilter {
 
 export interface StreamMember extends StreamFilter {
   readonly client: StreamClient;
-  /** Called when the app was deleted or has too many topics. Ends the stream. */
+  /** Ends the stream. Called when the app was deleted or has too many topics. */
   readonly close: () => void;
 }
 
-/** Lists the matching topics. Returns `undefined` when the app was deleted or has more than `MAX_TOPICS` of them. */
+/** Lists the topics that match the filter. Returns `undefined` if the app was deleted or more than `MAX_TOPICS` match. */
 export type ListTopics = (filter: StreamFilter) => Promise<readonly string[] | undefined>;
 
 export interface StreamHubDeps {
@@ -33,45 +33,44 @@ interface Followed {
   readonly clients: Set<StreamClient>;
 }
 
-/** Reads the topics that this worker's clients follow, once for all clients. Idle while no client is connected. */
+/** Reads topics once for all event-stream clients of this worker. Idle while no client is connected. */
 export interface StreamHub {
   /**
    * Adds a client.
-   *
-   * @param nowMs Redis time from which the hub reads topics that it does not read yet
+   * @param nowMs Redis time at which reading of newly followed topics starts
    * @param listedMs Redis time at which the listing of `topics` began
    */
   readonly join: (member: StreamMember, topics: readonly string[], nowMs: number, listedMs: number) => void;
   readonly leave: (member: StreamMember) => void;
-  /** Returns the last entry id read in a topic, or `undefined` if no client follows it. */
+  /** Returns the id of the last entry read from a topic, or `undefined` if no client follows the topic. */
   readonly sharedAfter: (topic: string) => string | undefined;
-  /** Returns the Redis time up to which all topics have been read completely. */
+  /** Returns the Redis time up to which every followed topic has been read. */
   readonly completeUntilMs: () => number;
 }
 
-/** Maximum number of topics per stream. A stream that covers more is rejected or ended. */
+/** Maximum number of topics per event stream. A stream with more topics is rejected, or ended if topics are added later. */
 export const MAX_TOPICS = 1_000;
 const LIMITS = { entries: 200, bytes: 1024 * 1024 } as const;
 const READ_EVERY_MS = 100;
 const LISTS_AT_ONCE = 4;
-/** Interval of listing topics, so that streams follow the topics of new event definitions within two seconds. */
+/** Interval at which topics are listed, in ms, so that streams include new topics within two seconds. */
 const LIST_EVERY_MS = 1_500;
 const AFTER_FAILURE_MS = 1_000;
 const MAX_PAUSE_MS = 1_000;
-/** Tolerated difference between the clocks of Redis servers. Up to this difference, a resuming reader misses no event. */
+/** Maximum clock difference between Redis servers, in ms, at which a resumed stream still misses no event. */
 const MARGIN_MS = 5_000;
 
 export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDeps): StreamHub {
   const members = new Set<StreamMember>();
   const followed = new Map<string, Followed>();
-  /** Incremented for each newly followed topic. A read during which it changes is not complete. */
+  /** Incremented when a topic is newly followed. If it changes during a read, that read did not cover all topics. */
   let generation = 0;
   let turn = 0;
   let timeMs = 0;
   let completeMs = 0;
   let listedMs = 0;
   let listedAt = Number.NEGATIVE_INFINITY;
-  /** Incremented when a client joins. A listing of topics does not cover clients that joined while it ran. */
+  /** Incremented when a client joins. If it changes during a listing, that listing did not cover all clients. */
   let joined = 0;
   let isRunning = false;
 
@@ -113,7 +112,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       }
     });
     if (before === joined) listedMs = knownMs;
-    // The interval starts with the listing, because changes made after its start may be missing.
+    // Measure the interval from the start of the listing, because the listing may miss changes made after its start.
     listedAt = startedAt;
   }
 
@@ -124,14 +123,14 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
 
   async function read(): Promise<boolean> {
     const before = generation;
-    // Start with a different topic each time, so that busy topics cannot fill every read.
+    // Rotate the order of the topics, so that busy topics do not use up the limit of every read.
     const all = [...followed];
     const first = all.length === 0 ? 0 : turn++ % all.length;
     const inTurn = new Map([...all.slice(first), ...all.slice(0, first)]);
     const places = [...inTurn].map(([topic, { after }]) => [topic, after] as const);
     const result = await tail.read(places, LIMITS, (topic, entry) => {
       const known = followed.get(topic);
-      // Skip a topic that was unfollowed during the read. It may have been followed again from an earlier position.
+      // Skip a topic that was unfollowed during the read, because another client may have followed it again from an earlier position.
       if (!known || known !== inTurn.get(topic)) return;
       known.after = entry.entryId;
       const data = dataLines(eventJson(topic, entry));
@@ -149,10 +148,10 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       let pauseMs = READ_EVERY_MS;
       try {
         const more = await read();
-        // Pauses longer after a slow read, to reduce the load on Redis.
+        // Wait longer after a slow read, to reduce the load on Redis.
         const slowMs = Math.min(2 * (performance.now() - startedAt), MAX_PAUSE_MS);
         pauseMs = more ? 0 : Math.max(READ_EVERY_MS, slowMs);
-        // Not awaited, so that a client catching up does not delay the others. The next iteration retries failures.
+        // Not awaited, because a client that catches up must not delay the others. Failures are retried in the next iteration.
         for (const { client } of members) client.catchUp().catch(() => {});
         await list();
         failing = false;
@@ -183,7 +182,7 @@ export function createStreamHub({ tail, listTopics, stopping, log }: StreamHubDe
       members.add(member);
       joined++;
       timeMs = Math.max(timeMs, nowMs);
-      // The new client's topics have been read only up to `nowMs`, and listed only up to `knownMs`.
+      // Lower both times, because the new client's topics were read only up to `nowMs` and listed only up to `knownMs`.
       completeMs = Math.min(completeMs, nowMs);
       listedMs = Math.min(listedMs, knownMs);
       for (const topic of topics) follow(member, topic, nowMs);

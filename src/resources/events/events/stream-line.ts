@@ -1,20 +1,19 @@
 import type { StreamSink } from "./stream-client.ts";
 
-/** Number of unsent bytes at which the output counts as full. */
+/** Maximum number of unsent bytes. Above this, `isFull` returns true. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
 export interface StreamLine extends StreamSink {
   readonly body: ReadableStream<Uint8Array>;
-  /** Returns the milliseconds since the reader last accepted data, or 0 if the output is not full. */
+  /** Returns the time since the client last accepted data, in ms. Returns 0 while the output is not full. */
   readonly stalledMs: () => number;
   readonly end: () => void;
 }
 
 /**
- * Creates the response body of one event stream.
- *
- * @param on.onRoom called when the output is no longer full
- * @param on.onGone called when the reader has disconnected
+ * Creates the response body of an event stream.
+ * @param on.onRoom called when the output can accept data again
+ * @param on.onGone called when the client has disconnected
  */
 export function createStreamLine(on: {
   readonly onRoom: () => void;

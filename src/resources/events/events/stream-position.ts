@@ -2,24 +2,24 @@ import { createHash } from "node:crypto";
 import { compareEntryIds, ENTRY_ID, idBefore, parseEntryMs } from "../../../bus/entry-id.ts";
 
 /**
- * Position of a reader in several topics. The reader has received all entries before `sinceMs` (Redis time). For a topic
- * in `exact`, the reader has received all entries up to the given id. The keys of `exact` are topic tags (`tagOf`).
+ * Position of a client in several topics. The client has received all entries before `sinceMs` (Redis time), and those
+ * up to the ids in `exact`, which is keyed by `tagOf(topic)`.
  */
 export interface Position {
   readonly sinceMs: number;
   readonly exact: ReadonlyMap<string, string>;
 }
 
-/** Maximum number of topics in `exact`. The least recently active one is dropped, and its events may repeat after a resumption. */
+/** Maximum number of topics in `exact`. Above this, the least recently active topic is dropped, so its events may be sent again. */
 const MAX_EXACT = 100;
 const TEXT = /^\d{1,15}(?:\.[A-Za-z0-9_-]{8}:\d{1,20}-\d{1,20}){0,100}$/;
 const TAG_CHARS = 8;
 
-/** Shortens a topic name to the tag that stands for the topic in a position. */
+/** Hashes a topic name to a short tag, which represents the topic in a position. */
 export const tagOf = (topic: string): string =>
   createHash("sha256").update(topic).digest("base64url").slice(0, TAG_CHARS);
 
-/** Parses the `id` of a stream event. Returns `undefined` for invalid text. */
+/** Parses a position from the `id` of a server-sent event. Returns `undefined` if the text is invalid. */
 export function parsePosition(text: string): Position | undefined {
   if (!TEXT.test(text)) return undefined;
   const [sinceMs = "", ...parts] = text.split(".");
@@ -28,7 +28,7 @@ export function parsePosition(text: string): Position | undefined {
   return { sinceMs: Number(sinceMs), exact };
 }
 
-/** Returns the entry id after which a reader at this position continues in a topic. */
+/** Returns the entry id after which a client at this position continues to read the topic. */
 export function afterOf({ sinceMs, exact }: Position, topic: string): string {
   const since = idBefore(sinceMs);
   const known = exact.get(tagOf(topic));
@@ -37,7 +37,7 @@ export function afterOf({ sinceMs, exact }: Position, topic: string): string {
 
 export class MovingPosition {
   #sinceMs: number;
-  /** Entry ids by topic tag, the most recently updated last. */
+  /** Last received entry id by topic tag. The most recently updated topic comes last. */
   readonly #exact: Map<string, string>;
   readonly #tags = new Map<string, string>();
 
@@ -46,7 +46,9 @@ export class MovingPosition {
     this.#exact = new Map(exact);
   }
 
-  /** Records that all entries before this time have been read. Rounds down, because ids contain whole milliseconds. */
+  /**
+   * Records that all entries before this time have been received. The time is rounded down, because entry ids contain whole milliseconds.
+   */
   raiseSince(timeMs: number): void {
     const sinceMs = Math.floor(timeMs);
     if (sinceMs <= this.#sinceMs) return;

@@ -24,17 +24,17 @@ export interface EventStreamDeps {
   readonly redis: RedisBus;
   readonly identify: Identify;
   readonly log: Log;
-  /** Aborts when the gateway drains. Streams then end, and their readers reconnect to another gateway. */
+  /** Aborts when the gateway shuts down. All streams then end, and the clients reconnect to another gateway. */
   readonly stopping: AbortSignal;
 }
 
-/** Limits on open streams of this worker: in total (then 503) and per caller (then 429). */
+/** Maximum number of open streams per worker (then 503) and per caller (then 429). */
 const PER_WORKER = 500;
 const PER_CALLER = 20;
 const BEAT_EVERY_MS = 15_000;
-/** Interval of checking a stream's token. With the caller cache (3 s), the streams of a revoked key end within 5 s. */
+/** Interval of token checks, in ms. Together with the 3 s cache of callers, a revoked key's streams end within 5 s. */
 const CHECK_EVERY_MS = 1_500;
-/** A reader that accepts no data for this long is disconnected. */
+/** Maximum time that a client may accept no data, in ms. After that, the stream disconnects the client. */
 const MAX_STALL_MS = 10_000;
 const RETRY_MS = 2_000;
 const FULL_RETRY_AFTER_SECONDS = 10;
@@ -99,7 +99,7 @@ export const eventStream: Resource<EventStreamDeps> = {
       stopping.addEventListener("abort", close);
       line.write(`retry: ${RETRY_MS}\n`);
       hub.join(member, from.topics, from.nowMs, from.listedMs);
-      // Send the position only after joining, when it is known which topics are behind. Otherwise it would skip their entries.
+      // Send the position after `join`, which determines the topics to catch up on. An earlier position would skip their entries.
       client.beat();
       return new Response(line.body, { headers: HEADERS });
     }
@@ -122,7 +122,7 @@ export const eventStream: Resource<EventStreamDeps> = {
           const filter = { appId: params.appId, type: query.type };
           const resumed = resumedFrom(c);
           requireRunning();
-          // A HEAD request has no body to read, so the stream would never be closed.
+          // A HEAD response has no body. A stream opened for it would never be closed.
           if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
           const release = takePlace(caller.keyId ?? caller.accountId);
           try {
@@ -137,7 +137,7 @@ export const eventStream: Resource<EventStreamDeps> = {
             const start = resumed
               ? { ...resumed, sinceMs: Math.min(resumed.sinceMs, nowMs) }
               : { sinceMs: nowMs, exact: new Map() };
-            // Check again, because a stream opened after the gateway began to stop would never end.
+            // Check again, because the gateway may have begun to stop, and a stream opened now would never end.
             requireRunning();
             const listedMs = nowMs - (performance.now() - listedAt);
             return open(c, filter, { start, topics, nowMs, listedMs }, release);
@@ -151,7 +151,7 @@ export const eventStream: Resource<EventStreamDeps> = {
   },
 };
 
-/** Parses `Last-Event-ID`. @throws ApiError 400 when it is invalid */
+/** Parses the `Last-Event-ID` header. @throws ApiError 400 if the header is invalid */
 function resumedFrom(c: Context<ApiEnv>): Position | undefined {
   const text = c.req.header("last-event-id");
   if (text === undefined || text === "") return undefined;
@@ -162,7 +162,7 @@ function resumedFrom(c: Context<ApiEnv>): Position | undefined {
   ]);
 }
 
-/** Returns `undefined` when the app was deleted or has more than `MAX_TOPICS` topics. */
+/** Lists the topics of the filter. Returns `undefined` if the app was deleted or has more than `MAX_TOPICS` topics. */
 async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly string[] | undefined> {
   const rows = await db
     .selectFrom("apps")
@@ -180,10 +180,8 @@ async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly
 }
 
 /**
- * Creates a function that reserves a stream for a caller and returns a function to release the stream. Releasing twice
- * has no effect.
- *
- * It throws ApiError 429 when the caller has too many streams, and UnavailableError when the worker has too many.
+ * Creates a function that reserves a stream for a caller and returns a function that releases it. The function throws
+ * ApiError 429 at the caller's limit, and UnavailableError at the worker's limit.
  */
 function createPlaces(): (caller: string) => () => void {
   const taken = new Map<string, Set<symbol>>();

@@ -8,7 +8,7 @@ import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { type Filters, filters } from "./schema.ts";
 
-/** Only this many of the newest matching items are grouped. */
+/** Maximum number of items to group. The newest matching items are used. */
 const MAX_GROUPED = 2_000;
 
 const groupsSchema = z
@@ -38,7 +38,7 @@ const groupsSchema = z
     description: "Quarantined items grouped by channel, reason and definition.",
   });
 
-/** Groups quarantined items, so that the few causes behind many items become visible. */
+/** Groups quarantined items by cause, because a few causes are usually behind many items. */
 export const groups = (
   { quarantine }: { readonly quarantine: Pick<QuarantineStore, "list"> },
   filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,

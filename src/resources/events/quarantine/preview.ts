@@ -11,7 +11,7 @@ import { renderExplainedItem } from "../explained-item.ts";
 import { type QuarantineDeps, recordUse } from "./redrive.ts";
 import { type Filters, previewResultSchema, previewSchema } from "./schema.ts";
 
-/** Explains the result that a redrive of the item would have with the definitions in `channel`. */
+/** Shows what processing the quarantined item again would produce with the event definitions in `channel`. */
 export function explainKept(
   { explain }: Pick<QuarantineDeps, "explain">,
   channel: CompiledChannel,
@@ -21,7 +21,7 @@ export function explainKept(
   return explain(channel, delivery, { id, item, definitions, asNewId: false });
 }
 
-/** Tries event definitions on quarantined items, so that users can correct the definitions before a redrive. */
+/** Applies event definitions to quarantined items without publishing events, so that users can test the definitions. */
 export const preview = (
   deps: QuarantineDeps,
   filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
@@ -56,7 +56,7 @@ export const preview = (
       const items = [];
       for (const { id, reason } of records) {
         const found = await deps.quarantine.find(filter.organizationId, id);
-        // Skip items that were deleted or redriven after they were listed.
+        // The item was deleted or processed again after it was listed.
         if (!found) continue;
         const explained = reason === "signature_invalid" ? [] : await explainKept(deps, channel, found);
         const isReleased =

@@ -21,7 +21,7 @@ export interface QuarantineDeps {
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "delete">;
   readonly explain: Explain;
   readonly schemas: Pick<SchemaCompiler, "check">;
-  /** Returns the active version of a channel, or `undefined` when it was deleted. */
+  /** Returns the current version of a channel, or `undefined` if the channel was deleted. */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly redrive: Redrive;
   readonly stopping: AbortSignal;
@@ -29,7 +29,7 @@ export interface QuarantineDeps {
   readonly log: Log;
 }
 
-/** Records in the audit log who is about to read, delete or redrive items. @throws UnavailableError */
+/** Writes an audit entry before items are read, deleted or processed again. @throws UnavailableError */
 export const recordUse = (
   { db, clock }: Pick<QuarantineDeps, "db" | "clock">,
   author: Author,

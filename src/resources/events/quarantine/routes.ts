@@ -34,7 +34,7 @@ import {
 
 const params = { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") };
 
-/** Items that could not become events. They are stored with their delivery, to be inspected and redriven. */
+/** Routes for quarantine, which stores items that could not become events, so that users can inspect them and process them again. */
 export const quarantine: Resource<QuarantineDeps> = {
   path: "/apps/:appId/quarantine",
   tag: "Quarantine",
@@ -171,7 +171,7 @@ export const quarantine: Resource<QuarantineDeps> = {
   },
 };
 
-/** Redrives items one after the other, so that their events keep the order of arrival. Stops when Redis becomes unavailable. */
+/** Processes quarantined items again, one at a time, so that their events keep the order of arrival. Stops if Redis is unavailable. */
 async function redriveAll(
   deps: QuarantineDeps,
   organizationId: string,
@@ -182,7 +182,7 @@ async function redriveAll(
   for (const [index, id] of ids.entries()) {
     try {
       const found = await deps.quarantine.find(organizationId, id);
-      // Skip items that were deleted or redriven after they were listed.
+      // The item was deleted or processed again after it was listed.
       if (!found) continue;
       results.push(await redriveItem(deps, found, { asNewId: false, signal }));
     } catch (error) {

@@ -196,7 +196,7 @@ export function redriveResultOf(id: string, result: IngestResult): RedriveResult
       return createRejectedResult(id, `The delivery has more than ${result.limit} items.`);
     case "rejected":
       return createRejectedResult(id, "The channel rejects the item.");
-    // Unreachable: a quarantined delivery is either verified or never redriven, and is never a handshake.
+    // Not reachable. Deliveries that failed verification are never processed again, and handshakes are never quarantined.
     case "unverified":
     case "handshake":
       return createRejectedResult(id, "The delivery could not be verified.");

@@ -4,7 +4,7 @@ import type { Trx } from "../../../data/database.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { invalidParameters, notFound } from "../../../http/errors.ts";
 
-/** Format of a symmetric secret in Standard Webhooks: the base64 of 24 to 64 bytes. */
+/** Format of a Standard Webhooks secret: `whsec_`, then the Base64 of 24 to 64 bytes. */
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})?$/;
 const MADE_SECRET_BYTES = 32;
 
@@ -52,7 +52,7 @@ export const handlerSchema = z.strictObject({
 });
 export type HandlerInput = z.output<typeof handlerSchema>;
 
-/** The secret is null, except in the response to the request that generated it. */
+/** Handler as returned by the API. The secret is null, except in the response to the request that generated it. */
 export const shownHandlerSchema = z
   .object({
     url: z.string(),
@@ -72,7 +72,7 @@ export const makeHandlerSecret = (): string => `whsec_${randomBytes(MADE_SECRET_
 
 export const settingsOf = ({ secret: _, ...settings }: HandlerInput): HandlerSettings => settings;
 
-/** Reads a connection and blocks its deletion until the transaction ends. @throws ApiError 404 */
+/** Reads the connection and prevents its deletion until the transaction ends. @throws ApiError 404 if it does not exist */
 export async function keepConnection(trx: Trx, organizationId: string, id: string) {
   const connection = await trx
     .selectFrom("connections")
@@ -84,7 +84,10 @@ export async function keepConnection(trx: Trx, organizationId: string, id: strin
   return connection;
 }
 
-/** @throws ApiError 404 when the connection does not exist, 400 when it does not allow the handler's origin */
+/**
+ * Checks that the handler can use its connection.
+ * @throws ApiError 404 if the connection does not exist; 400 if it does not allow the handler's origin
+ */
 export async function requireHandlerConnection(
   trx: Trx,
   organizationId: string,

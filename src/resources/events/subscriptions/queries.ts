@@ -22,7 +22,7 @@ type SubscribeDeps = EntityDeps & RowDeps;
 export interface NewSubscription {
   readonly eventUid: EventUid;
   readonly startAt: StartAt;
-  /** Start position in Redis time. 0 means the earliest entry. */
+  /** Start position as Redis time in ms. 0 starts at the earliest entry. */
   readonly startMs: number;
   readonly connectionId: string | null;
   readonly handler: (HandlerInput & { readonly secret: string }) | null;
@@ -64,7 +64,7 @@ export async function insertSubscription(
   if (!app) throw notFound("app");
   const inside = { table: "apps", column: "appId" };
   await requireRoom(trx, { organizationId }, { table: "subscriptions", words: "subscriptions", inside });
-  // Must run before `requireTarget`, because `connectCovered` takes the stronger lock on the channel.
+  // Run this before `requireTarget`. Both lock the channel, and the stronger lock must be taken first.
   const connected =
     connectionId === null
       ? []
@@ -136,14 +136,14 @@ export async function listSubscriptions(
   return { items: items.map((row) => ({ row, topics: topicsOf(coverage, row) })), total };
 }
 
-/** @throws ApiError 404 when the app has no such subscription */
+/** Reads a subscription. @throws ApiError 404 if the app has no such subscription */
 export async function getSubscription(db: Queryable, scope: AppScope, id: string): Promise<Subscription> {
   const row = await ofApp(db, scope).selectAll().where("id", "=", id).executeTakeFirst();
   if (!row) throw notFound("subscription");
   return withTopics(db, row);
 }
 
-/** Deletes a subscription, and records its consumer groups for later removal from Redis. @throws ApiError 404 */
+/** Deletes a subscription, and records which consumer groups must later be removed from Redis. @throws ApiError 404 */
 export async function deleteSubscription(
   trx: Trx,
   author: Author,
@@ -168,9 +168,8 @@ export type SubscriptionStep =
   | { readonly action: "rewind"; readonly startAt: string; readonly startMs: number };
 
 /**
- * Changes the row. The caller must then update the consumer groups in Redis.
- *
- * @throws ApiError 404; 409 when the subscription is already in the requested state
+ * Updates the row of a subscription. The caller must then update the consumer groups in Redis.
+ * @throws ApiError 404 if it does not exist; 409 if it is already in the requested state
  */
 export async function updateSubscription(
   trx: Trx,

@@ -7,7 +7,7 @@ import { notFound } from "../../../http/errors.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { formatPlace, MAX_COUNTED, type ReplayInput } from "./schema.ts";
 
-/** Entries selected for a replay: the first `limit` places, and the number of all matching entries. */
+/** Entries to replay: up to `limit` places, and the number of all matching entries. */
 export interface Selected {
   readonly matched: number;
   readonly places: readonly EntryPlace[];
@@ -15,7 +15,7 @@ export interface Selected {
 
 const CONCURRENCY = 16;
 
-/** Selects entries of a subscription's topics by time and type, the oldest first. */
+/** Finds the entries of a subscription in a time range, optionally of one type. The oldest come first. */
 export async function findRange(
   { db, entries }: { readonly db: Queryable; readonly entries: EntryIndex },
   { appId, topics }: { readonly appId: string; readonly topics: readonly string[] },
@@ -36,7 +36,7 @@ export async function findRange(
   return { matched, places };
 }
 
-/** Selects the named entries. @throws ApiError 404 when one of them is not on a topic of the subscription */
+/** Finds the entries with the given ids. @throws ApiError 404 if one of them is not on a topic of the subscription */
 export async function findNamed(
   { topics }: { readonly topics: Pick<Topics, "findEntry"> },
   covered: readonly string[],

@@ -24,11 +24,11 @@ export interface ReplayDeps {
   readonly clock: Clock;
 }
 
-/** A replay stops early once the event copies that it has queued reach this size. The client then continues with `next`. */
+/** Maximum size of the events that one request queues, in characters. The client sends another request with `next` for the rest. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 const AT_ONCE = 8;
 
-/** Sends past events of a subscription to its handler again. */
+/** Routes that send past events of a subscription to its handler again. */
 export const replays: Resource<ReplayDeps> = {
   path: "/apps/:appId/subscriptions",
   tag: "Subscriptions",
@@ -67,10 +67,7 @@ export const replays: Resource<ReplayDeps> = {
   ],
 };
 
-/**
- * Creates the id of a replay. A request repeated with the same `Idempotency-Key` gets the same id, so that events which were
- * queued before an interruption are not queued twice.
- */
+/** Creates the id of a replay. Requests with the same `Idempotency-Key` get the same id, so that a retry does not queue events twice. */
 function demandOf(key: string | undefined, keyId: string | null, id: string, nowMs: number): string {
   if (key === undefined) return createId("rp", nowMs);
   return `rp_${createHash("sha256").update(`${keyId}\n${id}\n${key}`).digest("hex").slice(0, 32)}`;

@@ -49,16 +49,13 @@ export interface SubscriptionsDeps extends Pick<EntityDeps, "channelKinds"> {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called after a deletion is committed, to remove the consumer groups from Redis. Must not throw. */
+  /** Called after a subscription was deleted from PostgreSQL, to remove its consumer groups from Redis. Must not throw. */
   readonly onDeleted: () => Promise<void>;
 }
 
 /**
- * Creates subscriptions.
- *
- * The Redis time is read before the row is written, so that the request fails early while Redis is unavailable. Once the
- * row is written, the request succeeds. The group reconciler later creates the missing consumer groups at the same
- * position.
+ * Creates subscriptions. Redis is read before the row is written, so that an outage rejects the request early. Consumer
+ * groups that are missing afterwards are created by a background job.
  */
 export const subscribe: Resource<SubscriptionsDeps> = {
   path: "/apps/:appId/events/subscribe",
@@ -186,7 +183,7 @@ export function startMsOf(startAt: StartAt, redisTimeMs: number): number {
   return startAt === "earliest" ? 0 : Math.max(0, startAt);
 }
 
-/** Updates the consumer groups. If Redis is unavailable, the group reconciler does so later. */
+/** Updates the subscription's consumer groups in Redis. If Redis is unavailable, a background job updates the groups later. */
 export async function tryEnsureGroups(
   deps: SubscriptionsDeps,
   { row: { id, startMs, state }, topics }: Subscription,

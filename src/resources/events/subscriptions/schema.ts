@@ -7,16 +7,16 @@ import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { handlerSchema, shownHandlerSchema } from "./handler.ts";
 
-/** The part of an app's events that a subscription covers. */
+/** Events that a subscription receives: all events of an app, those of a channel, or those of one type. */
 export type EventUid =
   | { readonly kind: "app" }
   | { readonly kind: "channel"; readonly channelUid: string }
   | { readonly kind: "type"; readonly channelUid: string; readonly type: string };
 
-/** Start position: `now`, `earliest`, or milliseconds since the epoch. */
+/** Start position: `now`, `earliest`, or a time in ms since the epoch. */
 export type StartAt = "now" | "earliest" | number;
 
-/** The first colon separates uid and type. A type may contain colons, a channel's uid may not. */
+/** `uid:type`, split at the first colon, because an event type can contain colons but a channel's uid cannot. */
 const EVENT_UID = /^([A-Za-z0-9_-]{1,64}):(.{1,255})$/su;
 
 const eventUidSchema = z
@@ -175,7 +175,7 @@ export function renderSubscription(
   };
 }
 
-/** Maximum value of `matched`. Further entries are not counted. */
+/** Maximum value of `matched`. Counting stops there. */
 export const MAX_COUNTED = 10_000;
 
 const ENTRY_ID = /^\d{1,20}-\d{1,20}$/;
@@ -190,7 +190,7 @@ const entryId = z
 
 const placeSchema = z.strictObject({ topic: z.string().min(1).max(MAX_TOPIC), entryId });
 
-/** Formats a place as `<entry id> <topic>`. Clients treat it as opaque and send it back as `after`. */
+/** Formats a position as `<entry id> <topic>`. Clients send the text back in `after` without parsing it. */
 export const formatPlace = ({ entryId, topic }: EntryPlace): string => `${entryId} ${topic}`;
 
 const afterSchema = z

@@ -31,7 +31,7 @@ export const topicSchema = z
   .meta({ id: "Topic", description: "The stream to which a channel publishes its events of one type." });
 export type Topic = Shown<z.output<typeof topicSchema>>;
 
-/** Renders a topic. `info` is `undefined` when its stream does not exist yet, which counts as empty. */
+/** Renders a topic. A topic without a Redis stream has no `info` and is shown as empty. */
 export function renderTopic(
   row: Pick<TopicRow, "topic" | "channelUid" | "type">,
   info: TopicInfo | undefined,
