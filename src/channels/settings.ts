@@ -14,10 +14,10 @@ import { senderConfigSchema } from "../verify/sender-settings.ts";
 import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
-/** Used as an example in the API documentation. Must be a complete, valid channel. */
+/** Example channel in the API documentation. It must be complete and valid. */
 export const CHANNEL_EXAMPLE = { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] };
 
-/** A channel as a client writes it, in a blueprint or for an app. The channel's kind validates `config` later. */
+/** A channel as an API client writes it. The channel kind validates `config` later. */
 export const channelInputSchema = z
   .strictObject({
     uid: channelUidSchema,
@@ -38,11 +38,14 @@ export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: CommonSettings;
   readonly definitions: readonly Definition[];
-  /** The CPU time for compiling is charged to this organization. */
+  /** Organization that is charged for the CPU time of the compilation. */
   readonly organizationId: string;
 }
 
-/** Compiles all paths and schemas. Returns one finding per error, with a path such as `events[3].idPath` or `config.itemsPath`. */
+/**
+ * Compiles all paths and schemas of a channel. Returns one error per invalid field, with a path such as `events[3].idPath` or
+ * `config.itemsPath`.
+ */
 export type CheckDefinitions = (source: DefinitionSource) => Promise<readonly Finding[]>;
 
 export interface SettingsDeps {
@@ -57,7 +60,7 @@ export interface ChannelSettings {
   readonly events: readonly Definition[];
 }
 
-/** Validated settings with defaults filled in. Secret settings are separate. */
+/** Validated settings with defaults. Secret settings are in a separate field. */
 export interface CheckedSettings {
   readonly kind: ChannelKindName;
   readonly config: Readonly<Record<string, unknown>>;
@@ -67,12 +70,10 @@ export interface CheckedSettings {
   readonly state: "active" | "needsSetup";
 }
 
-/** Definitions of a channel that has a preset but no definitions of its own. Every delivery is published with this type. */
+/** Event definitions of a channel that has a preset but no definitions of its own. All its events get this type. */
 const CATCH_ALL_DEFINITIONS: readonly Definition[] = [{ type: "received", typePath: null }];
 
-/**
- * Validates the settings with the channel's kind and compiles the definitions. The CPU time for compiling is charged to the organization.
- */
+/** Validates the settings and compiles the event definitions. The organization is charged for the CPU time. */
 export async function checkSettings(
   deps: SettingsDeps,
   settings: ChannelSettings,
@@ -111,9 +112,7 @@ export async function checkSettings(
   });
 }
 
-/**
- * Adds the preset's defaults to the settings. Settings that are given explicitly take precedence. The result is stored with the channel.
- */
+/** Adds the default settings of the preset. Settings that the channel sets itself take precedence. */
 function withPresetDefaults(config: ChannelSettings["config"], presets: Presets): unknown {
   const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
   const { dedupe = {} } = config;
@@ -126,7 +125,7 @@ const toFinding = ({ path, message }: WrongSetting): Finding => ({
   message,
 });
 
-/** Blueprints can be read and copied, so they must not contain secrets. Each secret setting is a finding. */
+/** Returns an error for each secret setting in a blueprint. Blueprints must not contain secrets, because they can be read and copied. */
 export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {
   const kind = deps.channelKinds.get(settings.kind);
   return (kind?.secretSettings ?? [])

@@ -4,28 +4,28 @@ import type { Finding } from "../lib/errors.ts";
 import type { Result } from "../lib/result.ts";
 import type { Credentials } from "../net/credentials.ts";
 
-/** One stream frame or poll page that the gateway fetched. Secrets are already removed. */
+/** One event or page that the gateway fetched from a server. Secrets are already removed. */
 export interface FetchedDelivery {
-  /** Headers that the channel's rules can read and quarantine records store. Their names are lowercase. */
+  /** Headers that rules can read, with lowercase names. They are stored if the delivery is quarantined. */
   readonly headers: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** Event id to use if `idPath` finds none. */
+  /** Event id for deliveries in which `idPath` finds no id. */
   readonly deliveryId?: string;
 }
 
 /**
- * One run of a source: one stream connection or one poll. All writes are fenced. When another worker takes the source over or someone sets
- * its cursor, `ingest` and `moveTo` throw `StaleSourceError` and the run ends.
+ * One connection or poll of a source. Its writes throw `StaleSourceError` after another worker has taken over or someone has set the
+ * cursor.
  */
 export interface SourceRun {
   readonly channel: ChannelHandle;
-  /** The channel's `config` with decrypted secrets, as the kind's schema parsed it. */
+  /** Settings of the channel as parsed by its kind, with decrypted secrets. */
   readonly settings: unknown;
   readonly credentials: Credentials | undefined;
-  /** `undefined` on the first run and after a reset. */
+  /** Stored read position. `undefined` on the first run and after a reset. */
   readonly cursor: string | undefined;
-  /** When the source first ran or its cursor was last reset, in ms since the Unix epoch. `startAt: "now"` refers to this time. */
+  /** When the source first ran or its cursor was last reset, in ms since the Unix epoch. `startAt: "now"` means this time. */
   readonly startedAtMs: number;
   /**
    * Publishes a delivery and moves the cursor to `cursor` in the same write. Without `cursor`, the stored cursor does not change. May be
@@ -37,20 +37,19 @@ export interface SourceRun {
     delivery: FetchedDelivery,
     options: { readonly cursor?: string; readonly signal: AbortSignal },
   ) => Promise<IngestResult>;
-  /** Moves the cursor without publishing a delivery. Throws the same errors as `ingest`. */
+  /** Stores a new cursor without publishing. Throws the same errors as `ingest`. */
   readonly moveTo: (cursor: string, options: { readonly signal: AbortSignal }) => Promise<void>;
-  /** Must be called by the channel kind when the stream is open or the poll has its response. */
+  /** The channel kind must call this when the stream is open or the poll has received its response. */
   readonly opened: () => void;
-  /** Reports a problem that does not stop the source, such as a gap or a truncated page. */
+  /** Reports a problem that does not stop the source, such as a gap in a stream or a truncated page. */
   readonly warn: (code: string, message: string) => void;
-  /** Aborts when the run must end: the source is paused or handed over, or the gateway shuts down. */
+  /** Aborts when this run must end, because the source was paused, another worker takes over, or the gateway stops. */
   readonly signal: AbortSignal;
 }
 
 export interface StreamRun extends SourceRun {
   /**
-   * Publishes deliveries in order with as few writes as possible. Each write also moves the cursor past the deliveries in it. In all other
-   * respects it behaves like `ingest`, and both share one write order.
+   * Publishes deliveries in order, in as few writes as possible. Each write also stores a cursor after its last delivery.
    * @param options.cursorAfter returns the cursor to store after the delivery at index `n`, counted from 0
    */
   readonly ingestAll: (
@@ -77,28 +76,28 @@ export type SourceEnd =
       readonly message: string;
       readonly notBeforeMs?: number;
       readonly isRejection?: true;
-      /** The channel state to set if rejections persist. Defaults to `error`. */
+      /** State of the channel after repeated rejections. Defaults to `error`. */
       readonly stateIfPersistent?: "needsReauth";
     }
   | { readonly kind: "finished"; readonly message: string }
   | { readonly kind: "broken"; readonly code: string; readonly message: string }
   | { readonly kind: "needsReauth"; readonly message: string };
 
-/** How long to wait between the connections of a stream. The wait grows with each failure. */
+/** Backoff between connections of a stream. The wait grows with each failure. */
 export interface ReconnectPolicy {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly factor: number;
   /** Fraction of each wait that is random, from 0 to 1. */
   readonly jitter: number;
-  /** A stream that stays open for this long resets the wait to `initialMs`. */
+  /** Duration in ms after which an open stream resets the wait to `initialMs`. */
   readonly resetAfterMs: number;
 }
 
-/** A source with a long-lived connection. The worker that holds the source's lease calls `runConnection` in a loop. */
+/** A source with a long-lived connection. One worker at a time calls `runConnection` in a loop. */
 export interface StreamSource {
   readonly reconnect: (settings: unknown) => ReconnectPolicy;
-  /** Runs one connection until it ends. Server errors are returned as a `SourceEnd`, never thrown. */
+  /** Keeps one connection open until it ends. Returns errors of the server instead of throwing. */
   readonly runConnection: (run: StreamRun) => Promise<SourceEnd>;
 }
 
@@ -106,9 +105,9 @@ export type PollSchedule =
   | { readonly everySeconds: number; readonly jitter: number }
   | { readonly cron: string; readonly timezone: string; readonly jitter: number };
 
-/** A dry run publishes no events and does not move the cursor. */
+/** Result of a test poll, which publishes no events and does not store a cursor. */
 export interface DryRun {
-  /** The request as sent, with secrets removed. */
+  /** The request that was sent, without secrets. */
   readonly request: {
     readonly method: string;
     readonly url: string;
@@ -123,10 +122,10 @@ export interface DryRun {
 
 export interface PolledSource {
   readonly schedule: (settings: unknown) => PollSchedule;
-  /** Returns the origin (scheme, host and port) that the polls call. The number of concurrent polls is limited per origin. */
+  /** Returns the origin of the polled server (scheme, host and port). The number of concurrent polls is limited per origin. */
   readonly origin: (settings: unknown) => string;
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
-  /** Runs a poll of at most one page without publishing. `cursor` replaces the stored cursor. */
+  /** Polls one page without publishing its items. `cursor` replaces the stored cursor. */
   readonly dryRun: (
     run: Pick<SourceRun, "channel" | "settings" | "credentials" | "cursor" | "startedAtMs" | "signal">,
   ) => Promise<DryRun>;
@@ -134,6 +133,6 @@ export interface PolledSource {
 
 export interface CursorFormat {
   readonly show: (cursor: string) => unknown;
-  /** Parses a cursor set through the API. Each finding names the invalid field. */
+  /** Converts a cursor from the API to its stored form. Each error names the invalid field. */
   readonly parse: (value: unknown, settings: unknown) => Result<string, readonly Finding[]>;
 }

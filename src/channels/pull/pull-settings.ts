@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Settings that every pull kind adds to `commonSettings`. Failed items are always quarantined, because there is no sender to notify. */
+/** Settings of all channel kinds that fetch events. Invalid items are always quarantined, because no sender could be notified. */
 export const pullSettings = {
   connection: z
     .enum(["none", "optional", "required"])

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { createIssueReporter, text } from "../../event/setting-fields.ts";
 import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 
-/** Headers that users cannot set for any kind, because the connection, the body or the protocol sets them. */
+/** Request headers that users cannot set, because the HTTP client or the protocol sets them. */
 const RESERVED_HEADERS: readonly string[] = ["accept-encoding", "proxy-connection", ...FRAMING_HEADERS];
 
-/** Headers that carry credentials. They are not allowed, because everyone who may read the channel can see its settings. */
+/** Request headers that contain credentials. Users cannot set them, because everyone who can read the channel sees its settings. */
 const SECRET_HEADERS: readonly string[] = [
   "api-key",
   "authorization",
@@ -20,15 +20,11 @@ const MAX_HEADERS = 50;
 /** Valid header name (RFC 9110, section 5.1). */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /**
- * Valid header value (RFC 9110, section 5.5). Leading and trailing whitespace is not allowed, because it is not part of a value and would
- * be lost in transit.
+ * Matches a valid header value (RFC 9110, section 5.5). Leading and trailing whitespace is rejected, because it would be lost in transit.
  */
 export const FIELD_VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 
-/**
- * Returns why a URL is not allowed in settings that users can see, or `undefined` if it is allowed. Credentials must be stored in a
- * connection instead.
- */
+/** Returns why a URL must not be stored in visible settings, or `undefined` if it is allowed. Credentials belong in a connection. */
 export function findUrlError(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null) return "is not a URL";
@@ -51,7 +47,7 @@ export const urlSettings = (findError = findUrlError) =>
 const INVALID_HEADER_VALUE =
   "is not a valid header value: line breaks and surrounding whitespace are not allowed";
 
-/** @param reserved lowercase names of headers that the channel kind sets itself */
+/** @param reserved lowercase names of headers that users cannot set, because the channel kind sets them */
 export const headersSettings = (reserved: readonly string[]) =>
   z
     .record(

@@ -14,21 +14,21 @@ export interface SilenceDeps {
   readonly log: Log;
 }
 
-/** Finds channels that have received no event for longer than their `expectEverySeconds`. Works for all channel kinds. */
+/** Finds channels that have received no event for longer than their setting `expectEverySeconds`. */
 export interface SilenceWatch {
   /**
-   * Logs each channel that has become silent since the last check, and returns all silent channels.
+   * Returns all silent channels. Logs the ones that have become silent since the last check.
    * @throws UnavailableError
    */
   readonly check: (signal: AbortSignal) => Promise<readonly ExpectedChannel[]>;
-  /** Returns how many silent channels the last check found. */
+  /** Returns the number of silent channels at the last check. */
   readonly silent: () => number;
 }
 
 const PAGE = 500;
 const AT_ONCE = 8;
 
-/** Returns whether a channel's last event is older than its `expectEverySeconds`. Any change to the channel restarts that time. */
+/** Returns whether a channel has received no event for longer than `expectEverySeconds`. A change to the channel restarts that time. */
 export async function isSilent(
   { topics, clock }: Pick<SilenceDeps, "topics" | "clock">,
   channel: Pick<ExpectedChannel, "topics" | "updatedAt" | "expectEverySeconds">,

@@ -19,7 +19,9 @@ export const failed = (code: string, message: string, notBeforeMs?: number): Fai
   ...(notBeforeMs !== undefined && { notBeforeMs }),
 });
 
-/** A failure that is likely to last, such as an invalid request. It counts toward the channel's error state. */
+/**
+ * Creates a failure that is likely to repeat, such as an invalid request. Repeated failures of this kind put the channel in state `error`.
+ */
 export const rejected = (code: string, message: string): Failed => ({
   ...failed(code, message),
   isRejection: true,
@@ -34,14 +36,13 @@ export const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
 export const SLOW_RETRY_MS = 15 * 60_000;
 
 /**
- * Response statuses by which a server rejects the request as invalid. 403 and 404 are not in the list, because servers also send them
- * during a deployment or before a permission is granted.
+ * Response statuses that mean that the request is invalid. 403 and 404 are excluded, because servers also send them during a deployment.
  */
 const REJECTION_STATUSES: readonly number[] = [
   400, 401, 405, 406, 410, 411, 413, 414, 415, 422, 431, 501, 505,
 ];
 
-/** Failures that depend on settings or host names, so they are likely to repeat. */
+/** Network failures that are likely to repeat, because they depend on the settings or the host name. */
 const PERMANENT_FAILURES: readonly OutboundFailure[] = ["blocked", "redirects"];
 
 export function endForStatus(status: number, notBeforeMs: number | undefined): Failed {
@@ -51,15 +52,12 @@ export function endForStatus(status: number, notBeforeMs: number | undefined): F
   return isRejection ? rejected(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
 }
 
-/**
- * Minimum wait after the server rejected the credentials. Each attempt may refresh a token, and some servers lock an account after several
- * failures.
- */
+/** Minimum wait after the server rejected the credentials, because some servers lock an account after several failed attempts. */
 const CREDENTIALS_RETRY_MS = 60_000;
 
 /**
- * Returns how a run ends after the server rejected its credentials with 401. A server may briefly reject valid credentials after a restart,
- * so this counts as a failure and not as `needsReauth`.
+ * Returns the end of a run after a 401 response. It is an ordinary failure, because a server may briefly reject valid credentials after a
+ * restart.
  */
 export function credentialsRejected(nowMs: number, notBeforeMs: number | undefined): Failed {
   const message = "The server rejected the connection's credentials (401)";
@@ -68,7 +66,7 @@ export function credentialsRejected(nowMs: number, notBeforeMs: number | undefin
 }
 
 /**
- * Returns how a run ends after a request failed or its credentials could not be obtained.
+ * Returns the end of a run after a request failed or its credentials were unavailable.
  * @throws the error itself if neither the server nor the credentials caused it
  */
 export function endForCallError(error: unknown): SourceEnd {
@@ -82,7 +80,7 @@ export function endForCallError(error: unknown): SourceEnd {
   return PERMANENT_FAILURES.includes(code) ? rejected(code, message) : failed(code, message);
 }
 
-/** Returns how a run ends after it threw an error. Returns `undefined` if another worker has taken the source over. */
+/** Converts a thrown error to the end of a run. Returns `undefined` if the error means that another worker now runs the source. */
 export function endForThrownError(error: unknown, log: Log): SourceEnd | undefined {
   if (error instanceof StaleSourceError) return undefined;
   if (error instanceof UnavailableError) {
@@ -103,7 +101,7 @@ export const withoutCredentials = (request: OutboundRequest): AuthorizedRequest 
   generation: undefined,
 });
 
-/** Sends a request with its credentials. If the server responds with 401, renews the credentials and sends the request once more. */
+/** Sends a request with credentials. After a 401 response, renews the credentials and sends the request again, but only once. */
 export async function callAuthorized<R extends { readonly status: number }>(
   {
     credentials,

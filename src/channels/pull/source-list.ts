@@ -6,9 +6,9 @@ import type { ChannelKind, ChannelRuntime } from "../kind.ts";
 
 export interface DesiredSource {
   readonly identity: ChannelIdentity;
-  /** Incremented by every change to the channel. */
+  /** Version of the channel. Every change to the channel increments it. */
   readonly version: number;
-  /** The channel's `config` without its secret settings. Defaults are filled in. */
+  /** Settings of the channel with defaults, but without secrets. */
   readonly settings: unknown;
 }
 
@@ -19,15 +19,15 @@ export interface SourceListDeps {
 }
 
 export interface SourceSnapshot {
-  /** All channels of pull kinds, including those that should not run. */
+  /** All channels that fetch events, including inactive channels. */
   readonly all: readonly SourceRow[];
-  /** The stream sources that should run, keyed by internal channel id. */
+  /** Sources with a long-lived connection that must run, by internal channel id. */
   readonly streams: ReadonlyMap<number, SourceRow>;
-  /** The polled sources that should run. An unchanged source is the same object as in the previous check. */
+  /** Sources to poll. An unchanged source is the same object as in the previous list. */
   readonly polled: readonly DesiredSource[];
 }
 
-/** The returned function throws `UnavailableError` when the database is unavailable. */
+/** Creates a function that reads the list of sources. The function throws `UnavailableError` if the database is unavailable. */
 export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnapshot> {
   const { db, channelKinds, runtimes } = deps;
   const kinds = [...runtimes].flatMap(([kind, { stream, polled }]) => (stream || polled ? [kind] : []));
@@ -35,7 +35,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
 
   function desiredSource(row: SourceRow, config: Readonly<Record<string, unknown>>): DesiredSource {
     const { number, uid, kind, appId, organizationId, version } = row;
-    // Secret settings are missing here, so strict parsing could fail. The defaults were filled in when the channel was stored.
+    // Strict parsing could fail, because these settings lack their secrets. Defaults are already included in the stored settings.
     const own = channelKinds.get(kind);
     const read = own && readStoredSettings(own.settings, config);
     return {
@@ -56,7 +56,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
       const before = known.get(row.number);
       const config = configs.get(row.number);
       if (before?.version === row.version) next.set(row.number, before);
-      // Without a config, the channel was deleted after it was listed.
+      // A missing config means that the channel was deleted after it was listed.
       else if (config !== undefined) next.set(row.number, desiredSource(row, config));
     }
     known = next;

@@ -4,13 +4,15 @@ import { unlessAborted } from "../../lib/wait.ts";
 
 export interface SourcePace {
   /**
-   * Waits until `count` deliveries of the organization may be published (default: one). Charges `items` to the rate (default: one per
-   * delivery). Returns `undefined` if no wait is needed. Rejects if the signal aborts first.
+   * Waits until the organization's rate limit allows `count` deliveries (default: 1) with `items` items (default: 1 per delivery). Returns
+   * `undefined` if no wait is needed.
    */
   readonly wait: (organizationId: string, options: PaceOptions) => Promise<void> | undefined;
-  /** Charges extra items after a delivery was published. The balance may become negative, and later deliveries wait until it recovers. */
+  /**
+   * Counts additional items after a delivery was published. The balance may become negative; later deliveries wait until it has recovered.
+   */
   readonly overdraw: (organizationId: string, items: number) => void;
-  /** Returns the maximum batch size: the number of deliveries that the rate allows in a quarter of a second. */
+  /** Returns the maximum number of deliveries in a batch, which is the number that the rate limit allows in a quarter of a second. */
   readonly maxBatchSize: (organizationId: string) => number;
 }
 
@@ -28,17 +30,14 @@ export interface SourcePaceDeps {
   readonly sleep?: Sleep;
 }
 
-/** Limits a batch to the deliveries that the rate allows in this time, because the first delivery of a batch waits for the last one. */
+/** Limits a batch to the deliveries that the rate allows in this time. A longer batch would delay its first delivery. */
 const MAX_BATCH_SECONDS = 0.25;
-/**
- * Minimum sleep in milliseconds. Shorter sleeps would need one timer per delivery, and the timers would cost more CPU time than the
- * deliveries.
- */
+/** Minimum sleep in ms. Shorter sleeps would need a timer per delivery, which costs more CPU time than the delivery. */
 const MIN_SLEEP_MS = 10;
 
 /**
- * Limits how fast each organization's sources publish, with the same token buckets as for hooks. Deliveries over the limit wait in order
- * instead of being rejected, which slows the server down by backpressure. Organizations do not delay each other.
+ * Limits the rate at which each organization's sources publish. Deliveries over the limit wait in order, which slows the server down
+ * through backpressure.
  */
 export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   const { deliveriesPerSecondOf, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
@@ -52,7 +51,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
     if (rate !== undefined && items > 0) buckets.overdraw(organizationId, items, rate, nowMs());
   }
 
-  /** For each organization, a promise that resolves when its last waiting delivery is done. These promises never reject. */
+  /** For each organization, a promise that resolves after its last waiting delivery. These promises never reject. */
   const lines = new Map<string, Promise<void>>();
 
   async function waitForTurns(
@@ -84,7 +83,7 @@ export function createSourcePace(deps: SourcePaceDeps): SourcePace {
       return undefined;
     }
     const turn = waitForTurns(organizationId, left, items - count, before, signal);
-    // Also waits for the previous delivery. Otherwise later deliveries could overtake it when this one is aborted.
+    // Also waits for the previous delivery, because later deliveries must not overtake it if this delivery is aborted.
     const last = Promise.allSettled([before, turn]).then(leave);
     function leave(): void {
       if (lines.get(organizationId) === last) lines.delete(organizationId);

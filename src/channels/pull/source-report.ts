@@ -1,15 +1,15 @@
 import type { SourceFacts } from "../../bus/sources/source-states.ts";
 
-/** Minimum interval between writes of facts that change with every event. */
+/** Minimum interval between writes of values that change with every event. */
 const WRITE_EVERY_MS = 5_000;
 /**
- * Delay before a state or an error is written. A poll changes its state several times within this delay, and only the last state is
- * written.
+ * Delay before a new state or error is written. A poll changes its state several times in quick succession, and only the last state is
+ * needed.
  */
 const WRITE_SOON_MS = 100;
 const RETRY_MS = 1_000;
 
-/** Writes facts about a source to Redis. Resolves to false if another worker owns the source now. No facts are written after that. */
+/** Writes a source's state to Redis. Resolves to false, without writing, if another worker now runs the source. */
 export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 
 export class SourceReport {
@@ -25,7 +25,7 @@ export class SourceReport {
     this.#write = write;
   }
 
-  /** Adds facts. A state or an error is written soon, together with all pending facts. Other facts are written later. */
+  /** Adds facts to write. A new state or error is written soon, and all other facts are written later. */
   note(facts: SourceFacts): void {
     if (this.#isClosed) return;
     this.#pending = { ...this.#pending, ...facts };
@@ -34,7 +34,7 @@ export class SourceReport {
       this.#schedule(Math.max(0, this.#writtenAtMs + WRITE_EVERY_MS - performance.now()));
   }
 
-  /** Writes the pending facts once. Later facts are dropped. */
+  /** Writes all pending facts and ignores later ones. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#writing;
@@ -52,7 +52,7 @@ export class SourceReport {
     try {
       if (!(await this.#write(facts))) this.#isClosed = true;
     } catch {
-      // Newer facts take precedence over the ones whose write failed.
+      // Facts that were added during the failed write are newer, so they take precedence.
       this.#pending = { ...facts, ...this.#pending };
       if (!this.#isClosed) this.#schedule(RETRY_MS);
     }
@@ -62,13 +62,13 @@ export class SourceReport {
     if (this.#writing !== undefined) return;
     this.#writing = this.#writePending().finally(() => {
       this.#writing = undefined;
-      // If a write has failed, its retry is already scheduled.
+      // After a failed write, the retry is already scheduled.
       if (this.#timer !== undefined || this.#isClosed || Object.keys(this.#pending).length === 0) return;
       this.#schedule(isUrgent(this.#pending) ? WRITE_SOON_MS : WRITE_EVERY_MS);
     });
   }
 
-  /** If a write is already scheduled for an earlier time, it is not moved. */
+  /** Schedules a write. A write that is already scheduled for an earlier time stays as it is. */
   #schedule(inMs: number): void {
     const atMs = performance.now() + inMs;
     if (this.#timer !== undefined && this.#dueAtMs <= atMs) return;

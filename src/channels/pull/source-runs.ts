@@ -29,16 +29,16 @@ export interface SourceRuns {
 export type OpeningRun =
   | { readonly kind: "open"; readonly open: OpenRun }
   /**
-   * The source must not run for another `waitMs`. `backoff` means that it must wait after a failure or because the server requested it.
-   * `interval` means that the interval since the last run has not passed.
+   * The source must wait another `waitMs`. `backoff` means that it failed or the server requested the wait. `interval` means that the last
+   * run was too recent.
    */
   | { readonly kind: "backoff" | "interval"; readonly waitMs: number }
-  /** The source should not run, because its channel is deleted, inactive or has no subscription. */
+  /** The source must not run, because its channel is deleted, inactive or has no subscription. */
   | { readonly kind: "none" };
 
 export interface WantedSource<C extends SourceChannel = SourceChannel> {
   readonly channel: C;
-  /** Names of all topics that were ever created for the channel. */
+  /** Names of all topics that the channel has ever used. */
   readonly topics: readonly string[];
   readonly hasRunBefore: boolean;
 }
@@ -54,14 +54,14 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends
 }
 
 /**
- * Maximum bytes in flight over all sources of this worker. It is lower than the limit of the Redis connection, so that sources wait instead
- * of being rejected.
+ * Maximum size of all writes in flight on this worker, in bytes. It is lower than the limit of the Redis connection, so that sources wait
+ * instead of failing.
  */
 const MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024;
 
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
   const { findSource, recordFirstRun, positions } = deps;
-  /** Sources whose first run is recorded in the database. */
+  /** Sources whose first run is already recorded in the database. */
   const started = new Set<number>();
   const inFlight = createLimiter(MAX_BYTES_IN_FLIGHT);
   return {
@@ -73,7 +73,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       const hasRunBefore = started.has(channelNumber) || source.hasRunBefore;
       const acquired = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
       if (acquired.kind !== "acquired") return acquired;
-      // Recorded only after the source was acquired. Otherwise a source that never had a cursor would be reported as having lost it.
+      // Must happen after the source was acquired. Otherwise a source without a cursor would be reported as having lost its cursor.
       if (!hasRunBefore) await recordFirstRun(channelNumber);
       started.add(channelNumber);
       return {

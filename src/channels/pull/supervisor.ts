@@ -20,7 +20,7 @@ export interface SupervisorDeps extends SourceListDeps {
   readonly leases: ShardLeases;
   readonly runs: SourceRuns;
   readonly polls: Polls;
-  /** A restarted worker gets a new name. */
+  /** Name of this worker process. It gets a new name after a restart. */
   readonly worker: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -29,35 +29,29 @@ export interface SupervisorDeps extends SourceListDeps {
 }
 
 export interface SupervisorTiming {
-  /** Interval between full checks. Changes of single channels start a check at once. */
+  /** Interval between checks of all sources. A change to a channel triggers a check immediately. */
   readonly checkEveryMs: number;
-  /** Minimum time between two checks, however many changes arrive. */
+  /** Minimum time between two checks, even if many channels change. */
   readonly minCheckGapMs: number;
-  /** How long to wait for the runs of a released shard to end. After that, the next owner fences any run that is still active. */
+  /** How long to wait for the sources of a released shard to stop. After that, the next worker blocks their writes. */
   readonly graceMs: number;
 }
 
-/** Disposal ends the sources of this worker's shards and releases the shards. */
+/** Starts and stops the sources on this worker. Disposal stops the sources and lets other workers take over. */
 export interface Supervisor extends AsyncDisposable {
-  /** Counts the sources in this worker's shards by state. Over all workers, each source is counted once. */
+  /** Counts the sources of this worker by state. Each source belongs to exactly one worker, so the counts of all workers can be added. */
   readonly countStates: () => ReadonlyMap<SourceState, number>;
   readonly shards: () => ReadonlySet<number>;
   readonly workers: () => number;
 }
 
 const TIMING: SupervisorTiming = { checkEveryMs: 30_000, minCheckGapMs: 200, graceMs: 1_500 };
-/**
- * Maximum number of streams that connect at the same time. Without this limit, thousands of streams would compete for CPU time and call the
- * same servers at once.
- */
+/** Maximum number of streams that connect at the same time. Without it, a restart would open thousands of connections at once. */
 const STARTS_AT_ONCE = 64;
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 1_000, factor: 1, jitter: 0 };
 const NO_SOURCES: SourceSnapshot = { all: [], streams: new Map(), polled: [] };
 
-/**
- * Starts the supervisor, which starts and stops sources until the running ones match the desired ones. A stream runs only on the worker
- * that holds its shard. Polled sources are passed to `polls`. The desired state is read from the database, so it survives restarts.
- */
+/** Starts and stops sources until the running sources match the database. A stream runs only on the worker that owns it. */
 export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const { runtimes, runs, polls, worker, changes, clock, log, random = Math.random } = deps;
   const { checkEveryMs, minCheckGapMs, graceMs } = { ...TIMING, ...deps.timing };
@@ -116,7 +110,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
     onRecovered: () => log.info({ event: "supervisor.recovered" }, "sources are listed again"),
   });
 
-  /** Restarts a stream after a change, because a run keeps the settings and credentials with which it started. */
+  /** Restarts the stream of a changed channel, because a run keeps the settings and credentials from its start. */
   function restart(channelNumber: number): void {
     runners.restart(channelNumber);
     polls.requestPoll(channelNumber);
@@ -156,7 +150,9 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   };
 }
 
-/** Returns the state of the source if it follows from the channel's state, or `undefined` if the current run decides it. */
+/**
+ * Returns the source's state if the channel's state determines it. Otherwise returns `undefined`, because the current run determines it.
+ */
 function findChannelState(state: SourceSnapshot["all"][number]["state"]): SourceState | undefined {
   return state === "paused" || state === "error" || state === "needsReauth" ? state : undefined;
 }

@@ -6,8 +6,8 @@ import type { CursorFormat } from "../source.ts";
 import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
 
 /**
- * A position in an event stream: the `n`th event since the server sent the id `lastEventId`. The event that carries the id is the first. An
- * empty id means that the server has sent none or has reset it, so the stream cannot be resumed.
+ * A position in an event stream: the `n`th event since the server sent `lastEventId`, counting the event with that id. An empty id means
+ * that the stream cannot be resumed.
  */
 const cursorSchema = z.strictObject({
   lastEventId: z
@@ -21,10 +21,10 @@ export type SseCursor = z.output<typeof cursorSchema>;
 
 export const formatSseCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
 
-/** @throws Error when the text was not written by `formatSseCursor` */
+/** @throws Error if `formatSseCursor` did not write this text */
 export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
 
-/** The cursor as the API shows it, for example `{"lastEventId": "42", "n": 1}`. `n` is optional when a client sets the cursor. */
+/** Converts cursors to their API form, for example `{"lastEventId": "42", "n": 1}`. `n` is optional in requests. */
 export const sseCursorFormat: CursorFormat = {
   show: parseSseCursor,
   parse(value, settings) {
@@ -43,5 +43,5 @@ export const sseCursorFormat: CursorFormat = {
   },
 };
 
-/** Returns whether the id can be sent as a header value (RFC 9110, section 5.5). */
+/** Returns whether an id is a valid header value (RFC 9110, section 5.5), so that it can be sent in `Last-Event-ID`. */
 export const isSendable = (id: string): boolean => /^[\t\x20-\x7e\u0080-\uffff]*$/.test(id);

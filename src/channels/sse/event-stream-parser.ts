@@ -2,20 +2,20 @@ import { MAX_ID_CHARS } from "./settings.ts";
 
 export type StreamMessage =
   | Frame
-  /** Lines without data that only set the last event id. */
+  /** An event id that arrived without data, so no event is published. */
   | { readonly kind: "checkpoint"; readonly id: string }
   | { readonly kind: "retry"; readonly ms: number };
 
 export interface Frame {
   readonly kind: "frame";
-  /** `message` if the stream does not name the event. */
+  /** Event name. `message` if the server sent no name. */
   readonly event: string;
   readonly data: string;
-  /** The id that this event sets. `undefined` if it sets none, so that the id of the previous event still applies. */
+  /** Event id that arrived with this event. `undefined` if none arrived, so that the previous id still applies. */
   readonly id: string | undefined;
 }
 
-/** Thrown when an event or a line exceeds the limit. The stream cannot be parsed any further. */
+/** Thrown when an event or a line is too long. The rest of the stream cannot be parsed. */
 export class EventTooLargeError extends Error {
   override readonly name = "EventTooLargeError";
 }
@@ -26,31 +26,32 @@ type Field = (typeof FIELDS)[number];
 const LF = 0x0a;
 const CR = 0x0d;
 const BYTE_ORDER_MARK = "\uFEFF";
-/** Number of bytes after which the field of a line is known: a byte order mark, the longest field name and a colon. */
+/** Number of bytes that identify the field of a line: a byte order mark, the longest field name and a colon. */
 const FIELD_BYTES = 3 + "event:".length;
 const PREFIX_BYTES = "data: ".length;
 const MAX_BYTES_A_CHAR = 3;
 /**
- * Minimum length at which V8 represents a substring as a slice that keeps its whole parent string in memory. V8 copies shorter substrings.
+ * Minimum length of a substring that V8 stores as a reference to its parent string, which then stays in memory. Shorter substrings are
+ * copied.
  */
 const MIN_SLICE_CHARS = 13;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Parses one event stream that arrives in chunks of any size (WHATWG HTML, section "Interpreting an event stream"). It buffers at most one
- * line and the data of one event, but no comments or unknown fields. An incomplete event at the end of the stream is dropped.
+ * Parses one event stream in chunks of any size (WHATWG HTML, section "Interpreting an event stream"). Buffers at most one line and the data
+ * of one event. An incomplete event at the end is dropped.
  */
 export class EventStreamParser {
   readonly #maxEventBytes: number;
   readonly #maxLineBytes: number;
-  /** Bytes of a line whose end has not arrived yet. */
+  /** Bytes of a line that has not arrived completely. */
   #line = NO_BYTES;
   #lineBytes = 0;
-  /** Field name of the incomplete line, once enough bytes have arrived to determine it. */
+  /** Field name of the line that is still arriving. `undefined` until enough bytes have arrived. */
   #lineField: Field | "ignored" | undefined;
   #isAfterCr = false;
   #isAtStart = true;
-  /** Data lines of the current event that arrived in earlier chunks. */
+  /** Data of the current event from earlier chunks. */
   #earlierData: string | undefined;
   #data: string | undefined;
   #event = "";
@@ -62,14 +63,13 @@ export class EventStreamParser {
   }
 
   /**
-   * Yields the messages that this chunk completes. Parsing is lazy, so the caller must consume all messages before it passes the next
-   * chunk.
+   * Yields the messages that become complete with this chunk. The caller must consume all messages before it passes the next chunk.
    * @throws EventTooLargeError
    */
   *read(chunk: Uint8Array): Generator<StreamMessage, void, undefined> {
     let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     if (bytes.length === 0) return;
-    // Skips the LF of a CRLF that was split between two chunks.
+    // A CRLF may be split between two chunks. The CR already ended the line.
     if (this.#isAfterCr && bytes[0] === LF) bytes = bytes.subarray(1);
     this.#isAfterCr = chunk.at(-1) === CR;
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
@@ -78,7 +78,7 @@ export class EventStreamParser {
     this.#keepEvent();
   }
 
-  /** Decodes complete lines only, so that no character is split. Line endings become LF. */
+  /** Decodes complete lines only, because a chunk may end in the middle of a character. Converts line endings to LF. */
   #decode(bytes: Buffer): string {
     const isIgnored = this.#lineField === "ignored";
     const head = this.#line.subarray(0, this.#lineBytes);
@@ -138,7 +138,7 @@ export class EventStreamParser {
     return { kind: "frame", event, data, id };
   }
 
-  /** Buffers the start of an incomplete line, unless its field is ignored anyway. */
+  /** Stores the start of a line that has not arrived completely. Lines whose field is ignored are not stored. */
   #keepLine(rest: Buffer): void {
     if (rest.length === 0 || this.#lineField === "ignored") return;
     const total = this.#lineBytes + rest.length;
@@ -165,10 +165,7 @@ export class EventStreamParser {
     this.#lineBytes = 0;
   }
 
-  /**
-   * Copies the fields of the current event. Without a copy, they would keep whole chunks in memory, even if those consist mostly of
-   * comments.
-   */
+  /** Copies the fields of the current event. Otherwise each field would keep its whole chunk in memory. */
   #keepEvent(): void {
     if (this.#data !== undefined) this.#earlierData = joined(this.#earlierData, detached(this.#data));
     this.#data = undefined;
@@ -199,6 +196,6 @@ const exceeds = (text: string, maxBytes: number): boolean =>
 const joined = (before: string | undefined, after: string | undefined): string | undefined =>
   before === undefined || after === undefined ? (before ?? after) : `${before}\n${after}`;
 
-/** Returns a copy of the text that does not keep a longer parent string in memory. */
+/** Returns a copy of a substring, so that the longer parent string can be freed. */
 const detached = (text: string): string =>
   text.length < MIN_SLICE_CHARS ? text : Buffer.from(text).toString();

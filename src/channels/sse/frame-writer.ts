@@ -1,33 +1,33 @@
 import type { FetchedDelivery, StreamRun } from "../source.ts";
 import { formatSseCursor, parseSseCursor, type SseCursor } from "./cursor.ts";
 
-/** Maximum number of frames that are read but not yet written. It is large enough to fill one batch while another one is being written. */
+/** Maximum number of events that are read but not yet written. One batch can be collected while another batch is being written. */
 const MAX_FRAMES = 512;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Maximum number of frames in one write. Half of the frames can be collected while the other half is being written. */
+/** Maximum number of events in one write. The other half of `MAX_FRAMES` can be collected meanwhile. */
 const MAX_GATHERED_FRAMES = MAX_FRAMES / 2;
 const MAX_GATHERED_BYTES = MAX_BYTES / 4;
-/** Minimum interval between writes that only move the cursor past skipped events. */
+/** Minimum interval between writes that only store a new cursor, without publishing events. */
 const SAVE_EVERY_MS = 1000;
 
 /**
- * Thrown when a frame was neither published nor quarantined. No later frame may be written, because that would move the cursor past this
- * one.
+ * Thrown when an event could neither be published nor quarantined. Later events must not be written, because their cursor would skip this
+ * event.
  */
 export class RejectedFrameError extends Error {
   override readonly name = "RejectedFrameError";
 }
 
 /**
- * Writes frames in order and in batches. Several writes may be in flight. After the first failure it sends no more writes and calls
- * `onFailure` once.
+ * Writes events in order and in batches. Several writes may be in flight. After a failed write, sends no more writes and calls `onFailure`
+ * once.
  */
 export class FrameWriter {
   readonly #run: StreamRun;
   readonly #onFailure: (error: unknown) => void;
   /** Number of writes in flight. */
   #writes = 0;
-  /** Number of frames that are in flight or wait for the next batch. */
+  /** Number of events that are being written or wait for the next batch. */
   #frames = 0;
   #bytes = 0;
   #gathered: FetchedDelivery[] = [];
@@ -46,7 +46,7 @@ export class FrameWriter {
     this.#cursor = run.cursor === undefined ? undefined : parseSseCursor(run.cursor);
   }
 
-  /** Waits until more frames may be read. Returns `undefined` if they may be read now. */
+  /** Waits until another event may be read. Returns `undefined` if no wait is needed. */
   waitForRoom(): Promise<void> | undefined {
     if (this.#hasRoom()) return undefined;
     this.#send();
@@ -55,7 +55,7 @@ export class FrameWriter {
     });
   }
 
-  /** Adds a frame to the next batch. The batch is sent when it is full or `flush` is called. */
+  /** Adds an event to the current batch. The batch is sent when it is full or `flush` is called. */
   write(delivery: FetchedDelivery, to: SseCursor): void {
     if (this.#failed) return;
     const size = delivery.body.length;
@@ -70,22 +70,19 @@ export class FrameWriter {
       this.#send();
   }
 
-  /**
-   * Sends the current batch. If a write is in flight, the batch is sent when that write is done, together with frames that were added
-   * meanwhile.
-   */
+  /** Sends the current batch. If another write is in flight, sends the batch after that write, so that more events can join. */
   flush(): void {
     if (this.#writes === 0) this.#send();
   }
 
-  /** Moves the cursor past a skipped event. The write is delayed, so that several moves become one write. */
+  /** Moves the cursor past an event that is not published. Several moves are combined into one delayed write. */
   skip(to: SseCursor): void {
     if (this.#failed || isSame(to, this.#unsaved ?? this.#cursor)) return;
     this.#unsaved = to;
     this.#timer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
   }
 
-  /** Sends the last batch and waits for all writes. No frame may be added afterwards. */
+  /** Sends the last batch and waits for all writes. No event may be added afterwards. */
   async close(): Promise<void> {
     this.#send();
     this.#save();
@@ -106,7 +103,7 @@ export class FrameWriter {
     this.#onFailure(error);
   }
 
-  /** Waits for a write and counts it as done. Never rejects. */
+  /** Waits until a write has completed and updates the counters. Never rejects. */
   async #track(write: Promise<void>, count: number, size: number): Promise<void> {
     this.#writes += 1;
     try {

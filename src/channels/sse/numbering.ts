@@ -8,7 +8,7 @@ export interface EventPosition {
   readonly cursor: SseCursor;
 }
 
-/** Maximum length of a delivery id, which is the limit of all event ids. */
+/** Maximum length of an event id. */
 const MAX_DELIVERY_ID_CHARS = 512;
 
 /**
@@ -21,10 +21,7 @@ const MAX_DELIVERY_ID_CHARS = 512;
 export class Numbering {
   #lastEventId: string;
   #n: number;
-  /**
-   * True until an event carries the resume id on this connection. Such an event was sent again, so it counts as the first event with this
-   * id.
-   */
+  /** True until the server repeats the event with the resume id. That event then counts as the first event with this id. */
   #isResumed = true;
 
   constructor(resumeId: string) {
@@ -32,7 +29,7 @@ export class Numbering {
     this.#n = resumeId === "" ? 0 : 1;
   }
 
-  /** Handles lines that set an id but have no data. */
+  /** Handles an event id that arrived without data. */
   checkpoint(id: string): SseCursor {
     this.#lastEventId = id;
     this.#n = id === "" ? 0 : 1;
@@ -40,7 +37,7 @@ export class Numbering {
     return { lastEventId: id, n: this.#n };
   }
 
-  /** @param id the id that this event sets; `undefined` if it sets none */
+  /** @param id the id that arrived with the event; `undefined` if none arrived */
   next(id: string | undefined): EventPosition {
     if (id !== undefined && (id !== this.#lastEventId || this.#isResumed)) {
       this.#lastEventId = id;
@@ -55,7 +52,7 @@ export class Numbering {
   }
 }
 
-/** Appends the counter to the event id. If the id is too long for a delivery id, its hash is used instead. */
+/** Combines an event id with a counter. If the result is too long, uses a hash of the event id instead. */
 function formatDeliveryId(lastEventId: string, n: number): string {
   const place = n === 1 ? "" : `/${n}`;
   const isShort = lastEventId.length + place.length <= MAX_DELIVERY_ID_CHARS;

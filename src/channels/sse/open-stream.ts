@@ -21,7 +21,7 @@ export interface OpenStreamDeps {
 
 export interface StreamRequest extends Pick<SourceRun, "credentials"> {
   readonly settings: SseSettings;
-  /** Last event id to send to the server. Empty if none is sent. */
+  /** Value for the header `Last-Event-ID`. If empty, the header is omitted. */
   readonly resumeId: string;
   readonly signal: AbortSignal;
 }
@@ -30,8 +30,8 @@ export interface StreamRequest extends Pick<SourceRun, "credentials"> {
 const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
 
 /**
- * Requests the stream with the credentials of the channel's connection. Returns the body, or how the run ended if there is no body.
- * Failures of the server, the network or the credentials are returned, not thrown.
+ * Requests an event stream with the credentials of the channel's connection. Returns the body, or the reason why the run ends without a
+ * body.
  */
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,
@@ -71,7 +71,7 @@ export async function openStream(
       : endForStatus(status, notBeforeMs);
   } catch (error) {
     if (signal.aborted) return { kind: "done" };
-    // The message of the original error may contain a header and thus a secret, so it is not shown.
+    // Does not show the original error message, because it may contain a header with a secret.
     if (error instanceof TypeError)
       return broken("invalid_request", "The settings and credentials do not form a valid request");
     return endForCallError(error);
@@ -81,11 +81,11 @@ export async function openStream(
 const isStream = (answer: OutboundStream): boolean =>
   answer.status === 200 && EVENT_STREAM.test(getContentType(answer));
 
-/** Joins repeated headers with a comma, as the Fetch standard does. */
+/** Returns the content type. Joins repeated headers with a comma, as the Fetch standard requires. */
 const getContentType = ({ headers }: OutboundStream): string =>
   [headers["content-type"] ?? ""].flat().join(", ");
 
-/** Quotes at most 100 characters, because the server controls this text. */
+/** Limits the quoted text to 100 characters, because the server controls its length. */
 const describeContentType = (contentType: string): string =>
   contentType === "" ? "no content type" : JSON.stringify(contentType.slice(0, 100));
 
@@ -93,8 +93,8 @@ const describeContentType = (contentType: string): string =>
 const USER_AGENT = "inlet";
 
 /**
- * Builds the request for the stream, without credentials.
- * @param resumeId the last event id; empty if none is sent
+ * Builds the request for an event stream, without credentials.
+ * @param resumeId value for the header `Last-Event-ID`; if empty, the header is omitted
  */
 function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest {
   const { body, method, query, resume } = settings;
@@ -110,8 +110,5 @@ function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest 
   return { method, url: url.href, headers, ...(body !== undefined && { body }) };
 }
 
-/**
- * Encodes an event id for a header. Ids are sent as UTF-8 (WHATWG HTML, "server-sent events"), but Node expects one Latin-1 character per
- * byte.
- */
+/** Converts an event id to a header value in UTF-8, as the WHATWG HTML standard requires. Node expects one Latin-1 character per byte. */
 const toByteString = (text: string): string => Buffer.from(text).toString("latin1");

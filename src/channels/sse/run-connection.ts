@@ -16,8 +16,8 @@ import { type OpenStreamDeps, openStream } from "./open-stream.ts";
 import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 
 /**
- * Runs one connection from its request to its end. It reads no faster than events can be written, so that unread data stays in the server's
- * socket.
+ * Opens an event stream and publishes its events until the connection ends. Stops reading while writes are slow, so that unread data stays
+ * in the socket.
  * @param onRetry called with the server's `retry` value in ms
  * @throws the errors of `run.ingest` and `run.moveTo`
  */
@@ -44,13 +44,13 @@ interface ConnectionOptions {
   readonly clock: Clock;
   readonly run: StreamRun;
   readonly settings: SseSettings;
-  /** Last event id that was sent to the server. Empty if none was sent. */
+  /** Value of the header `Last-Event-ID` in the request. Empty if the header was omitted. */
   readonly resumeId: string;
   readonly body: Body;
   readonly onRetry: (ms: number) => void;
 }
 
-/** A single object holds the state of a stream to save memory, because a worker may have thousands of streams. */
+/** State of an open stream. It is a single object to save memory, because a worker may have thousands of streams. */
 class Connection {
   readonly #clock: Clock;
   readonly #run: StreamRun;
@@ -95,13 +95,13 @@ class Connection {
 
   async #readBody(): Promise<void> {
     const parser = new EventStreamParser({ maxEventBytes: this.#settings.maxEventBytes });
-    // The chunk is passed as a parameter, because a local variable of the loop would keep it in memory while waiting for the next chunk.
+    // A parameter holds the chunk, because a local variable of the loop would keep the chunk in memory until the next chunk arrives.
     const readChunk = (chunk: Uint8Array | undefined): boolean | Promise<boolean> =>
       chunk !== undefined && this.#readChunk(parser, chunk);
     while (await this.#body.read().then(readChunk));
   }
 
-  /** Returns false if the connection must not be read any further. */
+  /** Publishes the events in a chunk. Returns false if the connection must not be read any further. */
   async #readChunk(parser: EventStreamParser, chunk: Uint8Array): Promise<boolean> {
     for (const message of parser.read(chunk)) {
       this.#take(message);
@@ -117,7 +117,7 @@ class Connection {
     return this.#end !== undefined || this.#failure !== undefined || this.#run.signal.aborted;
   }
 
-  /** Stops reading and sets how the run ended. Only the first call has an effect. */
+  /** Stops reading and stores the reason. Later calls have no effect. */
   #finish(end: SourceEnd): void {
     this.#end ??= end;
     void this.#body.cancel();
@@ -160,7 +160,7 @@ class Connection {
 
 const GAP = "The stream cannot be resumed, so events sent between the two connections are missing";
 
-/** Empty if the stream starts without a last event id. */
+/** Returns the value for the header `Last-Event-ID`, or an empty string if the stream starts without the header. */
 function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettings): string {
   if (resume.mode === "none") return "";
   if (cursor !== undefined) return parseSseCursor(cursor).lastEventId;
@@ -181,10 +181,7 @@ const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {
   jsonLines: "application/x-ndjson",
 };
 
-/**
- * Converts a frame to a delivery. The frame's data becomes the body. The event name and the last event id become headers, so that the paths
- * `$event` and `$lastEventId` can read them.
- */
+/** Converts an event to a delivery. The event name and id become headers, so that the paths `$event` and `$lastEventId` can read them. */
 function toDelivery(
   { data, event }: Frame,
   { deliveryId, lastEventId }: EventPosition,

@@ -7,7 +7,7 @@ import { headersSettings, querySettings, urlSettings } from "../pull/request-set
 const MIB = 1024 * 1024;
 const DAY_MS = 86_400_000;
 
-/** Maximum length of a last event id. A longer id could not be sent back, because servers usually reject larger headers. */
+/** Maximum length of an event id. A longer id could not be sent back, because servers usually reject larger headers. */
 export const MAX_ID_CHARS = 8192;
 
 const lineText = z.string().regex(/^[^\r\n\0]*$/, "must not contain line breaks or NUL");

@@ -40,16 +40,13 @@ export const sse: ChannelKind = {
   },
 };
 
-/** Returns the settings without parsing them. They are already parsed, and parsing them again would create one copy per open stream. */
+/** Returns the settings as they are. Parsing them again would create a copy per open stream. */
 const settingsOf = (settings: unknown): SseSettings => settings as SseSettings;
 
-/** Maximum number of channels whose server-sent `retry` value is remembered. */
+/** Maximum number of channels for which the reconnect delay that the server sent in `retry` is cached. */
 const MAX_RETRIES = 10_000;
 
-/**
- * Minimum wait that a server can request with `retry`. Without it, a server that ends every stream and asks for an immediate reconnect
- * would keep a worker busy.
- */
+/** Minimum reconnect delay that a server can set with `retry`. It protects the worker from servers that end every stream immediately. */
 const MIN_RETRY_MS = 100;
 
 /**

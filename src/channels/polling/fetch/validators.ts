@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
 
-/** Response headers that the client sends back, so that the server can respond with 304 if the content is unchanged (RFC 9110, section 8.8). */
+/** Response headers that a client sends back, so that the server can respond with 304 to save traffic (RFC 9110, section 8.8). */
 export const validatorsSchema = z.strictObject({
   /** Hash of the request to which the server sent these headers. */
   of: z.string(),

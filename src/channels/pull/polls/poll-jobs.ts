@@ -8,58 +8,50 @@ import { planFrom } from "./poll-timing.ts";
 
 export interface PollJobs {
   readonly handle: JobHandler<PollJob>;
-  /** Aborts the channel's poll on this worker. If the channel should still be polled, another poll starts soon. */
+  /** Aborts the poll of a channel on this worker. If the channel must still be polled, another poll starts soon. */
   readonly end: (channel: number) => void;
   /**
-   * Makes the channel's next poll ignore the wait after earlier failures, because a person changed the channel. The effect ends after a few
-   * seconds.
+   * Makes the next poll of a channel ignore the wait after earlier failures, because a person changed the channel. The effect ends after a
+   * few seconds.
    */
   readonly skipBackoff: (channel: number) => void;
 }
 
-/**
- * How long a job waits if this worker does not know its channel. The channel may be new, and changes reach all workers within two seconds.
- */
+/** Delay of a job whose channel this worker does not know. The channel may be new, and changes reach all workers within two seconds. */
 const UNKNOWN_WAIT_MS = 2_000;
 /**
- * Interval at which a job that waits for a limit slot checks again. Normally, the worker that releases a slot wakes the job, but that
- * worker may have died. The interval is long because thousands of jobs may wait.
+ * Interval at which a job checks whether a concurrency limit allows its poll. Normally the worker that ends a poll wakes the job, but that
+ * worker may have died.
  */
 const QUEUE_WAIT_MS = 30_000;
-/**
- * How long an extra poll waits while its source is already being polled. The time doubles with each start of the job. A poll that is
- * requested meanwhile may have to wait equally long.
- */
+/** Delay of a job whose source is already being polled. The delay doubles each time the job finds the source busy. */
 const BUSY_WAIT_MS = 1_000;
 const MAX_BUSY_WAIT_MS = 4_000;
-/** How long a job waits during an outage of Redis or the database. The time doubles with each start of the job. */
+/** Delay of a job during an outage of Redis or the database. The delay doubles each time the job fails again. */
 const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
-/**
- * How long a call of `skipBackoff` has an effect. It must be longer than the delay of a requested poll. After this time, another worker may
- * already have run that poll.
- */
+/** How long a call of `skipBackoff` has an effect, in ms. It must be longer than the delay of a requested poll. */
 const SKIP_BACKOFF_MS = 10_000;
-/** Minimum wait before an aborted poll is started again. */
+/** Minimum delay before an aborted poll starts again. */
 const ENDED_WAIT_MS = 1_000;
 
 type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
 
-/** `againAtMs` is the time of an extra poll, outside the schedule. */
+/** Result of a job. `againAtMs` is the time of an additional poll, outside the schedule. */
 interface Handled {
   readonly result: PollOutcome;
   readonly againAtMs?: number | undefined;
 }
 
-/** Creates the handler of poll jobs. A source has at most one extra job, so jobs do not pile up behind a limit. */
+/** Creates the handler of poll jobs. Each source has at most one job outside its schedule, so that waiting jobs cannot accumulate. */
 export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
-  /** Time until which each channel's failure backoff is skipped. The times are in ascending order. */
+  /** Time until which a channel's wait after failures is skipped, by channel. Entries are in ascending order of time. */
   const skipBackoffUntil = new Map<number, number>();
   let failing = false;
 
-  /** If the channel is no longer polled, only its number is known. */
+  /** Returns the log fields of a channel. A channel that is no longer polled has only its number. */
   function factsOf(channel: number): Readonly<Record<string, unknown>> {
     const target = targets.get(channel);
     return target === undefined ? { channel } : channelFacts(target.source.identity);
@@ -75,7 +67,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     }
     const slotRequest = await slots.take({
       name: String(channel),
-      // Only an extra job can wait for a limit slot. Its wait began when the job was created.
+      // Only a job outside the schedule can wait for a concurrency limit. Its wait began when it was created.
       sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       semaphores: target.places,
     });
@@ -96,7 +88,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (polled.dueAtMs !== undefined)
         await queue.schedule(target.scheduleId, planFrom(target.plan, polled.dueAtMs), { channel });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
-      // If this worker is shutting down, another worker can continue at once.
+      // When this worker shuts down, another worker can continue immediately.
       return { ...polled, againAtMs: clock() + (signal.aborted ? 0 : ENDED_WAIT_MS) };
     } finally {
       if (inFlight.get(channel) === ending) inFlight.delete(channel);
@@ -156,7 +148,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       metrics.polls.add(targets.get(job.data.channel)?.source.identity.kind ?? "unknown", result);
       if (againAtMs === undefined) return undefined;
       const delayMs = Math.max(againAtMs - clock(), 0);
-      // For an unknown channel, the scheduled job itself is postponed. An extra job in addition would poll the channel twice.
+      // Postpones the scheduled job itself if the channel is unknown. An additional job would poll the channel twice.
       if (job.scheduleId === undefined || result === "unwanted") return { postponeMs: delayMs };
       await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
         log.debug(

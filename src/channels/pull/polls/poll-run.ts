@@ -18,20 +18,20 @@ import { failureWaitMs, nextPoll, planFrom } from "./poll-timing.ts";
  */
 export interface PolledOnce {
   readonly result: SourceEnd["kind"] | "early" | "none" | "ended";
-  /** Time of an extra poll, outside the schedule. */
+  /** Time of an additional poll, outside the schedule. */
   readonly againAtMs?: number | undefined;
-  /** Set if the poll did not run because its source is not due yet. The next intervals are counted from this time. */
+  /** Time at which the source is due, if this poll was too early. Later intervals are counted from this time. */
   readonly dueAtMs?: number;
 }
 
-/** How long an aborted poll may take to end, in ms. After that, its result is ignored. */
+/** How long an aborted poll may take to end, in ms. After that, the worker ignores its result. */
 const ABORT_GRACE_MS = 1_000;
-/** A poll that starts too early by at most this much waits for its due time and keeps its limit slots meanwhile. */
+/** Maximum time by which a poll may start too early, in ms. Such a poll waits for its due time instead of ending. */
 const SHORT_WAIT_MS = 250;
 
 /**
- * Runs one poll of a source. The caller must already hold the limit slots. This function opens a run, lets the channel kind poll, and
- * stores how the run ended. If `signal` aborts because the source is paused or handed over, the result of the poll is ignored.
+ * Runs one poll of a source and stores its result. The caller must have reserved the concurrency limits. If `signal` aborts, the result is
+ * ignored.
  *
  * @throws UnavailableError when the run cannot be opened
  */
@@ -81,7 +81,7 @@ export async function pollOnce(
     try {
       await openRun.end(end, { progress, nextAtMs: next.nextAtMs });
     } catch (error) {
-      // The events and the cursor are already stored. Only the visible result of the poll and a requested wait are lost.
+      // The events and the cursor are already stored. Only the displayed result and a wait requested by the server are lost.
       logOf(deps, target).warn(
         { event: "poll.end_not_written", err: error },
         "could not record the end of a poll",
@@ -93,14 +93,14 @@ export async function pollOnce(
   }
 }
 
-/** Creates the channel's logger only when it is needed, because creating it costs as much as a query. */
+/** Creates the logger of a channel on demand, because creating one takes as long as a query. */
 const logOf = ({ log }: PollsContext, { source }: PollTarget): Log =>
   log.child(channelFacts(source.identity));
 
 interface NextRun {
-  /** Whether an extra poll is needed, because the schedule has none at that time. */
+  /** Whether an additional poll is needed, because no scheduled poll runs at that time. */
   readonly isExtra: boolean;
-  /** `undefined` if only a person can resume the source. */
+  /** Time of the next run. `undefined` if only a person can resume the source. */
   readonly nextAtMs: number | undefined;
 }
 

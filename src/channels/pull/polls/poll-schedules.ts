@@ -7,13 +7,14 @@ import { mapBounded } from "../../../lib/map-bounded.ts";
 import { addPoll, type PollsContext, type PollTarget, removePoll } from "./poll-target.ts";
 import { latestDueMs, planFrom } from "./poll-timing.ts";
 
-/** Keeps the schedules of all polled sources up to date in Redis. Disposal does not remove them, because other workers still use them. */
+/**
+ * Keeps the schedules of all polled sources in Redis up to date. Disposal leaves the schedules in Redis, because other workers use them.
+ */
 export interface PollSchedules extends AsyncDisposable {
-  /** Must be called when the sources to poll have changed. */
+  /** Starts an update of the schedules. Must be called after the list of polled sources has changed. */
   readonly wake: () => void;
   /**
-   * Requests an extra poll of a channel, outside its schedule. If several workers request it for the same change, the channel is polled
-   * once.
+   * Requests an additional poll of a channel, outside its schedule. Requests from several workers for the same change cause only one poll.
    */
   readonly pollSoon: (channel: number) => void;
 }
@@ -22,14 +23,14 @@ const CALLS_AT_ONCE = 16;
 const RETRY_MS = 1_000;
 const RETRY: Backoff = { initialMs: RETRY_MS, maxMs: RETRY_MS, factor: 1, jitter: 0 };
 /**
- * Delay of a new source's first poll, which does not wait for the schedule. Each interval is then counted from this first poll, so that
- * sources that start together are spread out.
+ * Delay of a new source's first poll. Intervals are counted from the first poll, so that sources that start together do not stay
+ * synchronized.
  */
 const FIRST_POLL_MS = 100;
 const SPACING_MS = 5;
-/** If two due times differ by less than this, they result from the same requested wait, computed twice. */
+/** Maximum difference of two due times that two workers computed for the same wait requested by a server. */
 const SAME_TIME_MS = 5_000;
-/** Delay of a requested poll. It is longer than a change takes to reach all workers. */
+/** Delay of a requested poll, in ms. It is longer than a change takes to reach all workers. */
 const SOON_MS = 1_500;
 
 /**
@@ -41,10 +42,10 @@ const SOON_MS = 1_500;
  */
 export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, reconcileEveryMs } = deps;
-  /** Ids of the schedules that are known to be in Redis, by channel. */
+  /** Ids of the schedules that exist in Redis, by channel. */
   const known = new Map<number, string>();
   const pendingPolls = new Set<number>();
-  /** Original due times of the schedules that `moveUp` moved to an earlier time. */
+  /** Original due times of schedules that `moveUp` has moved to an earlier time. */
   const movedUp = new Map<number, number>();
   let unknownSchedules = new Set<string>();
   let reconcileAtMs = 0;
@@ -74,8 +75,8 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
   }
 
   /**
-   * Moves a schedule to an earlier time if its due time is later than the plan and any backoff allow. Such a time usually comes from a
-   * worker with a wrong clock. If the same due time appears again, the server requested that wait, and the time stays.
+   * Corrects a due time that is later than the schedule allows, which usually comes from a wrong clock. If the same due time returns, the
+   * server requested it, and it stays.
    */
   async function moveUp({ plan, scheduleId, source }: PollTarget, nextAtMs: number): Promise<void> {
     const { identity } = source;
@@ -90,7 +91,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     );
   }
 
-  /** If Redis rejects an item, the remaining items still run. The first error is thrown at the end. */
+  /** Runs `act` for every item, even if Redis rejects some of them. Throws the first error at the end. */
   async function each<T>(items: readonly T[], act: (item: T, index: number) => Promise<void>): Promise<void> {
     const refusals: unknown[] = [];
     await mapBounded(items, CALLS_AT_ONCE, async (item, i) => {
@@ -113,8 +114,7 @@ export function startPollSchedules(deps: PollsContext): PollSchedules {
     const channel = source.identity.number;
     if (!(await queue.isScheduled(scheduleId))) {
       const firstMs = Math.floor(clock()) + FIRST_POLL_MS + SPACING_MS * index;
-      // The interval is counted from the first poll, so the schedule must start after that poll. Otherwise both would poll at the same
-      // time.
+      // The schedule must start after the first poll, because a scheduled poll at the same time would be a duplicate.
       const [fromMs, afterMs] = spacing === undefined ? [0, 0] : [firstMs + spacing.intervalMs, firstMs];
       await queue.schedule(scheduleId, planFrom(plan, fromMs), { channel }, afterMs);
       const plannedMs = nextTimeMs(plan, clock()) ?? Number.POSITIVE_INFINITY;

@@ -14,23 +14,23 @@ import type { DesiredSource } from "../source-list.ts";
 import type { SourceRuns } from "../source-runs.ts";
 import { toJobPlan, toRunSpacing } from "./poll-timing.ts";
 
-/** The data of a poll job. It only names the channel, because the settings are read when the job runs. */
+/** Data of a poll job. It contains only the channel, because the job reads the current settings when it runs. */
 export interface PollJob {
   readonly channel: number;
-  /** When the job began to wait for a limit slot. `undefined` if it is not waiting. */
+  /** When the job began to wait for a concurrency limit. `undefined` if it is not waiting. */
   readonly sinceMs?: number;
 }
 
 export type PollQueue = Omit<JobQueue<PollJob>, "findFirst">;
 
-/** All limits are counted over all workers. */
+/** Concurrency limits of polls, counted across all workers. */
 export interface PollLimits {
   readonly perOrigin: number;
   readonly perOrganization: number;
 }
 
 export interface PollsDeps {
-  /** The caller that opened the queue closes it after the polls have ended. */
+  /** Queue of poll jobs. The caller closes it after all polls have ended. */
   readonly queue: PollQueue;
   readonly slots: Slots;
   readonly runs: SourceRuns;
@@ -48,13 +48,13 @@ export interface PollsDeps {
 
 export interface PollsTiming {
   readonly deadlineMs: number;
-  /** Interval between checks for missing and unknown schedules. */
+  /** Interval between searches for missing and unknown schedules. */
   readonly reconcileEveryMs: number;
-  /** How long a shutdown waits for polls in flight before it aborts them. */
+  /** How long a shutdown waits for polls in flight before it aborts the polls. */
   readonly graceMs: number;
 }
 
-/** The dependencies with defaults filled in, and the sources to poll by internal channel id. */
+/** The dependencies with all defaults filled in, plus the sources to poll by internal channel id. */
 export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, PollsTiming {
   readonly targets: ReadonlyMap<number, PollTarget>;
 }
@@ -63,17 +63,15 @@ export interface PollTarget {
   readonly source: DesiredSource;
   readonly polled: PolledSource;
   readonly plan: JobPlan;
-  /** `undefined` if a cron expression sets the times. */
+  /** Minimum time between polls. `undefined` if a cron expression sets the times. */
   readonly spacing: RunSpacing | undefined;
-  /**
-   * Id of the schedule. It includes a hash of the plan, so a schedule with this id always has the current plan, whichever worker set it.
-   */
+  /** Id of the schedule. It contains a hash of the timing, so that workers with the same settings always use the same schedule. */
   readonly scheduleId: string;
-  /** The limit slots that a poll needs. The first one is the source's own, which allows one poll at a time. */
+  /** Concurrency limits that a poll counts against. The first limit allows one poll per source. */
   readonly places: readonly Semaphore[];
 }
 
-/** @throws Error when the schedule is invalid or has no future time */
+/** @throws Error if the schedule is invalid or has no time in the future */
 export function createPollTarget(
   source: DesiredSource,
   polled: PolledSource,
@@ -99,16 +97,13 @@ export function createPollTarget(
 }
 
 /**
- * Adds an extra poll, outside the schedule. Several requests for a source become one job at the earliest requested time. Resolves to false
- * if that job is running right now.
+ * Adds an additional poll, outside the schedule. Several requests for a source become one job. Resolves to false if that job is already
+ * running.
  */
 export const addPoll = (queue: PollQueue, channel: number, delayMs: number): Promise<boolean> =>
   queue.add({ id: `again.${channel}`, data: { channel }, delayMs });
 
-/**
- * Number of attempts to add a job. When a job starts to wait for a limit slot, its worker still holds the job for some milliseconds, so the
- * first attempt may fail.
- */
+/** Number of attempts to add a job. The first attempt may fail while the previous worker still holds the job for some milliseconds. */
 const TURN_TRIES = 5;
 const TURN_RETRY_MS = 100;
 

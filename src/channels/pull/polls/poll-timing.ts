@@ -4,23 +4,23 @@ import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
 import type { PollSchedule } from "../../source.ts";
 import { SLOW_RETRY_MS } from "../source-end.ts";
 
-/** Maximum random delay of a cron time. Someone who sets "3:00" expects a poll close to that time. */
+/** Maximum random delay of a cron time, because a user who sets "3:00" expects a poll close to that time. */
 const MAX_CRON_SPREAD_MS = 60_000;
-/** Wait after the first failure. If half the time between two polls is shorter, that is the wait. */
+/** Wait after the first failure, in ms. Half the poll interval applies instead if it is shorter. */
 const FIRST_WAIT_MS = 30_000;
 const MIN_WAIT_MS = 1_000;
 const MIN_EVERY_MS = 100;
-/** Maximum wait after failures, as a number of poll intervals. The maximum is never less than one minute or more than one hour. */
+/** Maximum wait after failures, as a multiple of the poll interval. The result is limited to between one minute and one hour. */
 const MAX_WAIT_GAPS = 8;
 const MAX_WAIT_MS = 3_600_000;
 const ALWAYS_ALLOWED_WAIT_MS = 60_000;
 
-/** Minimum time from the start of a failed or aborted poll to its retry. If the poll interval is shorter, it applies instead. */
+/** Minimum time from the start of a failed poll to the next attempt. A shorter poll interval takes precedence. */
 const RETRY_MS = 30_000;
 
 /**
- * Converts a schedule to a plan for the job queue. Jitter lengthens each interval by a different random amount. Cron times are only
- * delayed: half of the jitter is fixed per channel, half is random each time.
+ * Converts a schedule to a plan for the job queue. Jitter lengthens each interval by a random amount. The jitter of a cron time is partly
+ * constant per channel.
  */
 export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPlan {
   if ("everySeconds" in schedule) {
@@ -35,11 +35,11 @@ export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPla
   return { ...exact, offsetMs, jitterMs: Math.floor(spreadMs / 2) };
 }
 
-/** Returns the plan with its intervals counted from the given time. Cron plans are returned unchanged. */
+/** Returns a plan whose intervals are counted from the given time. Cron plans do not change. */
 export const planFrom = (plan: JobPlan, atMs: number): JobPlan =>
   "everyMs" in plan ? { ...plan, offsetMs: Math.ceil(atMs) % plan.everyMs } : plan;
 
-/** Returns the minimum time between the starts of two polls, or `undefined` for a cron schedule. */
+/** Returns the minimum time between two polls, or `undefined` for a cron schedule. */
 export function toRunSpacing(schedule: PollSchedule): RunSpacing | undefined {
   if (!("everySeconds" in schedule)) return undefined;
   const intervalMs = toIntervalMs(schedule);
@@ -61,10 +61,7 @@ export function failureWaitMs(failures: number, plan: JobPlan, nowMs: number, ra
   return Math.round(Math.min(first * 2 ** Math.min(failures, 20), longestWaitMs(gap)) * (0.75 + random / 2));
 }
 
-/**
- * Returns the latest time at which a source can be due, either by its plan or after failures. Waits requested by the server are not
- * included.
- */
+/** Returns the latest time at which a source can be due, including waits after failures. Excludes waits that the server requested. */
 export function latestDueMs(plan: JobPlan, nowMs: number): number {
   if (!("everyMs" in plan)) return nextTimeMs(plan, nowMs) ?? Number.POSITIVE_INFINITY;
   return nowMs + plan.everyMs + plan.jitterMs + Math.max(longestWaitMs(plan.everyMs), 2 * SLOW_RETRY_MS);
@@ -75,13 +72,13 @@ const longestWaitMs = (gap: number): number =>
 
 export interface NextPoll {
   readonly atMs: number;
-  /** False if the schedule already has a poll at that time. */
+  /** False if the schedule already includes a poll at that time. */
   readonly isExtra: boolean;
 }
 
 /**
- * Finds the next poll at or after `notBeforeMs`. Uses the next scheduled time unless that would more than double the wait. So a daily poll
- * that failed is not a whole day late, and a poll that fails every minute keeps its schedule.
+ * Returns the next poll after a wait. Uses the next scheduled time, or an additional poll if the scheduled time would more than double the
+ * wait.
  */
 export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): NextPoll {
   const plannedMs = nextTimeMs(plan, Math.max(nowMs, notBeforeMs)) ?? Number.POSITIVE_INFINITY;
@@ -91,6 +88,6 @@ export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): Nex
     : { atMs: plannedMs, isExtra: false };
 }
 
-/** Returns a number from 0 to 1 that is constant for a channel and evenly distributed over all channels. */
+/** Returns a number between 0 and 1 that never changes for a channel and is evenly distributed over all channels. */
 const computeShare = (channelNumber: number): number =>
   createHash("sha256").update(String(channelNumber)).digest().readUInt32BE(0) / 2 ** 32;

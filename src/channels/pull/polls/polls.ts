@@ -10,14 +10,13 @@ import {
   type PollTarget,
 } from "./poll-target.ts";
 
-/** Polls scheduled sources. Disposal aborts polls in flight and keeps the schedules for the other workers. */
+/** Polls sources on schedule. Disposal aborts polls in flight but keeps the schedules, because other workers use them. */
 export interface Polls extends AsyncDisposable {
   /**
-   * Replaces the list of sources that should run, on whichever worker. An unchanged source must be the same object as before. Every worker
-   * calls this method, so it is idempotent.
+   * Replaces the list of sources to poll. An unchanged source must be the same object as before, because a new object restarts the source.
    */
   readonly sync: (sources: readonly DesiredSource[]) => void;
-  /** Requests a poll that ignores the wait after failures. Called after someone set the source's cursor or changed its connection. */
+  /** Requests an immediate poll that ignores the wait after failures, because a person has changed the channel. */
   readonly requestPoll: (channelNumber: number) => void;
 }
 
@@ -29,7 +28,7 @@ const TIMING: PollsTiming = { deadlineMs: 300_000, reconcileEveryMs: 30_000, gra
  */
 export function startPolls(deps: PollsDeps): Polls {
   const targets = new Map<number, PollTarget>();
-  /** Sources with an invalid schedule. Remembered so that each is logged only once. */
+  /** Sources with an invalid schedule, so that each invalid source is logged only once. */
   let invalidSources = new Set<DesiredSource>();
   const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, targets };
   const { queue, runtimes, concurrency, limits, graceMs, clock, log } = context;
@@ -53,7 +52,7 @@ export function startPolls(deps: PollsDeps): Polls {
     }
   }
 
-  /** Aborts polls of sources that were removed or changed. */
+  /** Replaces the sources to poll. Aborts the polls of sources that were removed or changed. */
   function replaceTargets(sources: readonly DesiredSource[]): void {
     const next = sources.flatMap((source) => findTarget(source) ?? []);
     invalidSources = new Set(sources.filter((source) => invalidSources.has(source)));

@@ -4,39 +4,39 @@ import type { Log } from "../../../log.ts";
 
 export interface ShardsDeps {
   readonly leases: ShardLeases;
-  /** No other worker has or had the same name. */
+  /** Name of this worker process. Names are never reused. */
   readonly worker: string;
   readonly log: Log;
-  /** Called when the set of shards that this worker may run has changed. */
+  /** Called when this worker gains or loses shards, which are groups of sources that it may run. */
   readonly onHeld: (held: ReadonlySet<number>) => void;
   /**
-   * Stops the sources of these shards. Resolves when they have stopped or a grace period has passed. The next owner fences any run that is
-   * still active.
+   * Stops the sources in these shards. Resolves when they have stopped or after a grace period. The next worker blocks writes of sources
+   * that still run.
    */
   readonly vacate: (shards: ReadonlySet<number>) => Promise<void>;
   readonly timing?: Partial<ShardTiming>;
 }
 
 export interface ShardTiming {
-  /** How long a worker keeps its shards after it stops renewing their leases. */
+  /** How long a worker keeps its shards after it has stopped renewing its leases, in ms. */
   readonly ttlMs: number;
-  /** Interval between ticks. Each tick renews this worker's leases and takes free shards. Must be at most a third of `ttlMs`. */
+  /** Interval at which this worker renews its leases and takes free shards. Must be at most a third of `ttlMs`. */
   readonly tickEveryMs: number;
-  /** Maximum number of shards that one tick takes. It leaves some shards for workers that start at the same time. */
+  /** Maximum number of shards to take at once, so that other workers that start at the same time get shards too. */
   readonly maxTakenPerTick: number;
-  /** Maximum number of shards that one tick releases, so that a new worker does not interrupt all streams at once. */
+  /** Maximum number of shards to release at once, so that a new worker does not interrupt all streams at the same time. */
   readonly maxReleasedPerTick: number;
 }
 
-/** Disposal stops the sources of this worker's shards and releases the shards. */
+/** The shards of this worker, which are groups of sources. Disposal stops their sources and releases the shards. */
 export interface Shards extends AsyncDisposable {
   readonly held: () => ReadonlySet<number>;
-  /** Returns the number of live workers at the last tick. */
+  /** Returns the number of live workers, as of the last lease renewal. */
   readonly workers: () => number;
 }
 
 const TIMING: ShardTiming = { ttlMs: 15_000, tickEveryMs: 500, maxTakenPerTick: 64, maxReleasedPerTick: 8 };
-/** Fraction of a lease that a worker leaves unused, to allow for clock drift and the time that runs need to stop. */
+/** Fraction of a lease that a worker does not use. It allows for clock drift and for the time that sources need to stop. */
 const SAFETY_MARGIN = 0.1;
 const NO_SHARDS: ReadonlySet<number> = new Set();
 
@@ -69,7 +69,7 @@ export function startShards(deps: ShardsDeps): Shards {
     } = await leases.renew(worker, { ttlMs, most: maxTakenPerTick });
     const leftMs = sentAtMs + ttlMs * (1 - SAFETY_MARGIN) - performance.now();
     if (signal.aborted) return;
-    // The response took so long that the lease may have ended already.
+    // The response was so slow that the lease may already have expired.
     if (leftMs <= 0) return setHeld([]);
     clearTimeout(watchdog);
     watchdog = setTimeout(expire, leftMs);
@@ -94,7 +94,7 @@ export function startShards(deps: ShardsDeps): Shards {
   function release(shards: readonly number[]): void {
     const released = vacate(new Set(shards))
       .then(() => leases.release(worker, shards))
-      // If releasing fails, the shards are still leased at the next tick, which then keeps or releases them.
+      // If the release fails, the next tick decides again whether to keep these shards.
       .catch((error: unknown) =>
         log.debug({ event: "shard_lease.shards_not_released", err: error }, "could not release shards"),
       )

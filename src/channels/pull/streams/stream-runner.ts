@@ -23,14 +23,14 @@ export interface StreamRunnerDeps {
 
 export type StreamState = "connecting" | "open" | "waiting";
 
-/** How long a connecting stream may occupy its start slot. After that, other streams can use the slot. */
+/** Maximum time for which a connecting stream counts against the limit on simultaneous connection attempts, in ms. */
 const MAX_START_MS = 2_000;
 const MAX_WAIT_MS = 24 * 3_600_000;
-/** How long a run may take to end after it was aborted. */
+/** How long an aborted run may take to end, in ms. */
 const MAX_ENDING_MS = 10_000;
 /**
- * Wait between attempts that failed before they reached the server, or that lost the source to another worker. The channel's reconnect
- * policy only applies to failures of the server.
+ * Backoff after attempts that did not reach the server or lost the source to another worker. The channel's own reconnect settings apply
+ * only to failures of the server.
  */
 const ENGINE_BACKOFF: ReconnectPolicy = {
   initialMs: 250,
@@ -40,20 +40,17 @@ const ENGINE_BACKOFF: ReconnectPolicy = {
   resetAfterMs: 60_000,
 };
 
-/**
- * Keeps one stream open by running it in a loop until it is stopped. Each run stores how it ended. This class decides when the next run
- * starts.
- */
+/** Keeps one stream open: starts a run, waits after its end, and starts the next run, until it is stopped. */
 export class StreamRunner {
   readonly #channelNumber: number;
   readonly #deps: StreamRunnerDeps;
   readonly #running: Promise<void>;
   #state: StreamState = "waiting";
-  /** Aborts the current run, or the wait before the next one. */
+  /** Aborts the current run or the wait before the next run. */
   #current = new AbortController();
   #isStopping = false;
   #skipBackoff = false;
-  /** Consecutive attempts that could not start, or lost the source to another worker. */
+  /** Number of consecutive attempts that did not reach the server or lost the source to another worker. */
   #failedStarts = 0;
   #openedAtMs: number | undefined;
   #start: Disposable | undefined;
@@ -69,14 +66,14 @@ export class StreamRunner {
     return this.#state;
   }
 
-  /** Starts a new run at once, without backoff. */
+  /** Ends the current run or wait and starts a new run immediately. */
   restart(): void {
     this.#skipBackoff = true;
     this.#failedStarts = 0;
     this.#current.abort();
   }
 
-  /** Resolves when the last run of the stream has ended. */
+  /** Stops the stream. Resolves when its last run has ended. */
   stop(): Promise<void> {
     this.#isStopping = true;
     this.#current.abort();
@@ -91,7 +88,7 @@ export class StreamRunner {
     }
   }
 
-  /** Returns how long to wait before the next run, in ms. */
+  /** Runs the stream once and returns the wait before the next run, in ms. */
   async #runOnce(signal: AbortSignal): Promise<number> {
     const { log, random, starts } = this.#deps;
     try {
@@ -100,7 +97,7 @@ export class StreamRunner {
       this.#state = "connecting";
       const opening = await this.#openRun(signal);
       if (opening.kind === "open") return await this.#runOpened(opening.open);
-      // The supervisor normally stops a stream that should not run. If it does not, the runner checks again after this time.
+      // Normally the supervisor stops a stream that must not run. This wait is a fallback, after which the runner checks again.
       return opening.kind === "none" ? ENGINE_BACKOFF.maxMs : opening.waitMs;
     } catch (error) {
       if (signal.aborted) return 0;
@@ -128,7 +125,7 @@ export class StreamRunner {
     this.#skipBackoff = false;
     this.#openedAtMs = undefined;
     const onOpened = (): void => {
-      // The run has already ended, so it must not set the state any more.
+      // This run has already ended, so it must not change the state.
       if (signal.aborted) return;
       this.#openedAtMs = performance.now();
       this.#state = "open";
@@ -158,8 +155,8 @@ export class StreamRunner {
       return 0;
     }
     this.#failedStarts = 0;
-    // Only a run that stayed open or received an event counts as good. A server that closes its streams without sending an event gets a
-    // growing backoff, as after a failure.
+    // Resets the backoff only if the stream stayed open or received an event. A server that closes each new stream immediately gets a
+    // growing wait.
     const wasGood = openMs >= policy.resetAfterMs || (end.kind === "done" && open.hasWritten());
     const failures = wasGood ? 1 : open.failures + 1;
     const nextAtMs = this.#computeNextAtMs(end, failures, policy);
@@ -173,14 +170,14 @@ export class StreamRunner {
     const { clock, random } = this.#deps;
     const nowMs = clock();
     const notBeforeMs = Math.min(("notBeforeMs" in end && end.notBeforeMs) || 0, nowMs + MAX_WAIT_MS);
-    // The run did not fail, and the channel kind has set the time of the next one.
+    // The run did not fail, so the next run starts at the time that the channel kind requested.
     if (end.kind === "done" && notBeforeMs > 0 && failures === 1) return Math.max(nowMs, notBeforeMs);
     return Math.max(nowMs + backoffMs(policy, failures, random), notBeforeMs);
   }
 
   /**
-   * Runs the stream until it ends. Returns `left` if this worker stopped it, and `stale` if another worker took the source over or the
-   * cursor was set.
+   * Runs the stream until it ends. `left` means that this worker stopped it. `stale` means that another worker now runs it or its cursor
+   * was set.
    */
   async #runToEnd(stream: StreamSource, run: StreamRun): Promise<SourceEnd | "left" | "stale"> {
     const { log } = this.#deps;
@@ -191,7 +188,7 @@ export class StreamRunner {
         log.error({ event: "source.not_ended" }, "stream did not end in time; its next run fences it");
       return end === undefined || signal.aborted ? "left" : end;
     } catch (error) {
-      // After `stale`, the next run starts at the cursor that is stored then.
+      // After `stale`, the next run reads the newly stored cursor.
       return signal.aborted ? "left" : (endForThrownError(error, log) ?? "stale");
     }
   }

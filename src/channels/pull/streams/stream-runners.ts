@@ -10,8 +10,8 @@ interface Running {
 export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   const running = new Map<number, Running>();
   /**
-   * Streams that are stopping, by internal channel id. Such a stream may restart only after it has ended, because two runs of one source
-   * would fence each other.
+   * Streams that are stopping, by internal channel id. A stream must end before it restarts, because two runs of a source would block each
+   * other.
    */
   const ending = new Map<number, Promise<void>>();
   let wanted: ReadonlyMap<number, SourceRow> = new Map();
@@ -45,9 +45,9 @@ export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
       }
     },
     restart: (channelNumber: number): void => running.get(channelNumber)?.runner.restart(),
-    /** `undefined` if the stream does not run on this worker. */
+    /** Returns the state of a stream, or `undefined` if the stream does not run on this worker. */
     state: (channelNumber: number): StreamState | undefined => running.get(channelNumber)?.runner.state,
-    /** Resolves when all stopping streams of these shards have ended. */
+    /** Waits until all stopping streams in these shards have ended. */
     async ended(shards: ReadonlySet<number>): Promise<void> {
       await Promise.all(
         [...ending].flatMap(([number, ended]) => (shards.has(computeShard(number)) ? [ended] : [])),
