@@ -7,9 +7,9 @@ import { startOverLimit } from "./bus/limits/over-limit.ts";
 import type { Appended } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
+import { type CheckChannelDeps, checkChannel } from "./channels/check-channel.ts";
 import type { ChannelKinds, ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds as ownKinds } from "./channels/kinds.ts";
-import { checkSettings, type SettingsDeps } from "./channels/settings.ts";
 import { publicUrls } from "./config/public-urls.ts";
 import type { Config, Role } from "./config/schema.ts";
 import { startActiveLimits } from "./data/accounts/active-limits.ts";
@@ -25,6 +25,7 @@ import { migrate } from "./data/migrate.ts";
 import { createCodeStore } from "./data/schema-code.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import { createCallerPath } from "./gateway/callers.ts";
+import { startConfigCheck } from "./gateway/config-check.ts";
 import { createConnections } from "./gateway/connections.ts";
 import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
 import type { Foundation } from "./gateway/foundation.ts";
@@ -35,7 +36,6 @@ import { computeLimitDefaults } from "./gateway/limit-defaults.ts";
 import { startListener } from "./gateway/listener.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
 import { startProblems } from "./gateway/problems.ts";
-import { startSettingsCheck } from "./gateway/settings-check.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { claimDataDir, openStores } from "./gateway/stores.ts";
 import type { HandlersTiming } from "./handlers/handlers.ts";
@@ -192,7 +192,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     entries: createEntryIndex({ redis }),
     ...createSourceBus(redis),
   };
-  const settings: SettingsDeps = {
+  const checkDeps: CheckChannelDeps = {
     channelKinds,
     presets,
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
@@ -202,7 +202,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     keyring,
     clock,
     apiKey: config.apiKey,
-    welcome: config.databaseUrl === undefined ? await welcomeChannel(settings) : undefined,
+    welcome: config.databaseUrl === undefined ? await welcomeChannel(checkDeps) : undefined,
   });
 
   const appended = createListeners<Appended>();
@@ -261,7 +261,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       ...foundation,
       bus,
       path,
-      settings,
+      checkDeps,
       housekeeper,
       timing: deps.problemTiming ?? {},
     }),
@@ -287,7 +287,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       )
     : undefined;
 
-  opening.use(startSettingsCheck(foundation));
+  opening.use(startConfigCheck(foundation));
   observeGateway({ ...foundation, housekeeper, overLimit });
   const draining = new AbortController();
   const stopping = AbortSignal.any([signal, draining.signal]);
@@ -301,7 +301,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     api: has("api")
       ? {
           ...foundation,
-          ...settings,
+          ...checkDeps,
           ...bus,
           ...path,
           ...urls,
@@ -347,8 +347,8 @@ function consoleSignIn({ oidcIssuer, oidcAudience, oidcConsoleClientId }: Config
   return { issuer: oidcIssuer, audience: oidcAudience, clientId: oidcConsoleClientId };
 }
 
-async function welcomeChannel(deps: SettingsDeps) {
-  const checked = await checkSettings(deps, WELCOME, "");
+async function welcomeChannel(deps: CheckChannelDeps) {
+  const checked = await checkChannel(deps, WELCOME, "");
   if (!checked.ok) throw new Error("the settings of the channel of the app `welcome` are invalid");
   return { ...checked.value, uid: WELCOME.uid, title: WELCOME.title };
 }

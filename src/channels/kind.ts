@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
+import type { ChannelConfig, ChannelKindName } from "../event/channel.ts";
 import type { PushRuntime } from "../ingest/receive.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Result } from "../lib/result.ts";
@@ -43,15 +43,15 @@ export interface ChannelRuntime extends AsyncDisposable {
  * The contract of a channel kind. To add a kind, create a folder under `channels/` and add one line to `kinds.ts`. No other code may
  * depend on the name of a kind.
  *
- * The gateway calls `start` once. The API validates `config` with `settings`, which fills in defaults and also documents the fields
- * through its JSON Schema. `secretSettings` names the top-level settings that are write-only: they are stored encrypted, apart from the
+ * The gateway calls `start` once. The API validates `config` with `configSchema`, which fills in defaults and also documents the fields
+ * through its JSON Schema. `secretFields` names the top-level fields that are write-only: they are stored encrypted, apart from the
  * others, and never returned by the API.
  */
 export interface ChannelKind {
   readonly kind: ChannelKindName;
-  readonly settings: z.ZodType<CommonSettings>;
-  readonly secretSettings: readonly string[];
-  /** How rules read the deliveries of this channel kind: which paths exist and how a delivery is split into items. */
+  readonly configSchema: z.ZodType<ChannelConfig>;
+  readonly secretFields: readonly string[];
+  /** Describes how the deliveries of this kind are read: the roots of paths, the paths that definitions cannot override, and the items. */
   readonly profile: KindProfile;
   /** Whether senders post to the address of a channel. False for channel kinds that fetch their events. */
   readonly addressed: boolean;
@@ -65,13 +65,13 @@ export interface ChannelKind {
    * Returns the origin that a channel with these settings calls, so that its connection can allow it. `undefined` for channel kinds that do
    * not fetch events.
    */
-  readonly originOf?: (settings: Readonly<Record<string, unknown>>) => string;
+  readonly originOf?: (config: Readonly<Record<string, unknown>>) => string;
   /**
    * Returns whether the channel still lacks a setting that it needs to accept deliveries.
    *
-   * @param settings the stored `config` with its secrets decrypted
+   * @param config the stored `config` with its secrets decrypted
    */
-  readonly needsSetup: (settings: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
+  readonly needsSetup: (config: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   /**
    * Builds the smallest valid delivery, to send as a test event. If the delivery names an event type, it uses the first entry of `types`.
    */

@@ -21,7 +21,7 @@ export interface FetchedDelivery {
 export interface SourceRun {
   readonly channel: ChannelHandle;
   /** Settings of the channel as parsed by its kind, with decrypted secrets. */
-  readonly settings: unknown;
+  readonly config: unknown;
   readonly credentials: Credentials | undefined;
   /** Stored read position. `undefined` on the first run and after a reset. */
   readonly cursor: string | undefined;
@@ -64,7 +64,7 @@ export interface StreamRun extends SourceRun {
  * - `failed`: the source continues after a growing wait. If failures with `isRejection` last for minutes, the channel's state becomes
  * `stateIfPersistent`.
  * - `finished`: the server announced the end (HTTP 204 or `stopOn`). Only a person can resume the source.
- * - `broken`: no valid request can be built from the channel's settings.
+ * - `broken`: no valid request can be built from the channel's config.
  * - `needsReauth`: the OAuth grant is no longer valid, so there are no credentials.
  * In the channel states `error` and `needsReauth`, the source is retried at long intervals and recovers automatically.
  */
@@ -96,8 +96,8 @@ export interface ReconnectPolicy {
 
 /** A source with a long-lived connection. One worker at a time calls `runConnection` in a loop. */
 export interface StreamSource {
-  readonly reconnect: (settings: unknown) => ReconnectPolicy;
-  /** Keeps one connection open until it ends. Returns errors of the server instead of throwing. */
+  readonly reconnect: (config: unknown) => ReconnectPolicy;
+  /** Runs one connection until it ends. Server errors are returned as a `SourceEnd`, never thrown. */
   readonly runConnection: (run: StreamRun) => Promise<SourceEnd>;
 }
 
@@ -121,18 +121,18 @@ export interface DryRun {
 }
 
 export interface PolledSource {
-  readonly schedule: (settings: unknown) => PollSchedule;
-  /** Returns the origin of the polled server (scheme, host and port). The number of concurrent polls is limited per origin. */
-  readonly origin: (settings: unknown) => string;
+  readonly schedule: (config: unknown) => PollSchedule;
+  /** Returns the origin (scheme, host and port) that the polls call. The number of concurrent polls is limited per origin. */
+  readonly origin: (config: unknown) => string;
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
   /** Polls one page without publishing its items. `cursor` replaces the stored cursor. */
   readonly dryRun: (
-    run: Pick<SourceRun, "channel" | "settings" | "credentials" | "cursor" | "startedAtMs" | "signal">,
+    run: Pick<SourceRun, "channel" | "config" | "credentials" | "cursor" | "startedAtMs" | "signal">,
   ) => Promise<DryRun>;
 }
 
 export interface CursorFormat {
   readonly show: (cursor: string) => unknown;
   /** Converts a cursor from the API to its stored form. Each error names the invalid field. */
-  readonly parse: (value: unknown, settings: unknown) => Result<string, readonly Finding[]>;
+  readonly parse: (value: unknown, config: unknown) => Result<string, readonly Finding[]>;
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
+import type { CheckChannelDeps } from "../channels/check-channel.ts";
 import { channelKinds } from "../channels/kinds.ts";
-import type { SettingsDeps } from "../channels/settings.ts";
 import type { Config } from "../config/schema.ts";
 import { openDatabase } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";
@@ -62,12 +62,12 @@ export async function runSetUp(
   };
   await using opening = new AsyncDisposableStack();
   const schemas = opening.use(startSchemaCompiler());
-  const settings: SettingsDeps = {
+  const checkDeps: CheckChannelDeps = {
     channelKinds,
     presets: readPresets(),
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
   };
-  const wanted = await readSetUp(settings, file, env);
+  const wanted = await readSetUp(checkDeps, file, env);
   if (!wanted.ok) return refuse(wanted.error);
 
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
@@ -75,7 +75,7 @@ export async function runSetUp(
   await migrate({ connection: store.database, log });
   const clock = Date.now;
   const keyring = await openMasterKeyring(db, store.keys, clock);
-  const deps: ApplyDeps = { ...settings, db, keyring, clock, apiKey: config.apiKey };
+  const deps: ApplyDeps = { ...checkDeps, db, keyring, clock, apiKey: config.apiKey };
 
   const plan = await planSetUp(deps, wanted.value);
   if (plan.conflicts.length > 0) return refuse(plan.conflicts);
@@ -98,12 +98,12 @@ const keyLine = (organization: string, token: string): string =>
   `API key of the organization ${organization} (shown only once): ${token}\n`;
 
 async function readSetUp(
-  settings: SettingsDeps,
+  checkDeps: CheckChannelDeps,
   file: string,
   env: Variables,
 ): Promise<Result<readonly WantedOrganization[], readonly Finding[]>> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => error);
   if (typeof text !== "string") return err([{ path: "", message: `cannot be read (${text.code})` }]);
   const declared = parseSetUp(text);
-  return declared.ok ? checkSetUp({ ...settings, env }, declared.value) : declared;
+  return declared.ok ? checkSetUp({ ...checkDeps, env }, declared.value) : declared;
 }

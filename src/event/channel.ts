@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { integer, pathText } from "./config-fields.ts";
 import { dedupeSchema } from "./dedupe.ts";
-import { integer, pathText } from "./setting-fields.ts";
 
 /** Name of a channel kind. A plain string, because only `channels/kinds.ts` lists the kinds. */
 export type ChannelKindName = string;
@@ -47,8 +47,8 @@ export const channelFacts = ({
 
 const MIB = 1024 * 1024;
 
-/** Settings that every channel kind has. Each kind extends this shape with its own. The descriptions appear in the API reference. */
-export const commonSettings = {
+/** Fields that every channel kind has. Each kind extends this shape with its own. The descriptions appear in the API reference. */
+export const commonFields = {
   dedupe: dedupeSchema.prefault({}).describe("How the channel recognizes duplicate events."),
   retention: z
     .strictObject({
@@ -108,6 +108,6 @@ export const commonSettings = {
     ),
 } as const;
 
-const commonSettingsSchema = z.strictObject(commonSettings);
+const channelConfigSchema = z.strictObject(commonFields);
 
-export type CommonSettings = z.output<typeof commonSettingsSchema>;
+export type ChannelConfig = z.output<typeof channelConfigSchema>;

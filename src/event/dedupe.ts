@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer } from "./setting-fields.ts";
+import { integer } from "./config-fields.ts";
 
 /** How an event is treated whose id is already known. */
 export interface ConflictRule {

@@ -32,7 +32,7 @@ export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "top
   readonly data: string | null;
   /** The event, without its data if that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
   readonly event: StructuredEvent;
-  /** A `new` event would be appended, and a `duplicate` would be skipped. The setting `dedupe.onConflict` decides about a `conflict`. */
+  /** A `new` event would be appended, and a `duplicate` would be skipped. The field `dedupe.onConflict` decides about a `conflict`. */
   readonly status: "new" | "duplicate" | "conflict";
   /** Id of the existing stream entry with the same event id. */
   readonly entryId: string | null;

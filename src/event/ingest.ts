@@ -1,4 +1,4 @@
-import type { ChannelIdentity, ChannelState, CommonSettings } from "./channel.ts";
+import type { ChannelConfig, ChannelIdentity, ChannelState } from "./channel.ts";
 import type { ItemFailure, Outcome } from "./outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "./received.ts";
 
@@ -6,9 +6,9 @@ import type { SourcePosition, VerifiedDelivery } from "./received.ts";
 export interface ChannelHandle {
   readonly identity: ChannelIdentity;
   readonly state: ChannelState;
-  readonly limits: CommonSettings["limits"];
-  /** All settings as parsed by the kind's schema, including secrets. Only the channel kind may read them. */
-  readonly settings: unknown;
+  readonly limits: ChannelConfig["limits"];
+  /** The whole config as parsed by the kind's schema, including secrets. Only the channel kind may read it. */
+  readonly kindConfig: unknown;
   /** HTTP methods that the channel's address accepts: POST and the methods of the channel's handshakes. */
   readonly methods: readonly string[];
   /** Body of the response to an accepted delivery: the delivery's outcome, or an empty body. */

@@ -19,7 +19,7 @@ export interface ItemFailure {
   /** Zero-based index of the item. `null` for a whole delivery that was not or could not be split into items. */
   readonly item: number | null;
   readonly reason: QuarantineReason;
-  /** The definition's setting that failed, or a JSON Pointer into the data. */
+  /** The definition's field that failed, or a JSON Pointer into the data. */
   readonly path?: string;
   readonly detail: string;
   /** Event types of the failed definitions, which a redrive runs again. Empty to run all current definitions. */

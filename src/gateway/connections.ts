@@ -46,7 +46,7 @@ function createTokenStore({ db, keyring, clock }: ConnectionsDeps): TokenStore {
         row && {
           id,
           kind: row.kind,
-          settings: { ...row.config, ...openConnectionSecrets(keyring, row) },
+          config: { ...row.config, ...openConnectionSecrets(keyring, row) },
           allowedOrigins: row.allowedOrigins,
           version: row.version,
           tokens: await readTokens(db, keyring, row),

@@ -1,6 +1,6 @@
 import type { Topics } from "../bus/topics/topics.ts";
+import { type CheckChannelDeps, checkChannel } from "../channels/check-channel.ts";
 import { createSilenceWatch } from "../channels/pull/silence.ts";
-import { checkSettings, type SettingsDeps } from "../channels/settings.ts";
 import type { NewChannel } from "../data/channels/channels.ts";
 import { PROBLEM_EVENT_TYPES, PROBLEMS_CHANNEL } from "../event/problem.ts";
 import type { Housekeeper } from "../maintenance/housekeeper.ts";
@@ -19,7 +19,7 @@ export interface ProblemsDeps extends Foundation {
     readonly topics: Topics;
   };
   readonly path: Pick<EventPath, "publish" | "quarantine">;
-  readonly settings: SettingsDeps;
+  readonly checkDeps: CheckChannelDeps;
   readonly housekeeper: Pick<Housekeeper, "isHolder" | "topicHoldings" | "backlogsById">;
   readonly timing: Partial<ProblemTiming>;
 }
@@ -34,7 +34,7 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   const watch = startProblemWatch({
     ...deps,
     publish: path.publish,
-    channel: await problemsChannel(deps.settings),
+    channel: await problemsChannel(deps.checkDeps),
     dedupeWindowMs: REMEMBERED_SECONDS * 1_000,
     isHolder: housekeeper.isHolder,
     checks: createChecks({
@@ -69,10 +69,10 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
 }
 
 /** Returns the system app's channel for problem events. Its kind is `cloudevents` because they are published as CloudEvents. */
-async function problemsChannel(deps: SettingsDeps): Promise<NewChannel> {
+async function problemsChannel(deps: CheckChannelDeps): Promise<NewChannel> {
   const config = { dedupe: { windowSeconds: REMEMBERED_SECONDS } };
   const events = PROBLEM_EVENT_TYPES.map((type) => ({ type }));
-  const checked = await checkSettings(deps, { kind: "cloudevents", config, events }, "");
+  const checked = await checkChannel(deps, { kind: "cloudevents", config, events }, "");
   if (!checked.ok) throw new Error("the settings of the problems channel are invalid");
   return { ...checked.value, ...PROBLEMS_CHANNEL };
 }

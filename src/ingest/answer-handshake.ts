@@ -11,7 +11,7 @@ export interface AnswerHandshakeDeps {
    */
   readonly captureSecret: (channel: ChannelIdentity, secret: string) => Promise<boolean>;
   /**
-   * Requests a URL from a verified handshake. Channel settings restrict the allowed URLs.
+   * Requests a URL from a verified handshake. The channel's config restricts the allowed URLs.
    *
    * @throws UnavailableError
    */

@@ -1,4 +1,4 @@
-import type { CommonSettings } from "../event/channel.ts";
+import type { ChannelConfig } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
@@ -26,7 +26,7 @@ export async function checkDefinitions(
   schemas: Pick<SchemaCompiler, "check">,
   source: {
     readonly profile: KindProfile;
-    readonly config: CommonSettings;
+    readonly config: ChannelConfig;
     readonly definitions: readonly Definition[];
     readonly organizationId: string;
   },

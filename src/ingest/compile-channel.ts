@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import type { z } from "zod";
 import type { StoredChannel } from "../data/channels/stored-channels.ts";
-import type { ChannelKindName, CommonSettings } from "../event/channel.ts";
+import type { ChannelConfig, ChannelKindName } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
-import { readStoredSettings } from "../lib/stored-settings.ts";
+import { readStoredConfig } from "../lib/stored-config.ts";
 import { parseBodyFormat } from "../normalize/body/bodies.ts";
 import { type CompiledDefinitions, compileDefinitions, createRuleSet } from "../normalize/compile.ts";
 import type { PathCache } from "../normalize/paths/jsonpath.ts";
@@ -14,7 +14,7 @@ import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
 import type { KeySource } from "../verify/keys/key-source.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender, type Sender } from "../verify/sender.ts";
-import { senderConfigSchema } from "../verify/sender-settings.ts";
+import { senderConfigSchema } from "../verify/sender-config.ts";
 import type { FailureReason } from "../verify/verifier.ts";
 import {
   type CompiledSender,
@@ -28,8 +28,8 @@ import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
 /** The part of a channel kind that is needed to compile its channels. */
 export interface CompilableKind {
   readonly kind: ChannelKindName;
-  readonly settings: z.ZodType<CommonSettings>;
-  readonly secretSettings: readonly string[];
+  readonly configSchema: z.ZodType<ChannelConfig>;
+  readonly secretFields: readonly string[];
   readonly profile: KindProfile;
 }
 
@@ -51,25 +51,32 @@ interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentT
   readonly bare: CompiledSender;
 }
 
-/** Compiled event definitions, shared by channels with equal definitions even if their other settings differ. */
+/** Compiled event definitions, shared by channels with equal definitions even if the rest of their config differs. */
 interface SharedDefinitions extends SharedPart {
   readonly compiled: Omit<CompiledDefinitions, "config">;
 }
 
-/** Parsed settings, shared by channels whose settings differ only in their secrets. */
-interface SharedSettings extends SharedPart {
-  readonly settings: CommonSettings;
-  /** The settings that the normalization rules use: no secrets, and the preset's `itemsPath` unless the channel sets its own. */
-  readonly rulesConfig: CommonSettings;
+/** A parsed config, shared by channels whose configs differ only in their secrets. */
+interface SharedConfig extends SharedPart {
+  readonly config: ChannelConfig;
+  /** The fields that the normalization rules use: no secrets, and the preset's `itemsPath` unless the channel sets its own. */
+  readonly rulesConfig: ChannelConfig;
 }
 
 interface SharedContent
   extends Pick<
     CompiledChannel,
-    "limits" | "settings" | "methods" | "answer" | "acceptsContentType" | "config" | "shares" | "verification"
+    | "limits"
+    | "kindConfig"
+    | "methods"
+    | "answer"
+    | "acceptsContentType"
+    | "config"
+    | "shares"
+    | "verification"
   > {
   readonly definitions: SharedDefinitions;
-  readonly rulesConfig: CommonSettings;
+  readonly rulesConfig: ChannelConfig;
   readonly sender: CompiledSender;
   /**
    * Compiles the verification of the sender for one organization. `undefined` unless keys must be fetched: then no organization waits for
@@ -89,21 +96,21 @@ interface SharedContent
  */
 export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel) => CompiledChannel {
   const contents = createInterned<SharedContent>();
-  const settings = createInterned<SharedSettings>();
+  const configs = createInterned<SharedConfig>();
   const definitions = createInterned<SharedDefinitions>();
   const senders = createInterned<SharedSender>();
   const parts = createSharedParts();
 
   function compileContent(kind: CompilableKind, stored: StoredChannel, text: ContentText): SharedContent {
     const { number } = stored.identity;
-    const read = readStoredSettings(kind.settings, stored.settings);
+    const read = readStoredConfig(kind.configSchema, stored.config);
     if (!read.ok) {
       throw new UnavailableError(`channel ${number} has settings that are no longer valid`, {
         cause: new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
       });
     }
-    const parsed = read.value.settings;
-    // Even stored verification settings must match the current schema, because they decide whose requests are accepted.
+    const parsed = read.value.config;
+    // Even a stored verification must match the current schema, because it decides whose requests are accepted.
     const senderConfig = senderConfigSchema.safeParse(parsed);
     if (!senderConfig.success) {
       throw new UnavailableError(`channel ${number} has verification settings that are no longer valid`, {
@@ -121,14 +128,14 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const sender = resolved.value;
     const sharedSender = compileSharedSender(kind, sender, senderConfig.data.preset ?? null);
     const { itemsPath } = sender.paths;
-    const sharedSettings = settings(hashKey(kind.kind, text.settings), () =>
-      shareSettings(withoutSecrets(kind, parsed), itemsPath),
+    const sharedConfig = configs(hashKey(kind.kind, text.config), () =>
+      shareConfig(withoutSecrets(kind, parsed), itemsPath),
     );
-    const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedSettings.rulesConfig);
+    const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedConfig.rulesConfig);
     // A shallow copy keeps sharing nested values with other channels.
     const own = text.hasSecrets
-      ? { ...sharedSettings.settings, ...onlySecrets(kind, parsed) }
-      : sharedSettings.settings;
+      ? { ...sharedConfig.config, ...onlySecrets(kind, parsed) }
+      : sharedConfig.config;
     const compiled =
       sender.secrets.length === 0
         ? sharedSender.bare
@@ -139,14 +146,14 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       acceptsContentType,
       verification,
       definitions: sharedDefinitions,
-      config: text.hasSecrets ? withItemsPath(own, itemsPath) : sharedSettings.rulesConfig,
-      rulesConfig: sharedSettings.rulesConfig,
+      config: text.hasSecrets ? withItemsPath(own, itemsPath) : sharedConfig.rulesConfig,
+      rulesConfig: sharedConfig.rulesConfig,
       limits: own.limits,
-      settings: own,
+      kindConfig: own,
       methods: compiled.methods,
       shares: [
         sharedSender,
-        sharedSettings,
+        sharedConfig,
         sharedDefinitions,
         { bytes: text.hasSecrets ? CONTENT_BYTES + EXPANSION * text.secrets.length : CONTENT_BYTES },
       ],
@@ -155,10 +162,10 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     };
   }
 
-  function shareSettings(shown: CommonSettings, itemsPath: string | undefined): SharedSettings {
+  function shareConfig(shown: ChannelConfig, itemsPath: string | undefined): SharedConfig {
     const { whole, ownLength } = parts(shown);
-    const bytes = SETTINGS_BYTES + EXPANSION * ownLength;
-    return { settings: whole, rulesConfig: withItemsPath(whole, itemsPath), bytes };
+    const bytes = CONFIG_BYTES + EXPANSION * ownLength;
+    return { config: whole, rulesConfig: withItemsPath(whole, itemsPath), bytes };
   }
 
   function compileSharedSender(
@@ -189,7 +196,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     { kind, profile }: CompilableKind,
     { identity, definitions: stored }: StoredChannel,
     { forms, paths }: Sender,
-    config: CommonSettings,
+    config: ChannelConfig,
   ): SharedDefinitions {
     const filled = fillPaths(stored, paths);
     const { itemsPath, pathSyntax } = config;
@@ -217,7 +224,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const kind = deps.channelKinds.get(stored.identity.kind);
     if (kind === undefined) throw new UnavailableError(`there is no channel kind ${stored.identity.kind}`);
     const text = serializeContent(kind, stored);
-    const contentKey = hashKey(kind.kind, text.settings, text.secrets, text.definitions);
+    const contentKey = hashKey(kind.kind, text.config, text.secrets, text.definitions);
     const {
       definitions: { compiled },
       rulesConfig,
@@ -242,12 +249,12 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
 /** Estimated memory of each compiled part: a measured fixed size in bytes, plus `EXPANSION` times the length of its JSON text. */
 const SENDER_BYTES = 3_000;
 const DEFINITIONS_BYTES = 600;
-const SETTINGS_BYTES = 250;
+const CONFIG_BYTES = 250;
 const CONTENT_BYTES = 600;
 const EXPANSION = 3;
 
 interface ContentText {
-  readonly settings: string;
+  readonly config: string;
   readonly secrets: string;
   readonly hasSecrets: boolean;
   readonly definitions: string;
@@ -255,30 +262,30 @@ interface ContentText {
 
 const hashKey = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
 
-const withItemsPath = (settings: CommonSettings, itemsPath: string | undefined): CommonSettings =>
-  itemsPath === undefined || settings.itemsPath !== undefined ? settings : { ...settings, itemsPath };
+const withItemsPath = (config: ChannelConfig, itemsPath: string | undefined): ChannelConfig =>
+  itemsPath === undefined || config.itemsPath !== undefined ? config : { ...config, itemsPath };
 
 /**
- * Serializes settings and definitions for comparison. PostgreSQL returns the keys of equal `jsonb` values in the same order, so equal
+ * Serializes the config and definitions for comparison. PostgreSQL returns the keys of equal `jsonb` values in the same order, so equal
  * content yields equal text.
  */
-function serializeContent(kind: CompilableKind, { settings, definitions }: StoredChannel): ContentText {
+function serializeContent(kind: CompilableKind, { config, definitions }: StoredChannel): ContentText {
   return {
-    settings: JSON.stringify(withoutSecrets(kind, settings)),
-    secrets: JSON.stringify(kind.secretSettings.map((name) => settings[name])),
-    hasSecrets: kind.secretSettings.some((name) => settings[name] !== undefined),
+    config: JSON.stringify(withoutSecrets(kind, config)),
+    secrets: JSON.stringify(kind.secretFields.map((name) => config[name])),
+    hasSecrets: kind.secretFields.some((name) => config[name] !== undefined),
     definitions: JSON.stringify(definitions),
   };
 }
 
-function withoutSecrets<T extends object>({ secretSettings }: CompilableKind, settings: T): T {
-  const shown = { ...settings };
-  for (const name of secretSettings) Reflect.deleteProperty(shown, name);
+function withoutSecrets<T extends object>({ secretFields }: CompilableKind, config: T): T {
+  const shown = { ...config };
+  for (const name of secretFields) Reflect.deleteProperty(shown, name);
   return shown;
 }
 
-const onlySecrets = ({ secretSettings }: CompilableKind, settings: object) =>
-  Object.fromEntries(Object.entries(settings).filter(([name]) => secretSettings.includes(name)));
+const onlySecrets = ({ secretFields }: CompilableKind, config: object) =>
+  Object.fromEntries(Object.entries(config).filter(([name]) => secretFields.includes(name)));
 
 const NO_KEYS: KeySource = {
   get: () => {

@@ -1,5 +1,5 @@
 import type { PublishPolicy } from "../bus/publish/publish.ts";
-import type { CommonSettings } from "../event/channel.ts";
+import type { ChannelConfig } from "../event/channel.ts";
 import { getConflictRule } from "../event/dedupe.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
@@ -17,8 +17,8 @@ export interface SharedPart {
 
 /** A channel compiled for ingestion. Channel kinds see only the `ChannelHandle`; the other fields are for `ingest`. */
 export interface CompiledChannel extends ChannelHandle {
-  /** The complete settings as parsed by the channel kind, with decrypted secrets. */
-  readonly config: CommonSettings;
+  /** The complete config as parsed by the channel kind, with decrypted secrets. */
+  readonly config: ChannelConfig;
   /** Version of the database row, increased by each write. */
   readonly version: number;
   readonly connectionId: string | null;

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { WrongSetting } from "./check-settings.ts";
+import type { WrongField } from "./check-fields.ts";
 
 /** Matches the default messages of Zod. Any other message comes from this project's own schemas. */
 const ZOD_MESSAGE = /^(?:Invalid |Invalid$|Too (?:big|small)|Unrecognized key)/;
@@ -23,7 +23,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   url: "a URL",
 };
 
-export const wrongFields = ({ issues }: z.ZodError): readonly WrongSetting[] =>
+export const wrongFields = ({ issues }: z.ZodError): readonly WrongField[] =>
   issues.flatMap((issue) => {
     if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issueMessage(issue) }];
     return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));

@@ -1,4 +1,4 @@
-import type { ChannelIdentity, CommonSettings } from "../event/channel.ts";
+import type { ChannelConfig, ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { FormReading } from "../event/form-reading.ts";
 import { encodeType, topicPrefixOf } from "../event/topic.ts";
@@ -23,7 +23,7 @@ import {
 export interface RuleSource {
   readonly channel: ChannelIdentity;
   readonly profile: KindProfile;
-  readonly config: CommonSettings;
+  readonly config: ChannelConfig;
   readonly definitions: readonly Definition[];
   /** Stored topic names by event type. Types without an entry get the name of a new topic. */
   readonly topics?: ReadonlyMap<string, string>;

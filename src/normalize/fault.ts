@@ -2,7 +2,7 @@ import type { QuarantineReason } from "../event/outcome.ts";
 
 export interface Fault {
   readonly reason: QuarantineReason;
-  /** Name of the setting that caused the fault, or a JSON Pointer into the payload. */
+  /** Name of the field that caused the fault, or a JSON Pointer into the payload. */
   readonly path?: string;
   readonly detail: string;
 }

@@ -17,7 +17,7 @@ export type { NormalizeDeps } from "./run.ts";
 
 /** Selects what to process again: a quarantined item or a whole quarantined delivery. */
 export interface Selection extends Redrive {
-  /** Index of the item to process. `null` processes the whole delivery, split into items by the current settings. */
+  /** Index of the item to process. `null` processes the whole delivery, split into items by the current config. */
   readonly item: number | null;
 }
 

@@ -1,4 +1,4 @@
-import type { CommonSettings } from "../event/channel.ts";
+import type { ChannelConfig } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Result } from "../lib/result.ts";
@@ -13,7 +13,7 @@ export interface RootSource extends PathRoot {
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
 }
 
-/** How to read the items of a channel's deliveries, according to the channel's settings. */
+/** How to read the items of a channel's deliveries, according to the channel's config. */
 export interface ItemOptions {
   /** Path of an item's id, for definitions without an `idPath`. */
   readonly itemId?: string | undefined;
@@ -51,7 +51,7 @@ export interface KindProfile {
   /** Derives an item's id if no `idPath` applies. By default, the id consists of the delivery id and the item's index. */
   readonly ownId?: NameItem;
   /** Returns how to read the items. By default, every element is an item, published in the order of the body. */
-  readonly itemOptions?: (settings: CommonSettings) => ItemOptions;
+  readonly itemOptions?: (config: ChannelConfig) => ItemOptions;
 }
 
 export const ITEM_ROOT: RootSource = {

@@ -3,9 +3,9 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { onConflictSchema } from "../event/dedupe.ts";
-import { secretName } from "./handshake/settings.ts";
+import { secretName } from "./handshake/config.ts";
 import { verificationSchema } from "./schemes.ts";
-import { deliverySettings, handshakesField } from "./sender-settings.ts";
+import { deliveryFields, handshakesField } from "./sender-config.ts";
 
 const label = z.string().min(1).max(255);
 const hint = z.string().min(1).max(1_024);
@@ -72,7 +72,7 @@ export const presetSchema = z.strictObject({
       "How reliably Inlet detects replays (`bindDedupe`) and why, for presets whose signatures never expire.",
     ),
   handshakes: handshakesField.default([]),
-  ...deliverySettings,
+  ...deliveryFields,
   typePath: path.optional().describe("Path of an event's type, for definitions that set no `typePath`."),
   idPath: path.optional().describe("Path of an event's id, for definitions that set no `idPath`."),
   itemsPath: path.optional().describe("Path that splits a delivery into items."),

@@ -26,10 +26,10 @@ export const VERIFICATION_SCHEMES: typeof SINGLE_SCHEMES = [
 const [first, ...others] = VERIFICATION_SCHEMES;
 
 export const verificationSchema = z.discriminatedUnion("scheme", [
-  first.settings,
-  ...others.map(({ settings }) => settings),
+  first.configSchema,
+  ...others.map(({ configSchema }) => configSchema),
 ]);
-export type VerificationSettings = z.output<typeof verificationSchema>;
+export type VerificationConfig = z.output<typeof verificationSchema>;
 
 export function findScheme({ scheme }: { readonly scheme?: unknown }): VerificationScheme {
   const found = VERIFICATION_SCHEMES.find((one) => one.scheme === scheme);

@@ -18,11 +18,11 @@ export const secretKeySchema = z
   })
   .prefault({})
   .describe("How to derive the key from a secret.");
-export type SecretKeySettings = z.output<typeof secretKeySchema>;
+export type SecretKeyConfig = z.output<typeof secretKeySchema>;
 
 /** Derives the key from a secret. Returns `undefined` if the secret is not in the configured encoding, or is empty without its prefix. */
-export function deriveKey(settings: SecretKeySettings, secret: string): Buffer | undefined {
-  const { encoding, stripPrefix = "", append = "", hash } = settings;
+export function deriveKey(config: SecretKeyConfig, secret: string): Buffer | undefined {
+  const { encoding, stripPrefix = "", append = "", hash } = config;
   const stripped = secret.startsWith(stripPrefix) ? secret.slice(stripPrefix.length) : secret;
   const bytes = decodeSecret(stripped, encoding);
   if (bytes === undefined || bytes.length === 0) return undefined;
@@ -30,13 +30,13 @@ export function deriveKey(settings: SecretKeySettings, secret: string): Buffer |
   return hash === undefined ? appended : createHash(hash).update(appended).digest();
 }
 
-export const findWrongKey = (settings: SecretKeySettings, secret: string): string | undefined =>
-  deriveKey(settings, secret) === undefined
-    ? `must be valid ${settings.encoding}, and not empty without its prefix`
+export const findWrongKey = (config: SecretKeyConfig, secret: string): string | undefined =>
+  deriveKey(config, secret) === undefined
+    ? `must be valid ${config.encoding}, and not empty without its prefix`
     : undefined;
 
 /** Decodes a secret. Base64 may be standard or URL-safe, because people paste secrets in either form. */
-function decodeSecret(text: string, encoding: SecretKeySettings["encoding"]): Buffer | undefined {
+function decodeSecret(text: string, encoding: SecretKeyConfig["encoding"]): Buffer | undefined {
   switch (encoding) {
     case "utf8":
       return Buffer.from(text);

@@ -1,18 +1,18 @@
 import type { FormReading } from "../event/form-reading.ts";
-import type { WrongSetting } from "../lib/check-settings.ts";
+import type { WrongField } from "../lib/check-fields.ts";
 import { wrongFields } from "../lib/issue-message.ts";
 import { mergePatch } from "../lib/json/merge-patch.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import type { Handshake } from "./handshake/settings.ts";
+import type { Handshake } from "./handshake/config.ts";
 import type { Preset, Presets } from "./presets.ts";
-import { findScheme, type VerificationSettings, verificationSchema } from "./schemes.ts";
-import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-settings.ts";
+import { findScheme, type VerificationConfig, verificationSchema } from "./schemes.ts";
+import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-config.ts";
 
-/** Sender settings of a channel, merged with those of its preset. */
+/** Sender config of a channel, merged with those of its preset. */
 export interface Sender
   extends Pick<SenderConfig, "allowedAddresses" | "shadow" | "allowHandshakes" | "readAs"> {
-  readonly verification: VerificationSettings;
+  readonly verification: VerificationConfig;
   readonly secrets: readonly Secret[];
   readonly handshakes: readonly Handshake[];
   readonly answer: NonNullable<SenderConfig["answer"]>;
@@ -20,11 +20,8 @@ export interface Sender
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
 
-/** Merges a channel's settings over those of its preset, and validates the result. */
-export function resolveSender(
-  config: SenderConfig,
-  presets: Presets,
-): Result<Sender, readonly WrongSetting[]> {
+/** Merges a channel's config over those of its preset, and validates the result. */
+export function resolveSender(config: SenderConfig, presets: Presets): Result<Sender, readonly WrongField[]> {
   const preset = config.preset === undefined ? undefined : presets.get(config.preset);
   if (config.preset !== undefined && preset === undefined)
     return err([unknownPreset(config.preset, presets)]);
@@ -70,37 +67,37 @@ export function lacksSecret({
   return findScheme(verification).needsSecret(verification);
 }
 
-/** Returns whether stored settings lack a secret or are no longer valid, so that no delivery can be verified. */
-export function needsSetup(settings: unknown, presets: Presets): boolean {
-  const sender = parseSender(settings, presets);
+/** Returns whether a stored config lacks a secret or is no longer valid, so that no delivery can be verified. */
+export function needsSetup(config: unknown, presets: Presets): boolean {
+  const sender = parseSender(config, presets);
   return sender === undefined || lacksSecret(sender);
 }
 
 /**
- * Returns whether the channel rejects requests that fail verification. Also true for invalid settings, because then every request
+ * Returns whether the channel rejects requests that fail verification. Also true for an invalid config, because then every request
  * is rejected.
  */
-export function verifiesSenders(settings: unknown, presets: Presets): boolean {
-  const sender = parseSender(settings, presets);
+export function verifiesSenders(config: unknown, presets: Presets): boolean {
+  const sender = parseSender(config, presets);
   return sender === undefined || (sender.verification.scheme !== "none" && !sender.shadow);
 }
 
-function parseSender(settings: unknown, presets: Presets): Sender | undefined {
-  const config = senderConfigSchema.safeParse(settings);
-  const sender = config.success ? resolveSender(config.data, presets) : undefined;
+function parseSender(config: unknown, presets: Presets): Sender | undefined {
+  const parsed = senderConfigSchema.safeParse(config);
+  const sender = parsed.success ? resolveSender(parsed.data, presets) : undefined;
   return sender?.ok ? sender.value : undefined;
 }
 
-function unknownPreset(name: string, presets: Presets): WrongSetting {
+function unknownPreset(name: string, presets: Presets): WrongField {
   const nearest = findNearest(name.toLowerCase(), [...presets.keys()]);
   const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
   return { path: ["preset"], message: `is not a known preset${hint}` };
 }
 
 function findWrongSecrets(
-  verification: VerificationSettings,
+  verification: VerificationConfig,
   secrets: readonly Secret[],
-): readonly WrongSetting[] {
+): readonly WrongField[] {
   const scheme = findScheme(verification);
   return secrets.flatMap(({ name, value }, index) => {
     const message = name === undefined ? scheme.findWrongSecret(verification, value) : undefined;
@@ -113,9 +110,9 @@ function findWrongSecrets(
  * not cover the body.
  */
 function findSigningOracles(
-  { signsBody, of }: VerificationSettings,
+  { signsBody, of }: VerificationConfig,
   handshakes: readonly Handshake[],
-): readonly WrongSetting[] {
+): readonly WrongField[] {
   const ways: readonly { readonly signsBody?: unknown }[] = Array.isArray(of) ? of : [{ signsBody }];
   if (ways.every((way) => way.signsBody !== false)) return [];
   const message =

@@ -64,7 +64,7 @@ export const reject = (reason: FailureReason, message: string): Result<never, Ve
 
 const NO_SECRET = reject("no_secret", "the channel has no currently valid secret");
 
-/** A compiled verification scheme, shared by all channels with the same settings. */
+/** A compiled verification scheme, shared by all channels with the same config. */
 export interface Verifier extends Consumed {
   /** Whether the verifier fetches public keys. Only such verifiers receive a key source. */
   readonly fetchesKeys?: boolean;
@@ -80,46 +80,46 @@ export interface Verifier extends Consumed {
 /**
  * A verification scheme. A new scheme needs a file in `schemes/` and a line in `schemes.ts`.
  *
- * `settings` is a strict object with the scheme's name as the literal member `scheme`. It must reject inconsistent settings, so
- * that they are never stored.
+ * `configSchema` is a strict object with the scheme's name as the literal member `scheme`. It must reject an inconsistent config, so
+ * that it is never stored.
  */
 export interface VerificationScheme {
   readonly scheme: string;
-  readonly settings: z.ZodObject;
+  readonly configSchema: z.ZodObject;
   /** Whether every configuration of the scheme needs a secret. */
   readonly alwaysNeedsSecret: boolean;
-  /** Returns whether verification with these settings needs a secret. Without it, the channel has the state `needsSetup`. */
-  readonly needsSecret: (settings: unknown) => boolean;
-  /** Returns why a secret does not fit the settings, or `undefined` if it does. The text never contains the secret. */
-  readonly findWrongSecret: (settings: unknown, secret: string) => string | undefined;
-  /** @throws z.ZodError if the settings do not match the schema `settings` */
-  readonly create: (settings: unknown) => Verifier;
+  /** Returns whether verification with this config needs a secret. Without it, the channel has the state `needsSetup`. */
+  readonly needsSecret: (config: unknown) => boolean;
+  /** Returns why a secret does not fit the config, or `undefined` if it does. The text never contains the secret. */
+  readonly findWrongSecret: (config: unknown, secret: string) => string | undefined;
+  /** @throws z.ZodError if the config does not match the schema `configSchema` */
+  readonly create: (config: unknown) => Verifier;
 }
 
 /**
- * Defines a scheme from typed parts. The result hides the settings type, so that all schemes fit in one list.
+ * Defines a scheme from typed parts. The result hides the config type, so that all schemes fit in one list.
  *
  * If a secret is needed but none is valid, verification fails with `no_secret` without calling the verifier.
  */
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;
-  readonly settings: S;
-  readonly needsSecret: boolean | ((settings: z.output<S>) => boolean);
-  readonly findWrongSecret?: (settings: z.output<S>, secret: string) => string | undefined;
-  readonly create: (settings: z.output<S>) => Verifier;
+  readonly configSchema: S;
+  readonly needsSecret: boolean | ((config: z.output<S>) => boolean);
+  readonly findWrongSecret?: (config: z.output<S>, secret: string) => string | undefined;
+  readonly create: (config: z.output<S>) => Verifier;
 }): VerificationScheme {
   const { needsSecret } = parts;
-  const parse = (settings: unknown): z.output<S> => parts.settings.parse(settings);
-  const needs = (settings: z.output<S>): boolean =>
-    typeof needsSecret === "boolean" ? needsSecret : needsSecret(settings);
+  const parse = (config: unknown): z.output<S> => parts.configSchema.parse(config);
+  const needs = (config: z.output<S>): boolean =>
+    typeof needsSecret === "boolean" ? needsSecret : needsSecret(config);
   return {
     scheme: parts.scheme,
-    settings: parts.settings,
+    configSchema: parts.configSchema,
     alwaysNeedsSecret: needsSecret === true,
-    needsSecret: (settings) => needs(parse(settings)),
-    findWrongSecret: (settings, secret) => parts.findWrongSecret?.(parse(settings), secret),
-    create(settings) {
-      const parsed = parse(settings);
+    needsSecret: (config) => needs(parse(config)),
+    findWrongSecret: (config, secret) => parts.findWrongSecret?.(parse(config), secret),
+    create(config) {
+      const parsed = parse(config);
       const verifier = parts.create(parsed);
       if (!needs(parsed)) return verifier;
       return {

@@ -17,7 +17,7 @@ import { compileTexts, RequestView } from "./message/request-view.ts";
 import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
 import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
-import type { Secret } from "./sender-settings.ts";
+import type { Secret } from "./sender-config.ts";
 import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
 /** A delivery that failed verification, in the shape of a verified one so that quarantine can display it. Its body is never parsed. */
@@ -81,7 +81,7 @@ const CREDENTIAL_HEADERS = [
   "x-rewrite-url",
 ];
 
-/** Compiled settings of a sender without its secrets, shared by senders that differ only in their secrets. */
+/** Compiled config of a sender without its secrets, shared by senders that differ only in their secrets. */
 export type SenderProgram = ReturnType<typeof compileSenderProgram>;
 
 export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
@@ -109,7 +109,7 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
   };
 }
 
-/** @param program existing program for the same settings, to avoid compiling them again */
+/** @param program existing program for the same config, to avoid compiling them again */
 export const compileSender = (
   sender: Sender,
   deps: SenderDeps,

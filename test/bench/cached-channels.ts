@@ -19,11 +19,11 @@ const CHANNELS = 10_000;
 const FIRST = 200;
 
 export interface CachedChannels {
-  /** Bytes per channel, for channels with equal settings and definitions. */
+  /** Bytes per channel, for channels with equal config and definitions. */
   readonly equal: number;
   /** Bytes per channel, for GitHub channels that differ only in their secrets. */
   readonly secrets: number;
-  /** Bytes per channel, for channels with different settings. */
+  /** Bytes per channel, for channels with different config. */
   readonly different: number;
   /** Bytes per channel, for channels with an open stream, each at a different address. */
   readonly streams: number;
@@ -32,21 +32,21 @@ export interface CachedChannels {
 const presets = readPresets();
 interface Content {
   readonly kind: ChannelKindName;
-  readonly settings: object;
+  readonly config: object;
 }
 
 const contentOf: Readonly<Record<keyof CachedChannels, (n: number) => Content>> = {
-  equal: () => ({ kind: "webhook", settings: {} }),
+  equal: () => ({ kind: "webhook", config: {} }),
   secrets: (n) => ({
     kind: "webhook",
-    settings: {
+    config: {
       preset: "github",
       verification: { scheme: "preset" },
       secrets: [{ value: `the secret of channel ${n}` }],
     },
   }),
-  different: (n) => ({ kind: "webhook", settings: { expectEverySeconds: 60 + n } }),
-  streams: (n) => ({ kind: "sse", settings: { url: `https://streams.example.com/of/${n}` } }),
+  different: (n) => ({ kind: "webhook", config: { expectEverySeconds: 60 + n } }),
+  streams: (n) => ({ kind: "sse", config: { url: `https://streams.example.com/of/${n}` } }),
 };
 const definitions = JSON.stringify(definitionsOf(["push", "issues", "pull_request"]));
 
@@ -83,7 +83,7 @@ async function bytesOf(content: (n: number) => Content): Promise<number> {
 
 /** Returns new objects on each call, as a read from the database would. */
 function storedAs(number: number, content: (n: number) => Content): StoredChannel {
-  const { kind, settings } = content(number);
+  const { kind, config } = content(number);
   const fresh = JSON.parse(
     JSON.stringify({ uid: `hook-${number}`, appId: `app_${number}`, organizationId: "org_1" }),
   );
@@ -92,7 +92,7 @@ function storedAs(number: number, content: (n: number) => Content): StoredChanne
     version: 1,
     state: "active",
     pause: undefined,
-    settings: JSON.parse(JSON.stringify(channelKinds.get(kind)?.settings.parse(settings))),
+    config: JSON.parse(JSON.stringify(channelKinds.get(kind)?.configSchema.parse(config))),
     definitions: kind === "webhook" ? JSON.parse(definitions) : [{ type: "order" }],
     topics: new Map(),
     connectionId: null,

@@ -4,8 +4,8 @@
  * usage: npm run bench:pages
  */
 import { createServer } from "node:http";
+import { pollingConfigSchema } from "../../src/channels/polling/config/config.ts";
 import { createPolledSource, polling } from "../../src/channels/polling/polling.ts";
-import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
 import type { SourceRun } from "../../src/channels/source.ts";
 import { startNormalizeQueue } from "../../src/ingest/worker/normalize-queue.ts";
 import { ok } from "../../src/lib/result.ts";
@@ -44,7 +44,7 @@ const cases = { "$.rows": "$.rows", "$.rows[*], a query": "$.rows[*]" };
 console.log(`page of ${(page.length / 1024 / 1024).toFixed(1)} MiB, ${ITEMS} items, all already seen`);
 await measureProof();
 for (const [name, itemsPath] of Object.entries(cases)) {
-  const settings = pollingSettings.parse({
+  const config = pollingConfigSchema.parse({
     request: { url: `http://127.0.0.1:${port}/` },
     discriminator: { by: "timestamp", path: "$.updatedAt" },
     itemId: "$.id",
@@ -62,7 +62,7 @@ for (const [name, itemsPath] of Object.entries(cases)) {
     });
     const run = {
       channel: { identity: { number: 1, organizationId: "org_1" } },
-      settings,
+      config,
       credentials: undefined,
       cursor: undefined,
       startedAtMs: Date.now(),

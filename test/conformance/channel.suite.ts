@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { type CheckChannelDeps, checkChannel, findSecretFields } from "../../src/channels/check-channel.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
-import { checkSettings, findSecretSettings, type SettingsDeps } from "../../src/channels/settings.ts";
-import { commonSettings } from "../../src/event/channel.ts";
+import { commonFields } from "../../src/event/channel.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
@@ -23,7 +23,7 @@ const identity = { number: 1, uid: "in", appId: "app_1", organizationId: "org_1"
 
 /** Describes the guarantees of every channel kind. */
 export function describeChannelKind({ kind, config, refused, secret }: ChannelSamples): void {
-  const deps: SettingsDeps = {
+  const deps: CheckChannelDeps = {
     channelKinds: new Map([[kind.kind, kind]]),
     presets: new Map(),
     checkDefinitions: async ({ profile, config, definitions }) => {
@@ -32,7 +32,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
     },
   };
   const check = (config: object, definitions: readonly { readonly type: string }[] = events) =>
-    checkSettings(deps, { kind: kind.kind, config: { ...config }, events: definitions }, "org_1");
+    checkChannel(deps, { kind: kind.kind, config: { ...config }, events: definitions }, "org_1");
   const stored = async (config: object) => {
     const checked = await check(config);
     if (!checked.ok) throw new Error(JSON.stringify(checked.error));
@@ -42,7 +42,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
   describe(`the channel kind ${kind.kind}`, () => {
     it.each([
       ...refused,
-      ["unknownSetting", { ...config, unknownSetting: 1 }] as const,
+      ["unknownField", { ...config, unknownField: 1 }] as const,
     ])("rejects an invalid setting, and names the field and the reason: %s", async (setting, wrong) => {
       const checked = await check(wrong);
       const findings = checked.ok ? [] : checked.error;
@@ -54,19 +54,19 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
     it("parses settings that it has stored earlier into the same settings", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
       const whole = { ...plain, ...secrets };
-      expect(kind.settings.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
+      expect(kind.configSchema.parse(JSON.parse(JSON.stringify(whole)))).toEqual(whole);
     });
 
     it("has settings that can be copied to a worker thread with structuredClone", async () => {
       const { config: plain, secrets } = await stored({ ...config, ...secret?.config });
-      const parsed = kind.settings.parse({ ...plain, ...secrets });
+      const parsed = kind.configSchema.parse({ ...plain, ...secrets });
       expect(structuredClone(parsed)).toEqual(parsed);
     });
 
     it("has a JSON Schema of its settings that describes every setting and rejects unknown ones", () => {
-      const { properties = {}, additionalProperties } = z.toJSONSchema(kind.settings, { io: "input" });
+      const { properties = {}, additionalProperties } = z.toJSONSchema(kind.configSchema, { io: "input" });
       expect(additionalProperties).toBe(false);
-      expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(commonSettings)));
+      expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(commonFields)));
       for (const [name, property] of Object.entries(properties)) {
         expect([name, typeof property === "object" && property.description]).toEqual([
           name,
@@ -79,15 +79,15 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       skip,
     }) => {
       if (secret === undefined) {
-        expect(kind.secretSettings).toEqual([]);
+        expect(kind.secretFields).toEqual([]);
         return skip("the kind has no secret settings; a connection holds its credentials");
       }
       const { config: shown, secrets } = await stored({ ...config, ...secret.config });
       expect(JSON.stringify(shown)).not.toContain(secret.text);
       expect(JSON.stringify(secrets)).toContain(secret.text);
       const inBlueprint = { kind: kind.kind, config: { ...config, ...secret.config }, events };
-      expect(findSecretSettings(deps, inBlueprint).map(({ path }) => path)).toEqual(
-        kind.secretSettings.map((name) => `config.${name}`),
+      expect(findSecretFields(deps, inBlueprint).map(({ path }) => path)).toEqual(
+        kind.secretFields.map((name) => `config.${name}`),
       );
     });
 
@@ -97,15 +97,15 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
         const checked = await check(config, [{ type: "a", ...(!fixed && { idPath: `$${name}` }) }] as never);
         expect([name, checked.ok]).toEqual([name, true]);
       }
-      const checked = await check(config, [{ type: "a", idPath: "$unknownSetting" }] as never);
+      const checked = await check(config, [{ type: "a", idPath: "$unknownField" }] as never);
       expect(checked.ok ? [] : checked.error.map(({ path }) => path)).toEqual(["events[0].idPath"]);
     });
 
     it("either has an address that receives requests, or declares the origin that it calls and a cursor", async () => {
-      const { config: settings } = await stored(config);
+      const { config: shown } = await stored(config);
       expect(kind.originOf === undefined).toBe(kind.addressed);
       expect(kind.cursor === undefined).toBe(kind.addressed);
-      expect(kind.originOf?.(settings) ?? "https://none.example").toMatch(/^https?:\/\/[^/]+$/);
+      expect(kind.originOf?.(shown) ?? "https://none.example").toMatch(/^https?:\/\/[^/]+$/);
     });
 
     it("can be started and stopped", async () => {

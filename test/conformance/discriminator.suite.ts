@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { pollingConfigSchema } from "../../src/channels/polling/config/config.ts";
 import { getDiscriminator } from "../../src/channels/polling/discriminators/discriminators.ts";
-import { pollingSettings } from "../../src/channels/polling/settings/settings.ts";
 import { findingsOf } from "../../src/lib/findings.ts";
 import { type Config, PollRig } from "../channels/polling/support.ts";
 import { PollUpstream, type View } from "../support/poll-upstream.ts";
 
 export interface DiscriminatorSamples {
-  readonly settings: Config["discriminator"];
+  readonly config: Config["discriminator"];
   /** The path of the upstream that the channel polls. */
   readonly path: "/rows" | "/changes" | "/document";
   readonly query?: Readonly<Record<string, string>>;
@@ -18,13 +18,13 @@ export interface DiscriminatorSamples {
 
 /** Describes the guarantees of every discriminator. */
 export function describeDiscriminator(samples: DiscriminatorSamples): void {
-  const { settings, path, query = {}, view, paged } = samples;
+  const { config, path, query = {}, view, paged } = samples;
   const configAt = (origin: string): Config => ({
     request: { url: `${origin}${path}`, query: { ...query } },
     itemsPath: "$.rows",
     itemId: "$.id",
     startAt: "earliest",
-    discriminator: settings,
+    discriminator: config,
     ...(paged && { pagination: paged }),
   });
 
@@ -35,7 +35,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
     return { upstream, rig, [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose]() };
   }
 
-  describe(`polling that finds new items by ${settings.by}`, () => {
+  describe(`polling that finds new items by ${config.by}`, () => {
     it("publishes each new item exactly once", async () => {
       await using server = await open();
       const rig = server.rig();
@@ -78,7 +78,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       server.upstream.insert();
       await rig.pollAll();
       const { by, position } = JSON.parse(rig.cursor ?? "");
-      expect(by).toBe(settings.by);
+      expect(by).toBe(config.by);
       const shown = JSON.stringify(getDiscriminator(by).show(position));
       expect(shown.length).toBeLessThan(100);
     });
@@ -86,7 +86,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
     for (const [setting, other, changes] of samples.refused) {
       it(`rejects an invalid ${setting}, and names that setting`, () => {
         const config = { ...configAt("https://api.example.com"), discriminator: other, ...changes };
-        const parsed = pollingSettings.safeParse(config);
+        const parsed = pollingConfigSchema.safeParse(config);
         const findings = parsed.success ? [] : findingsOf(parsed.error);
         expect(findings.map(({ path: at }) => at)).toEqual([setting]);
         expect(findings[0]?.message).toEqual(expect.any(String));

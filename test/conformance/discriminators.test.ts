@@ -8,7 +8,7 @@ const start = (value: string) => ({ startAt: { value } });
 
 const SAMPLES: readonly DiscriminatorSamples[] = [
   {
-    settings: { by: "timestamp", path: "$.at" },
+    config: { by: "timestamp", path: "$.at" },
     path: "/rows",
     query: since,
     view: { by: "at", paging: "cursorToken" },
@@ -20,7 +20,7 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
     ],
   },
   {
-    settings: { by: "sequence", path: "$.seq" },
+    config: { by: "sequence", path: "$.seq" },
     path: "/rows",
     query: since,
     view: { by: "seq", paging: "cursorToken" },
@@ -32,7 +32,7 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
     ],
   },
   {
-    settings: { by: "seenSet" },
+    config: { by: "seenSet" },
     path: "/rows",
     view: { showsAll: true, paging: "cursorToken" },
     paged: next,
@@ -42,7 +42,7 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
     ],
   },
   {
-    settings: { by: "token", path: "$.delta" },
+    config: { by: "token", path: "$.delta" },
     path: "/changes",
     query: { token: "{{cursor}}" },
     paged: next,
@@ -55,7 +55,7 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
     ],
   },
   {
-    settings: { by: "etag" },
+    config: { by: "etag" },
     path: "/document",
     refused: [
       ["pagination", { by: "etag" }, { pagination: { by: "linkHeader" } }],
@@ -65,9 +65,7 @@ const SAMPLES: readonly DiscriminatorSamples[] = [
 ];
 
 it("every registered discriminator (the rule that tells new items of a poll) is covered by the conformance suite", () => {
-  expect(SAMPLES.map(({ settings }) => settings.by).toSorted()).toEqual(
-    [...DISCRIMINATORS.keys()].toSorted(),
-  );
+  expect(SAMPLES.map(({ config }) => config.by).toSorted()).toEqual([...DISCRIMINATORS.keys()].toSorted());
 });
 
 for (const samples of SAMPLES) describeDiscriminator(samples);

@@ -40,12 +40,12 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
     const start = runtime.stream?.runConnection ?? runtime.polled?.poll;
     if (start === undefined) throw new Error(`${kind.kind} does not fetch`);
     const owned = opening.move();
-    const settings = kind.settings.parse(upstream.config);
+    const config = kind.configSchema.parse(upstream.config);
     return {
       upstream,
-      settings,
+      config,
       start: (cursor?: string, ingest?: () => Promise<void>) =>
-        startRun(start, { kind: kind.kind, settings, cursor, numbersIn, ...(ingest && { ingest }) }),
+        startRun(start, { kind: kind.kind, config, cursor, numbersIn, ...(ingest && { ingest }) }),
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
@@ -111,9 +111,9 @@ export function describeSource({ kind, openUpstream, numbersIn }: SourceSamples)
       await until(() => run.numbers.length === 2 && run.pending === 0 && run.stored !== undefined);
       await run[Symbol.asyncDispose]();
       const shown: unknown = JSON.parse(JSON.stringify(kind.cursor?.show(run.stored ?? "")));
-      const parsed = kind.cursor?.parse(shown, source.settings);
+      const parsed = kind.cursor?.parse(shown, source.config);
       expect(parsed?.ok && kind.cursor?.show(parsed.value)).toEqual(shown);
-      const refused = kind.cursor?.parse({ unknownField: 1 }, source.settings);
+      const refused = kind.cursor?.parse({ unknownField: 1 }, source.config);
       expect(refused?.ok === false && refused.error[0]?.message).toEqual(expect.any(String));
     });
   });
@@ -134,7 +134,7 @@ function startRun(
   start: (run: StreamRun) => Promise<SourceEnd>,
   options: {
     readonly kind: string;
-    readonly settings: unknown;
+    readonly config: unknown;
     readonly cursor: string | undefined;
     readonly numbersIn: SourceSamples["numbersIn"];
     readonly ingest?: () => Promise<void>;
@@ -152,12 +152,12 @@ function startRun(
       identity: { number: 1, uid: "in", kind: options.kind, appId: "app_1", organizationId: "org_1" },
       state: "active",
       limits: { maxBodyBytes: 1, maxDepth: 128 },
-      settings: options.settings,
+      kindConfig: options.config,
       acceptsContentType: () => true,
       methods: [],
       answer: "outcome",
     },
-    settings: options.settings,
+    config: options.config,
     credentials: undefined,
     cursor: options.cursor,
     startedAtMs: 0,

@@ -37,7 +37,7 @@ const stored = (number: number, changes: Partial<StoredChannel> = {}): StoredCha
   version: 1,
   state: "active",
   pause: undefined,
-  settings: {},
+  config: {},
   definitions: structuredClone(DEFINITIONS),
   topics: new Map(),
   connectionId: null,
@@ -53,13 +53,13 @@ describe("the compiled rules of two channels", () => {
   it("share memory only if the settings and event definitions of the channels are equal", () => {
     const first = compile(stored(1));
     const second = compile(stored(2));
-    expect(second.settings).toBe(first.settings);
+    expect(second.kindConfig).toBe(first.kindConfig);
     expect(second.sender).toBe(first.sender);
     expect(second.rules.groups).toBe(first.rules.groups);
     expect(second.shares).toEqual(first.shares);
     expect(second.identity.uid).toBe("hook-2");
     expect(second.sampling).not.toBe(first.sampling);
-    const other = compile(stored(3, { settings: { onInvalid: "reject" } }));
+    const other = compile(stored(3, { config: { onInvalid: "reject" } }));
     expect(other.config.onInvalid).toBe("reject");
     expect(other.rules.config.onInvalid).toBe("reject");
     const less = compile(stored(4, { definitions: DEFINITIONS.slice(1) }));
@@ -68,7 +68,7 @@ describe("the compiled rules of two channels", () => {
 
   it("share the event definitions, signature verification and unchanged settings if a single setting differs", () => {
     const [first, second] = [61, 62].map((expectEverySeconds, index) =>
-      compile(stored(index, { settings: { expectEverySeconds } })),
+      compile(stored(index, { config: { expectEverySeconds } })),
     );
     expect(second?.config.expectEverySeconds).toBe(62);
     expect(second?.rules.config.expectEverySeconds).toBe(62);
@@ -80,7 +80,7 @@ describe("the compiled rules of two channels", () => {
   it("do not share event definitions if the channels' settings interpret these definitions differently", () => {
     const definitions = [{ type: "a", idPath: "$.id" }];
     const [plain, plus, items] = [{}, { pathSyntax: "jsonpath-plus" }, { itemsPath: "$.items" }].map(
-      (settings, index) => compile(stored(index, { settings, definitions })),
+      (config, index) => compile(stored(index, { config, definitions })),
     );
     expect(plus?.rules.always).not.toBe(plain?.rules.always);
     expect(items?.rules.itemsPath).toBeDefined();
@@ -107,28 +107,28 @@ describe("the compiled rules of two channels", () => {
 
   it("never contain the secrets of the other channel, even if they share event definitions", () => {
     const [first, second] = ["secret-one", "secret-two"].map((value, index) =>
-      compile(stored(index, { settings: { ...GITHUB, secrets: [{ value }] } })),
+      compile(stored(index, { config: { ...GITHUB, secrets: [{ value }] } })),
     );
     expect(second?.rules.groups).toBe(first?.rules.groups);
     expect(second?.sender).not.toBe(first?.sender);
-    expect(JSON.stringify(second?.settings)).toContain("secret-two");
+    expect(JSON.stringify(second?.kindConfig)).toContain("secret-two");
     expect(JSON.stringify(second?.rules)).not.toMatch(/secret-(one|two)/);
   });
 
   it("use separate signature verifiers if the verification keys are fetched from a URL", async () => {
     compile(stored(1));
-    compile(stored(2, { settings: { ...GITHUB, secrets: [{ value: "a-secret" }] } }));
+    compile(stored(2, { config: { ...GITHUB, secrets: [{ value: "a-secret" }] } }));
     expect(askedFor).toEqual([]);
     const keys = { from: "url", url: "https://keys.example/jwks" };
     const verification = { scheme: "jwt", keys, algorithms: ["RS256"], issuer: "i", audience: "a" };
-    const [third, fourth] = [3, 4].map((number) => compile(stored(number, { settings: { verification } })));
+    const [third, fourth] = [3, 4].map((number) => compile(stored(number, { config: { verification } })));
     expect(askedFor).toEqual(["org_1", "org_1"]);
     expect(fourth?.sender).not.toBe(third?.sender);
-    expect(fourth?.settings).toBe(third?.settings);
+    expect(fourth?.kindConfig).toBe(third?.kindConfig);
   });
 
   it("cannot be compiled if the stored settings are no longer valid, and the error names the channel", () => {
-    const wrong = (number: number) => () => compile(stored(number, { settings: { preset: "gone" } }));
+    const wrong = (number: number) => () => compile(stored(number, { config: { preset: "gone" } }));
     expect(wrong(7)).toThrow(UnavailableError);
     expect(wrong(7)).toThrow("channel 7");
     expect(wrong(8)).toThrow("channel 8");

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createQuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
-import { webhookSettings } from "../../src/channels/webhook/settings.ts";
+import { webhookConfigSchema } from "../../src/channels/webhook/config.ts";
 import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
 import { createGather } from "../../src/ingest/gather.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
@@ -28,7 +28,7 @@ afterEach(() => {
 
 /** Opens a channel whose schemas cannot be compiled at the moment. */
 function open() {
-  const settings = webhookSettings.parse({});
+  const config = webhookConfigSchema.parse({});
   const rules = rulesOf([{ type: "tick", schema: { type: "object" } }]);
   const channel: CompiledChannel = {
     identity: rules.channel,
@@ -36,14 +36,14 @@ function open() {
     connectionId: null,
     state: "active",
     pause: undefined,
-    limits: settings.limits,
-    settings,
+    limits: config.limits,
+    kindConfig: config,
     acceptsContentType: () => true,
     answer: "outcome",
-    config: settings,
+    config: config,
     rules,
     methods: ["POST"],
-    sender: senderOf(settings),
+    sender: senderOf(config),
   };
   const validatorFor = () => Promise.reject(new UnavailableError("no schema is compiled now"));
   const deps: WriterDeps = {

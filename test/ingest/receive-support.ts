@@ -1,4 +1,4 @@
-import type { ChannelIdentity, CommonSettings } from "../../src/event/channel.ts";
+import type { ChannelConfig, ChannelIdentity } from "../../src/event/channel.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
 import type { HookExchange, HookReply, ReceiveHook } from "../../src/http/hook-exchange.ts";
@@ -16,7 +16,7 @@ import { senderOf } from "../verify/support.ts";
 
 /** Creates a webhook channel without verification. It accepts any content type. */
 export function pushChannel(
-  limits: Partial<CommonSettings["limits"]> = {},
+  limits: Partial<ChannelConfig["limits"]> = {},
   organizationId = "org_1",
 ): CompiledChannel {
   const config = settings();
@@ -29,7 +29,7 @@ export function pushChannel(
     state: "active",
     pause: undefined,
     limits: { ...config.limits, ...limits },
-    settings: config,
+    kindConfig: config,
     config,
     rules,
     methods: ["POST"],

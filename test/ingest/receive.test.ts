@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { createQuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
-import { webhookSettings } from "../../src/channels/webhook/settings.ts";
+import { webhookConfigSchema } from "../../src/channels/webhook/config.ts";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
@@ -37,15 +37,15 @@ const PUSH: readonly Definition[] = [{ type: "push", idPath: "$.id" }];
 
 /** Creates an active channel and the dependencies of a writer. */
 function prepare(
-  config: z.input<typeof webhookSettings>,
+  config: z.input<typeof webhookConfigSchema>,
   definitions: readonly Definition[],
   parts: Partial<WriterDeps>,
 ): { readonly channel: CompiledChannel; readonly deps: WriterDeps } {
-  const settings = webhookSettings.parse(config);
+  const parsed = webhookConfigSchema.parse(config);
   const rules = compileRules({
     channel: identity,
     profile: webhook.profile,
-    config: settings,
+    config: parsed,
     definitions,
   });
   if (!rules.ok) throw new Error(JSON.stringify(rules.error));
@@ -55,14 +55,14 @@ function prepare(
     connectionId: null,
     state: "active",
     pause: undefined,
-    limits: settings.limits,
-    settings,
+    limits: parsed.limits,
+    kindConfig: parsed,
     acceptsContentType: () => true,
     answer: "outcome",
-    config: settings,
+    config: parsed,
     rules: rules.value,
     methods: ["POST"],
-    sender: senderOf(settings),
+    sender: senderOf(parsed),
   };
   let ids = 0;
   const validatorFor = () => ({ validate: () => undefined });
@@ -87,7 +87,7 @@ const exchangeOf = (body: unknown, headers: Record<string, string> = {}) =>
 
 /** Creates a function that sends a delivery to an active channel. It rejects if the delivery fails. */
 function open(
-  config: z.input<typeof webhookSettings> = {},
+  config: z.input<typeof webhookConfigSchema> = {},
   definitions: readonly Definition[] = PUSH,
   parts: Partial<WriterDeps> = {},
 ) {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { polledItemSettings, pollingProfile } from "../../src/channels/polling/profile.ts";
-import { commonSettings } from "../../src/event/channel.ts";
+import { polledItemFields, pollingProfile } from "../../src/channels/polling/profile.ts";
+import { commonFields } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize, type Selection } from "../../src/normalize/normalize.ts";
 import { channel, dataOf, deliveryOf, type Outcome } from "./support.ts";
 
-const settings = z.strictObject({ ...commonSettings, ...polledItemSettings });
+const settings = z.strictObject({ ...commonFields, ...polledItemFields });
 
 function compile(config: z.input<typeof settings>, definition: Partial<Definition> = {}) {
   const source = { channel: { ...channel, kind: "polling" }, config: settings.parse(config) };

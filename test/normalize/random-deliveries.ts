@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { z } from "zod";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
-import { commonSettings } from "../../src/event/channel.ts";
+import { commonFields } from "../../src/event/channel.ts";
 import type { Values } from "../../src/event/values.ts";
 import { compileRules, type RuleSet } from "../../src/normalize/compile.ts";
 import { type Normalized, normalize } from "../../src/normalize/normalize.ts";
@@ -103,7 +103,7 @@ function randomBody(type: string): Buffer {
 function randomRules(): RuleSet {
   const pathSyntax = pick(["rfc9535", "jsonpath-plus"] as const);
   const path = () => pick<string>(PATHS[pathSyntax]);
-  const config = z.strictObject(commonSettings).parse({
+  const config = z.strictObject(commonFields).parse({
     pathSyntax,
     ...(randomBelow(3) > 0 ? {} : { itemsPath: pick(["$", "$.a", "$.*", "$..a", "$body[*]"]) }),
     dedupe: { by: pick(["id", "content"]) },

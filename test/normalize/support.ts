@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
-import { type ChannelIdentity, commonSettings } from "../../src/event/channel.ts";
+import { type ChannelIdentity, commonFields } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
@@ -13,7 +13,7 @@ import {
   type Selection,
 } from "../../src/normalize/normalize.ts";
 
-export type Settings = z.input<z.ZodObject<typeof commonSettings>>;
+export type Settings = z.input<z.ZodObject<typeof commonFields>>;
 
 export const channel: ChannelIdentity = {
   number: 1,
@@ -23,7 +23,7 @@ export const channel: ChannelIdentity = {
   organizationId: "org_1",
 };
 
-export const settings = (changes: Settings = {}) => z.strictObject(commonSettings).parse(changes);
+export const settings = (changes: Settings = {}) => z.strictObject(commonFields).parse(changes);
 
 export function rulesOf(definitions: readonly Definition[], changes: Settings = {}): RuleSet {
   const compiled = compileRules({

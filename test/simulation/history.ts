@@ -146,7 +146,7 @@ function createSource(number: number, way: SimulatedSource["way"]): SimulatedSou
     version: 1,
     connectionId: null,
     state: "active",
-    settings: {},
+    kindConfig: {},
     methods: [],
     answer: "outcome",
     limits: { maxBodyBytes: 1e6, maxDepth: 128 },

@@ -178,7 +178,7 @@ export function startWorker(
   within(process, async () => {
     const redisClock = await startRedisClock({ redis, log, clock: process.wallMs });
     now = redisClock.now;
-    polls.sync(sources.flatMap(({ way, channel }) => (way === "poll" ? [{ ...channel, settings: {} }] : [])));
+    polls.sync(sources.flatMap(({ way, channel }) => (way === "poll" ? [{ ...channel, config: {} }] : [])));
   });
 
   return {

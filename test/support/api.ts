@@ -1,9 +1,9 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { Hono, type MiddlewareHandler } from "hono";
+import type { CheckDefinitions } from "../../src/channels/check-channel.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import { channelKinds } from "../../src/channels/kinds.ts";
-import type { CheckDefinitions } from "../../src/channels/settings.ts";
 import { createApiKey } from "../../src/data/accounts/api-keys.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
 import { startRejectionCounts } from "../../src/data/accounts/rejections.ts";

@@ -30,7 +30,7 @@ const signed = {
 const keys = { from: "settings", keys: [pem] };
 
 /** Verification settings that reject every random request. */
-export const hostileSettings: readonly (readonly [string, object])[] = [
+export const hostileConfig: readonly (readonly [string, object])[] = [
   ["hmac", { scheme: "hmac", ...signed }],
   ["hmac in a body", { scheme: "hmac", in: "body", name: "$.a['b'][0]" }],
   ["hmac in a query", { scheme: "hmac", in: "query", name: "x-sig", encoding: "base64url" }],
@@ -69,7 +69,7 @@ const body = oneof(
  * @throws Error if a request is accepted, or makes the verifier throw
  */
 export async function expectAllRejected(verification: object, numRuns: number): Promise<void> {
-  const isAsymmetric = verification === hostileSettings[3]?.[1];
+  const isAsymmetric = verification === hostileConfig[3]?.[1];
   const sender = senderOf({ verification, secrets: isAsymmetric ? [] : [{ value: "c2VjcmV0c2VjcmV0" }] });
   const readsBody = "in" in verification && verification.in === "body";
   await assert(

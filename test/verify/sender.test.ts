@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { type Preset, presetSchema } from "../../src/verify/presets.ts";
 import { lacksSecret } from "../../src/verify/sender.ts";
-import { inheritPresetVerification } from "../../src/verify/sender-settings.ts";
+import { inheritPresetVerification } from "../../src/verify/sender-config.ts";
 import { findingsOf, isVerified, parseSender, senderOf } from "./support.ts";
 
 const acme: Preset = presetSchema.parse({

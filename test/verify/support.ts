@@ -3,7 +3,7 @@ import { UnavailableError } from "../../src/lib/errors.ts";
 import { createKeyCaches, type FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import type { Presets } from "../../src/verify/presets.ts";
 import { resolveSender, type Sender } from "../../src/verify/sender.ts";
-import { senderConfigSchema } from "../../src/verify/sender-settings.ts";
+import { senderConfigSchema } from "../../src/verify/sender-config.ts";
 import type { FailureReason } from "../../src/verify/verifier.ts";
 import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 

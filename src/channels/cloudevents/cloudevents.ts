@@ -3,8 +3,8 @@ import { methodNotAllowed } from "../../ingest/receive.ts";
 import { ITEM_ROOT, type KindProfile, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
+import { type CloudEventsConfig, cloudEventsConfigSchema } from "./config.ts";
 import { acceptsContentType, readEvents } from "./read-events.ts";
-import { type CloudEventsSettings, cloudEventsSettings } from "./settings.ts";
 import { createValidationRequests } from "./validation-request.ts";
 
 const BATCH = /^\s*application\/cloudevents-batch\b/i;
@@ -30,8 +30,8 @@ const profile: KindProfile = {
 
 export const cloudevents: ChannelKind = {
   kind: "cloudevents",
-  settings: cloudEventsSettings,
-  secretSettings: ["secrets"],
+  configSchema: cloudEventsConfigSchema,
+  secretFields: ["secrets"],
   addressed: true,
   profile,
   needsSetup,
@@ -45,7 +45,7 @@ export const cloudevents: ChannelKind = {
       push: {
         answerHead(channel, exchange) {
           // The cast is safe, because the schema of this channel kind has already parsed the settings.
-          const { allowedOrigins, batch, limits } = channel.settings as CloudEventsSettings;
+          const { allowedOrigins, batch, limits } = channel.kindConfig as CloudEventsConfig;
           const { method, headers } = exchange;
           if (!channel.methods.includes(method)) {
             if (method === "OPTIONS")

@@ -1,9 +1,9 @@
 import type { IngestResult } from "../../event/ingest.ts";
 import type { DryRun, FetchedDelivery, PolledSource, SourceRun } from "../source.ts";
+import type { Plan } from "./config/plan.ts";
 import type { Exchange } from "./fetch/fetch-page.ts";
 import { redactRequest, redactValues } from "./fetch/secrets.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
-import type { Plan } from "./settings/plan.ts";
 
 /** Polls one page with the code of a real poll, but stores nothing. */
 export async function dryRunPoll(
@@ -54,7 +54,7 @@ const ACCEPTED: IngestResult = {
 };
 
 /** Request to show when no request could be built, and therefore none was sent. */
-const unsentRequest = ({ settings: { request } }: Plan): DryRun["request"] => ({
+const unsentRequest = ({ config: { request } }: Plan): DryRun["request"] => ({
   method: request.method,
   url: request.url,
   headers: {},

@@ -1,6 +1,7 @@
 import { PathBudgetError } from "../../normalize/paths/path.ts";
 import { broken, doneAt, failed } from "../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
+import type { Plan } from "./config/plan.ts";
 import { parsePollCursor } from "./cursor/cursor.ts";
 import { createPollWriter, type PollWriter } from "./cursor/poll-writer.ts";
 import { PositionError } from "./cursor/position.ts";
@@ -14,7 +15,6 @@ import { createPageReader, type PageReaderDeps } from "./fetch/page-reader.ts";
 import { createPageWalk, type PageWalk } from "./fetch/page-walk.ts";
 import { FIRST_PAGE } from "./pagination/page-request.ts";
 import type { TemplateValue } from "./request/template-values.ts";
-import type { Plan } from "./settings/plan.ts";
 
 export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
 
@@ -74,7 +74,7 @@ export async function pollSource(
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
   };
   try {
-    const end = await (plan.settings.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
+    const end = await (plan.config.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
     if (end.kind === "done") options.onPollEnd?.(cursor.value.position.isBehind?.() === true);
     return end;
   } catch (error) {

@@ -1,27 +1,27 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
-import { getStoredSettings } from "../../lib/stored-settings.ts";
+import { getStoredConfig } from "../../lib/stored-config.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { PolledSource, SourceRun } from "../source.ts";
+import { pollingConfigSchema } from "./config/config.ts";
+import { compilePlan, type Plan } from "./config/plan.ts";
+import { toPollSchedule } from "./config/schedule.ts";
 import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
 import { type LargeRequest, readLargePage } from "./fetch/large-page.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
 import { pollingProfile } from "./profile.ts";
 import { parseOrigin } from "./request/request-template.ts";
-import { compilePlan, type Plan } from "./settings/plan.ts";
-import { toPollSchedule } from "./settings/schedule-settings.ts";
-import { pollingSettings } from "./settings/settings.ts";
 
 export const polling: ChannelKind = {
   kind: "polling",
-  settings: pollingSettings,
-  secretSettings: [],
+  configSchema: pollingConfigSchema,
+  secretFields: [],
   addressed: false,
   profile: pollingProfile,
   cursor: pollCursorFormat,
-  originOf: (settings) => parseOrigin(getStoredSettings(pollingSettings, settings).request),
+  originOf: (config) => parseOrigin(getStoredConfig(pollingConfigSchema, config).request),
   needsSetup: () => false,
   readLarge: (request) => readLargePage(request as LargeRequest),
   async start({ outbound, clock, readInWorker }) {
@@ -45,12 +45,12 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   /** Compiled settings, cached per settings object. All polls of an active channel share one settings object. */
   const plans = new WeakMap<object, Plan>();
 
-  function planOf(settings: unknown): Plan {
-    const known = typeof settings === "object" && settings !== null ? plans.get(settings) : undefined;
+  function planOf(config: unknown): Plan {
+    const known = typeof config === "object" && config !== null ? plans.get(config) : undefined;
     if (known !== undefined) return known;
-    const plan = compilePlan(getStoredSettings(pollingSettings, settings));
+    const plan = compilePlan(getStoredConfig(pollingConfigSchema, config));
     if (!plan.ok) throw new Error(plan.error.map(({ path, message }) => `${path} ${message}`).join("; "));
-    if (typeof settings === "object" && settings !== null) plans.set(settings, plan.value);
+    if (typeof config === "object" && config !== null) plans.set(config, plan.value);
     return plan.value;
   }
 
@@ -66,10 +66,10 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   }
 
   return {
-    schedule: (settings) => toPollSchedule(planOf(settings).settings),
-    origin: (settings) => parseOrigin(planOf(settings).settings.request),
+    schedule: (config) => toPollSchedule(planOf(config).config),
+    origin: (config) => parseOrigin(planOf(config).config.request),
     poll: (run) =>
-      pollSource(deps, planOf(run.settings), run, { onPollEnd: (isBehind) => countBehind(run, isBehind) }),
-    dryRun: (run) => dryRunPoll(deps, planOf(run.settings), run),
+      pollSource(deps, planOf(run.config), run, { onPollEnd: (isBehind) => countBehind(run, isBehind) }),
+    dryRun: (run) => dryRunPoll(deps, planOf(run.config), run),
   };
 }

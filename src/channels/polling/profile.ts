@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { pathText } from "../../event/setting-fields.ts";
+import { pathText } from "../../event/config-fields.ts";
 import { BODY_ROOT, HEADERS_ROOT, type KindProfile } from "../../normalize/profile.ts";
 
-export const polledItemSettings = {
+export const polledItemFields = {
   itemId: pathText
     .optional()
     .describe(
@@ -21,7 +21,7 @@ export const polledItemSettings = {
     .default("ascending"),
 } as const;
 
-const polledItemSchema = z.object(polledItemSettings);
+const polledItemSchema = z.object(polledItemFields);
 
 /**
  * How rules read a polled page. Known items are replaced with `null`, so that new items keep their indexes and known items are not stored
@@ -32,8 +32,8 @@ export const pollingProfile: KindProfile = {
     ["headers", HEADERS_ROOT],
     ["body", BODY_ROOT],
   ]),
-  itemOptions(settings) {
-    const { itemId, order, versionPath } = polledItemSchema.parse(settings);
+  itemOptions(config) {
+    const { itemId, order, versionPath } = polledItemSchema.parse(config);
     return { itemId, versionPath, hasGaps: true, isNewestFirst: order === "descending" };
   },
 };

@@ -47,7 +47,7 @@ interface Written {
  */
 export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   readonly channel: C;
-  readonly settings: unknown;
+  readonly config: unknown;
   readonly credentials: StreamRun["credentials"];
   readonly cursor: string | undefined;
   readonly startedAtMs: number;
@@ -73,7 +73,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     const { number } = channel.identity;
     const { epoch } = acquired;
     this.channel = channel;
-    this.settings = channel.settings;
+    this.config = channel.kindConfig;
     this.credentials = channel.connectionId === null ? undefined : credentialsOf(channel.connectionId);
     this.cursor = acquired.value;
     this.startedAtMs = acquired.startedAtMs;

@@ -1,7 +1,7 @@
 import { listSources, readSourceConfigs, type SourceRow } from "../../data/channels/sources.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { ChannelIdentity, ChannelKindName } from "../../event/channel.ts";
-import { readStoredSettings } from "../../lib/stored-settings.ts";
+import { readStoredConfig } from "../../lib/stored-config.ts";
 import type { ChannelKind, ChannelRuntime } from "../kind.ts";
 
 export interface DesiredSource {
@@ -9,12 +9,12 @@ export interface DesiredSource {
   /** Version of the channel. Every change to the channel increments it. */
   readonly version: number;
   /** Settings of the channel with defaults, but without secrets. */
-  readonly settings: unknown;
+  readonly config: unknown;
 }
 
 export interface SourceListDeps {
   readonly db: Queryable;
-  readonly channelKinds: ReadonlyMap<ChannelKindName, Pick<ChannelKind, "settings">>;
+  readonly channelKinds: ReadonlyMap<ChannelKindName, Pick<ChannelKind, "configSchema">>;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
 }
 
@@ -37,15 +37,15 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
     const { number, uid, kind, appId, organizationId, version } = row;
     // Strict parsing could fail, because these settings lack their secrets. Defaults are already included in the stored settings.
     const own = channelKinds.get(kind);
-    const read = own && readStoredSettings(own.settings, config);
+    const read = own && readStoredConfig(own.configSchema, config);
     return {
       identity: { number, uid, kind, appId, organizationId },
       version,
-      settings: read?.ok ? read.value.settings : config,
+      config: read?.ok ? read.value.config : config,
     };
   }
 
-  async function withSettings(rows: readonly SourceRow[]): Promise<readonly DesiredSource[]> {
+  async function withConfigs(rows: readonly SourceRow[]): Promise<readonly DesiredSource[]> {
     const changed = rows.filter(({ number, version }) => known.get(number)?.version !== version);
     const configs = await readSourceConfigs(
       db,
@@ -71,7 +71,7 @@ export function createSourceList(deps: SourceListDeps): () => Promise<SourceSnap
     return {
       all,
       streams: new Map(streams.map((row) => [row.number, row])),
-      polled: await withSettings(polled),
+      polled: await withConfigs(polled),
     };
   };
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { findingsOf } from "../../lib/findings.ts";
 import { err, ok } from "../../lib/result.ts";
-import { getStoredSettings } from "../../lib/stored-settings.ts";
+import { getStoredConfig } from "../../lib/stored-config.ts";
 import type { CursorFormat } from "../source.ts";
-import { MAX_ID_CHARS, sseSettings } from "./settings.ts";
+import { MAX_ID_CHARS, sseConfigSchema } from "./config.ts";
 
 /**
  * A position in an event stream: the `n`th event since the server sent `lastEventId`, counting the event with that id. An empty id means
@@ -27,10 +27,10 @@ export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(JS
 /** Converts cursors to their API form, for example `{"lastEventId": "42", "n": 1}`. `n` is optional in requests. */
 export const sseCursorFormat: CursorFormat = {
   show: parseSseCursor,
-  parse(value, settings) {
+  parse(value, config) {
     const parsed = cursorSchema.safeParse(value);
     if (!parsed.success) return err(findingsOf(parsed.error));
-    const { mode } = getStoredSettings(sseSettings, settings).resume;
+    const { mode } = getStoredConfig(sseConfigSchema, config).resume;
     const rejected = (message: string) => err([{ path: "lastEventId", message }]);
     if (mode === "none")
       return rejected(

@@ -1,4 +1,4 @@
-import { MAX_ID_CHARS } from "./settings.ts";
+import { MAX_ID_CHARS } from "./config.ts";
 
 export type StreamMessage =
   | Frame

@@ -11,8 +11,8 @@ import {
   rejected,
 } from "../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
+import type { SseConfig } from "./config.ts";
 import { isSendable } from "./cursor.ts";
-import type { SseSettings } from "./settings.ts";
 
 export interface OpenStreamDeps {
   readonly outbound: Outbound;
@@ -20,8 +20,8 @@ export interface OpenStreamDeps {
 }
 
 export interface StreamRequest extends Pick<SourceRun, "credentials"> {
-  readonly settings: SseSettings;
-  /** Value for the header `Last-Event-ID`. If empty, the header is omitted. */
+  readonly config: SseConfig;
+  /** Last event id to send to the server. Empty if none is sent. */
   readonly resumeId: string;
   readonly signal: AbortSignal;
 }
@@ -35,22 +35,22 @@ const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
  */
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,
-  { credentials, settings, resumeId, signal }: StreamRequest,
+  { credentials, config, resumeId, signal }: StreamRequest,
 ): Promise<Body | SourceEnd> {
-  if (settings.resume.mode === "lastEventId" && !isSendable(resumeId)) {
+  if (config.resume.mode === "lastEventId" && !isSendable(resumeId)) {
     return broken(
       "unsendable_id",
       "The last event id contains characters that are not allowed in a header. Set another cursor, or set `resume.mode` to query",
     );
   }
   const options = {
-    connectTimeoutMs: settings.connectTimeoutMs,
-    headTimeoutMs: settings.connectTimeoutMs,
-    idleTimeoutMs: settings.idleTimeoutMs,
-    maxRedirects: settings.redirects,
+    connectTimeoutMs: config.connectTimeoutMs,
+    headTimeoutMs: config.connectTimeoutMs,
+    idleTimeoutMs: config.idleTimeoutMs,
+    maxRedirects: config.redirects,
     signal,
   };
-  const request = buildRequest(settings, resumeId);
+  const request = buildRequest(config, resumeId);
   try {
     const response = await callAuthorized({ credentials, request, signal }, async ({ request }) => {
       const answer = await outbound.open(request, options);
@@ -96,13 +96,13 @@ const USER_AGENT = "inlet";
  * Builds the request for an event stream, without credentials.
  * @param resumeId value for the header `Last-Event-ID`; if empty, the header is omitted
  */
-function buildRequest(settings: SseSettings, resumeId: string): OutboundRequest {
-  const { body, method, query, resume } = settings;
-  const url = new URL(settings.url);
+function buildRequest(config: SseConfig, resumeId: string): OutboundRequest {
+  const { body, method, query, resume } = config;
+  const url = new URL(config.url);
   for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value);
   const headers: Record<string, string> = { "user-agent": USER_AGENT, "cache-control": "no-store" };
   if (body !== undefined) headers["content-type"] = "application/json";
-  for (const [name, value] of Object.entries(settings.headers)) headers[name.toLowerCase()] = value;
+  for (const [name, value] of Object.entries(config.headers)) headers[name.toLowerCase()] = value;
   headers.accept = "text/event-stream";
   if (resumeId !== "" && resume.mode === "lastEventId") headers["last-event-id"] = toByteString(resumeId);
   if (resumeId !== "" && resume.mode === "query" && resume.param)

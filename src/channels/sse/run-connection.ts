@@ -3,6 +3,7 @@ import type { Body } from "../../net/body.ts";
 import { OutboundError } from "../../net/outbound.ts";
 import { failed, rejected } from "../pull/source-end.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
+import { MAX_ID_CHARS, type SseConfig } from "./config.ts";
 import { parseSseCursor } from "./cursor.ts";
 import {
   EventStreamParser,
@@ -13,7 +14,6 @@ import {
 import { FrameWriter, RejectedFrameError } from "./frame-writer.ts";
 import { type EventPosition, Numbering } from "./numbering.ts";
 import { type OpenStreamDeps, openStream } from "./open-stream.ts";
-import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 
 /**
  * Opens an event stream and publishes its events until the connection ends. Stops reading while writes are slow, so that unread data stays
@@ -24,27 +24,27 @@ import { MAX_ID_CHARS, type SseSettings } from "./settings.ts";
 export async function runConnection(
   deps: OpenStreamDeps,
   run: StreamRun,
-  settings: SseSettings,
+  config: SseConfig,
   onRetry: (ms: number) => void,
 ): Promise<SourceEnd> {
-  const resumeId = findResumeId(run.cursor, settings);
+  const resumeId = findResumeId(run.cursor, config);
   const opening = await openStream(deps, {
     credentials: run.credentials,
-    settings,
+    config,
     resumeId,
     signal: run.signal,
   });
   if ("kind" in opening) return opening;
   run.opened();
   if (run.cursor !== undefined && resumeId === "") run.warn("gap", GAP);
-  return new Connection({ clock: deps.clock, run, settings, resumeId, body: opening, onRetry }).read();
+  return new Connection({ clock: deps.clock, run, config, resumeId, body: opening, onRetry }).read();
 }
 
 interface ConnectionOptions {
   readonly clock: Clock;
   readonly run: StreamRun;
-  readonly settings: SseSettings;
-  /** Value of the header `Last-Event-ID` in the request. Empty if the header was omitted. */
+  readonly config: SseConfig;
+  /** Last event id that was sent to the server. Empty if none was sent. */
   readonly resumeId: string;
   readonly body: Body;
   readonly onRetry: (ms: number) => void;
@@ -54,7 +54,7 @@ interface ConnectionOptions {
 class Connection {
   readonly #clock: Clock;
   readonly #run: StreamRun;
-  readonly #settings: SseSettings;
+  readonly #config: SseConfig;
   readonly #body: Body;
   readonly #onRetry: (ms: number) => void;
   readonly #writer: FrameWriter;
@@ -62,10 +62,10 @@ class Connection {
   #end: SourceEnd | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor({ clock, run, settings, resumeId, body, onRetry }: ConnectionOptions) {
+  constructor({ clock, run, config, resumeId, body, onRetry }: ConnectionOptions) {
     this.#clock = clock;
     this.#run = run;
-    this.#settings = settings;
+    this.#config = config;
     this.#body = body;
     this.#onRetry = onRetry;
     this.#numbering = new Numbering(resumeId);
@@ -73,7 +73,7 @@ class Connection {
   }
 
   async read(): Promise<SourceEnd> {
-    const { maxConnectionAgeMs } = this.#settings;
+    const { maxConnectionAgeMs } = this.#config;
     const aged =
       maxConnectionAgeMs === undefined
         ? undefined
@@ -94,8 +94,8 @@ class Connection {
   }
 
   async #readBody(): Promise<void> {
-    const parser = new EventStreamParser({ maxEventBytes: this.#settings.maxEventBytes });
-    // A parameter holds the chunk, because a local variable of the loop would keep the chunk in memory until the next chunk arrives.
+    const parser = new EventStreamParser({ maxEventBytes: this.#config.maxEventBytes });
+    // The chunk is passed as a parameter, because a local variable of the loop would keep it in memory while waiting for the next chunk.
     const readChunk = (chunk: Uint8Array | undefined): boolean | Promise<boolean> =>
       chunk !== undefined && this.#readChunk(parser, chunk);
     while (await this.#body.read().then(readChunk));
@@ -142,7 +142,7 @@ class Connection {
   }
 
   #takeFrame(frame: Frame): void {
-    const { dataFormat, eventNames, stopOn, terminator } = this.#settings;
+    const { dataFormat, eventNames, stopOn, terminator } = this.#config;
     const position = this.#numbering.next(frame.id);
     const isEvent = frame.data !== terminator;
     if (isEvent && eventNames?.includes(frame.event) !== false) {
@@ -161,7 +161,7 @@ class Connection {
 const GAP = "The stream cannot be resumed, so events sent between the two connections are missing";
 
 /** Returns the value for the header `Last-Event-ID`, or an empty string if the stream starts without the header. */
-function findResumeId(cursor: string | undefined, { resume, startAt }: SseSettings): string {
+function findResumeId(cursor: string | undefined, { resume, startAt }: SseConfig): string {
   if (resume.mode === "none") return "";
   if (cursor !== undefined) return parseSseCursor(cursor).lastEventId;
   return startAt === "now" ? "" : startAt.lastEventId;
@@ -175,7 +175,7 @@ function toSourceEnd(error: unknown): SourceEnd {
     : failed(error.code, error.message);
 }
 
-const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {
+const CONTENT_TYPES: Readonly<Record<SseConfig["dataFormat"], string>> = {
   json: "application/json",
   text: "text/plain",
   jsonLines: "application/x-ndjson",
@@ -185,7 +185,7 @@ const CONTENT_TYPES: Readonly<Record<SseSettings["dataFormat"], string>> = {
 function toDelivery(
   { data, event }: Frame,
   { deliveryId, lastEventId }: EventPosition,
-  dataFormat: SseSettings["dataFormat"],
+  dataFormat: SseConfig["dataFormat"],
   arrivedAtMs: number,
 ): FetchedDelivery {
   const headers = { "content-type": CONTENT_TYPES[dataFormat], event };

@@ -1,13 +1,13 @@
 import { LRUCache } from "lru-cache";
-import { getStoredSettings } from "../../lib/stored-settings.ts";
+import { getStoredConfig } from "../../lib/stored-config.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { NameItem, RootSource } from "../../normalize/profile.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { StreamSource } from "../source.ts";
+import { type SseConfig, sseConfigSchema } from "./config.ts";
 import { sseCursorFormat } from "./cursor.ts";
 import type { OpenStreamDeps } from "./open-stream.ts";
 import { runConnection } from "./run-connection.ts";
-import { type SseSettings, sseSettings } from "./settings.ts";
 
 /**
  * Uses the delivery id as the event id: `42`, or `42/2` for the second event with that last event id. If the frame was split into items,
@@ -21,8 +21,8 @@ const ownId: NameItem = ({ deliveryId, headers }, { index, isBody }) => {
 
 export const sse: ChannelKind = {
   kind: "sse",
-  settings: sseSettings,
-  secretSettings: [],
+  configSchema: sseConfigSchema,
+  secretFields: [],
   addressed: false,
   profile: {
     roots: new Map<string, RootSource>([
@@ -33,7 +33,7 @@ export const sse: ChannelKind = {
     bodiesAreParts: true,
   },
   cursor: sseCursorFormat,
-  originOf: (settings) => new URL(getStoredSettings(sseSettings, settings).url).origin,
+  originOf: (config) => new URL(getStoredConfig(sseConfigSchema, config).url).origin,
   needsSetup: () => false,
   async start(deps) {
     return { stream: createStreamSource(deps), async [Symbol.asyncDispose]() {} };
@@ -41,7 +41,7 @@ export const sse: ChannelKind = {
 };
 
 /** Returns the settings as they are. Parsing them again would create a copy per open stream. */
-const settingsOf = (settings: unknown): SseSettings => settings as SseSettings;
+const toConfig = (config: unknown): SseConfig => config as SseConfig;
 
 /** Maximum number of channels for which the reconnect delay that the server sent in `retry` is cached. */
 const MAX_RETRIES = 10_000;
@@ -56,15 +56,15 @@ const MIN_RETRY_MS = 100;
 export function createStreamSource(deps: OpenStreamDeps): StreamSource {
   const retries = new LRUCache<number, number>(upToEntries(MAX_RETRIES));
   return {
-    reconnect: (settings) => settingsOf(settings).reconnect,
+    reconnect: (config) => toConfig(config).reconnect,
     async runConnection(run) {
       const { number } = run.channel.identity;
-      const settings = settingsOf(run.settings);
-      const end = await runConnection(deps, run, settings, (ms) => retries.set(number, ms));
+      const config = toConfig(run.config);
+      const end = await runConnection(deps, run, config, (ms) => retries.set(number, ms));
       const retryMs = retries.get(number);
       if (retryMs === undefined || (end.kind !== "done" && end.kind !== "failed")) return end;
       if (end.notBeforeMs !== undefined) return end;
-      const { initialMs, maxMs } = settings.reconnect;
+      const { initialMs, maxMs } = config.reconnect;
       const leastMs = Math.min(MIN_RETRY_MS, initialMs);
       return { ...end, notBeforeMs: deps.clock() + Math.min(Math.max(retryMs, leastMs), maxMs) };
     },

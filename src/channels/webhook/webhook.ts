@@ -1,12 +1,12 @@
 import { BODY_ROOT, HEADERS_ROOT, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
-import { webhookSettings } from "./settings.ts";
+import { webhookConfigSchema } from "./config.ts";
 
 export const webhook: ChannelKind = {
   kind: "webhook",
-  settings: webhookSettings,
-  secretSettings: ["secrets"],
+  configSchema: webhookConfigSchema,
+  secretFields: ["secrets"],
   addressed: true,
   profile: {
     roots: new Map<string, RootSource>([

@@ -1,8 +1,8 @@
-import { changedSettings } from "../../channels/changed-settings.ts";
-import { checkSettings, type SettingsDeps } from "../../channels/settings.ts";
+import { findChannelChanges } from "../../channels/channel-changes.ts";
+import { type CheckChannelDeps, checkChannel } from "../../channels/check-channel.ts";
 import { recordAudit } from "../../data/accounts/audit.ts";
 import { channelName, operatorOf } from "../../data/accounts/audit-entry.ts";
-import { openSettings } from "../../data/channels/channel-secrets.ts";
+import { openSecrets } from "../../data/channels/channel-secrets.ts";
 import {
   insertChannel,
   type NewChannel,
@@ -13,9 +13,9 @@ import type { Trx } from "../../data/database.ts";
 import type { WantedChannel } from "./check.ts";
 import { SetUpConflict, type Step } from "./plan.ts";
 
-export interface ChannelDeps extends SettingsDeps, WriteContext {}
+export interface ChannelDeps extends CheckChannelDeps, WriteContext {}
 
-/** Creates a channel, or updates it to match the config file. Secret settings that the file omits stay unchanged. */
+/** Creates a channel, or updates it to match the config file. Secret fields that the file omits stay unchanged. */
 export async function reconcileChannel(
   deps: ChannelDeps,
   trx: Trx,
@@ -41,9 +41,9 @@ export async function reconcileChannel(
       `is a ${before.kind} channel, and a channel's kind cannot change; delete the channel first, or use another uid`,
     );
   }
-  const kept = openSettings(deps.keyring, before);
+  const kept = openSecrets(deps.keyring, before);
   const content = await checkWanted(deps, { ...wanted, config: { ...kept, ...wanted.config } });
-  const { plain, secret } = changedSettings(before, kept, content);
+  const { plain, secret } = findChannelChanges(before, kept, content);
   if (plain.length + secret.length === 0) return { action: "unchanged", object };
 
   await updateChannel(trx, before, content, deps);
@@ -54,12 +54,12 @@ export async function reconcileChannel(
 }
 
 /**
- * Validates a channel's settings by the rules of its kind.
+ * Validates a channel's config by the rules of its kind.
  *
  * @throws SetUpConflict if they are invalid
  */
-export async function checkWanted(deps: SettingsDeps, wanted: WantedChannel): Promise<NewChannel> {
-  const checked = await checkSettings(deps, wanted, "");
+export async function checkWanted(deps: CheckChannelDeps, wanted: WantedChannel): Promise<NewChannel> {
+  const checked = await checkChannel(deps, wanted, "");
   if (!checked.ok) {
     const [first] = checked.error;
     throw new SetUpConflict(`${first?.path ?? ""} ${first?.message ?? "is invalid"}`);

@@ -1,9 +1,9 @@
 import {
-  type ChannelSettings,
+  type CheckChannelDeps,
   channelInputSchema,
-  checkSettings,
-  type SettingsDeps,
-} from "../../channels/settings.ts";
+  checkChannel,
+  type UncheckedChannel,
+} from "../../channels/check-channel.ts";
 import type { BlueprintChannel } from "../../data/tables.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import type { Finding } from "../../lib/errors.ts";
@@ -14,8 +14,8 @@ import { checkBlueprintChannels } from "../../resources/apps/blueprints/content.
 import { comesFromEnv, resolveEnv, type Variables } from "./environment.ts";
 import { type DeclaredApp, type DeclaredChannel, type DeclaredOrganization, findWrongNames } from "./file.ts";
 
-/** A channel in the config file. Secret settings that the file omits stay unchanged. */
-export interface WantedChannel extends ChannelSettings {
+/** A channel in the config file. Secret fields that the file omits stay unchanged. */
+export interface WantedChannel extends UncheckedChannel {
   readonly uid: string;
   readonly kind: ChannelKindName;
   readonly title: string | null;
@@ -47,7 +47,7 @@ export interface WantedOrganization {
   readonly apps: readonly WantedApp[];
 }
 
-type CheckDeps = SettingsDeps & { readonly env: Variables };
+type CheckDeps = CheckChannelDeps & { readonly env: Variables };
 
 /** Validates the whole config file by the rules of the API. Returns the validated objects or all errors. */
 export async function checkSetUp(
@@ -83,7 +83,7 @@ export async function checkSetUp(
   return distinct.length > 0 ? err(distinct) : ok(wanted);
 }
 
-/** Merges the app's settings into the blueprint's channels, then appends the channels that only the app declares. */
+/** Merges the app's fields into the blueprint's channels, then appends the channels that only the app declares. */
 async function checkChannels(
   deps: CheckDeps,
   app: DeclaredApp,
@@ -96,16 +96,16 @@ async function checkChannels(
   for (const template of [...fromBlueprint, ...own]) {
     const index = app.channels.findIndex(({ uid }) => uid === template.uid);
     const said = app.channels[index];
-    // Findings point to the app's own channel if there is one, or else to the blueprint, which supplies the omitted settings.
+    // Findings point to the app's own channel if there is one, or else to the blueprint, which supplies the omitted fields.
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
-    const checked = await checkChannel(deps, template === said ? {} : template, said ?? template, at);
+    const checked = await resolveChannel(deps, template === said ? {} : template, said ?? template, at);
     if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });
     else if (said) findings.push(...checked.error);
   }
   return { wanted, findings };
 }
 
-async function checkChannel(
+async function resolveChannel(
   deps: CheckDeps,
   template: { readonly kind?: string | undefined },
   said: DeclaredChannel,
@@ -115,7 +115,7 @@ async function checkChannel(
   const resolved = Object.entries(said.config ?? {}).map(([name, value]) => {
     const path = [...at, "config", name];
     const refused = (message: string) => ({ name, value, findings: [{ path: formatPath(path), message }] });
-    if (kind?.secretSettings.includes(name) !== true) {
+    if (kind?.secretFields.includes(name) !== true) {
       return mentionsEnv(value)
         ? refused("is not a secret and must be written in the file, not in the environment")
         : { name, value, findings: [] };
@@ -131,10 +131,10 @@ async function checkChannel(
   const merged = mergePatch(template, said.config === undefined ? said : { ...said, config });
   const parsed = channelInputSchema.safeParse(merged);
   if (!parsed.success) return err(findingsOf(parsed.error, at));
-  const { uid, title, ...settings } = parsed.data;
-  const checked = await checkSettings(deps, settings, "");
+  const { uid, title, ...channel } = parsed.data;
+  const checked = await checkChannel(deps, channel, "");
   if (!checked.ok) return err(under(at, checked.error));
-  return ok({ uid, title, ...settings, kind: checked.value.kind });
+  return ok({ uid, title, ...channel, kind: checked.value.kind });
 }
 
 const mentionsEnv = (value: unknown): boolean => JSON.stringify(value)?.includes('"$env":') === true;

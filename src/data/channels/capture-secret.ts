@@ -5,7 +5,7 @@ import { channelName, operatorOf } from "../accounts/audit-entry.ts";
 import { recordChange } from "../changes.ts";
 import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
-import { openSettings, sealSettings } from "./channel-secrets.ts";
+import { openSecrets, sealSecrets } from "./channel-secrets.ts";
 
 export interface CaptureDeps {
   readonly db: Queryable;
@@ -18,7 +18,7 @@ interface StoredSecret {
   readonly name?: string;
 }
 
-/** Maximum number of secrets that the channel settings allow. */
+/** Maximum number of secrets that the channel config allows. */
 const MAX_SECRETS = 16;
 
 /**
@@ -39,8 +39,8 @@ export const createCaptureSecret =
         .forUpdate()
         .executeTakeFirst();
       if (!row) return false;
-      const settings = openSettings(keyring, row);
-      const secrets = (settings.secrets ?? []) as readonly StoredSecret[];
+      const opened = openSecrets(keyring, row);
+      const secrets = (opened.secrets ?? []) as readonly StoredSecret[];
       const known = secrets.filter(({ name }) => name === undefined);
       if (known.length > 0)
         return isSecretIn(
@@ -52,8 +52,8 @@ export const createCaptureSecret =
       await trx
         .updateTable("channels")
         .set({
-          sealedSettings: sealSettings(keyring, number, {
-            ...settings,
+          sealedSettings: sealSecrets(keyring, number, {
+            ...opened,
             secrets: [...secrets, { value: secret }],
           }),
           state: row.state === "needsSetup" ? "active" : row.state,

@@ -1,22 +1,22 @@
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
 
-type Settings = Readonly<Record<string, unknown>>;
+type Secrets = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret settings as one text that can be decrypted only for this channel. Returns `null` if there are no secrets. */
-export function sealSettings(keyring: Keyring, channelNumber: number, secrets: Settings): string | null {
+/** Encrypts the secret fields as one text that can be decrypted only for this channel. Returns `null` if there are no secrets. */
+export function sealSecrets(keyring: Keyring, channelNumber: number, secrets: Secrets): string | null {
   if (Object.keys(secrets).length === 0) return null;
-  return keyring.seal(JSON.stringify(secrets), settingsPlace(channelNumber));
+  return keyring.seal(JSON.stringify(secrets), secretsPlace(channelNumber));
 }
 
-/** @throws Error if the settings were sealed for another channel or under another key */
-export function openSettings(
+/** @throws Error if the secrets were sealed for another channel or under another key */
+export function openSecrets(
   keyring: Keyring,
   channel: Pick<ChannelRow, "number" | "sealedSettings">,
-): Settings {
+): Secrets {
   if (channel.sealedSettings === null) return {};
-  return JSON.parse(keyring.open(channel.sealedSettings, settingsPlace(channel.number)));
+  return JSON.parse(keyring.open(channel.sealedSettings, secretsPlace(channel.number)));
 }
 
-/** Encryption context (AAD) that binds sealed settings to their channel. */
-export const settingsPlace = (channelNumber: number): string => `channels/${channelNumber}/settings`;
+/** Encryption context (AAD) that binds sealed secrets to their channel. */
+export const secretsPlace = (channelNumber: number): string => `channels/${channelNumber}/settings`;

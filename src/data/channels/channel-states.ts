@@ -9,7 +9,7 @@ export type ReadyState = "active" | "needsSetup" | "needsConnection";
 /**
  * Returns the state of a channel unless it is stopped.
  *
- * @param setUp `needsSetup` if the channel kind reports that a required setting is missing
+ * @param setUp `needsSetup` if the channel kind reports that a required field is missing
  */
 export function readyState(
   setUp: "active" | "needsSetup",
@@ -24,7 +24,7 @@ export function readyState(
 export const TRIED_STATES: readonly ChannelRow["state"][] = ["active", "error", "needsReauth"];
 
 /**
- * States of a stopped channel. They end when a person resumes the channel or changes its settings. `error` and `needsReauth` also
+ * States of a stopped channel. They end when a person resumes the channel or changes its config. `error` and `needsReauth` also
  * end when the source works again.
  */
 export type StoppedState = "paused" | "error" | "needsReauth";
@@ -68,7 +68,7 @@ export type FoundState = "active" | StoppedState;
 /**
  * Sets the state that the source of a pull channel has reported, unless the channel was changed after the source read it. `paused`
  * stops the source. With `error` or `needsReauth`, the source continues to retry with its own backoff. The version stays the same,
- * because no setting changes.
+ * because no field changes.
  *
  * @returns true if the state changed
  */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
+import type { ChannelConfig, ChannelIdentity } from "../../event/channel.ts";
 import { inPages } from "../../lib/pages.ts";
 import { createChannelId } from "../../lib/secrets/channel-id.ts";
 import { recordChange, recordChanges } from "../changes.ts";
@@ -8,17 +8,17 @@ import type { Keyring } from "../keyring/keyring.ts";
 import { type Removal, recordRemovals } from "../removals.ts";
 import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
 import { keepsPlainAddresses, sealAddress } from "./address-columns.ts";
-import { sealSettings } from "./channel-secrets.ts";
+import { sealSecrets } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
 import { insertTopics, retireTopics, writeTopics } from "./topics.ts";
 
-/** Writable fields of a channel. The channel kind has already parsed the settings and split off the secrets. */
+/** Writable fields of a channel. The channel kind has already parsed the config and split off the secrets. */
 export interface ChannelContent {
   readonly title: string | null;
   readonly config: BlueprintChannel["config"];
   readonly secrets: Readonly<Record<string, unknown>>;
   readonly events: BlueprintChannel["events"];
-  readonly retention: CommonSettings["retention"];
+  readonly retention: ChannelConfig["retention"];
   readonly state: "active" | "needsSetup";
   /** Id of a connection in the same organization. `undefined` keeps the current connection. */
   readonly connectionId?: string | null;
@@ -105,7 +105,7 @@ export async function updateChannel(
     .updateTable("channels")
     .set({
       ...columnsOf(keyring, before.number, content, connectionId),
-      // A manually paused channel stays paused when its settings change.
+      // A manually paused channel stays paused when its config changes.
       ...(before.state === "paused" && { state: "paused" }),
       version: before.version + 1,
       updatedAt: new Date(nowMs),
@@ -128,7 +128,7 @@ const columnsOf = (
 ) => ({
   title,
   config: JSON.stringify(config),
-  sealedSettings: sealSettings(keyring, number, secrets),
+  sealedSettings: sealSecrets(keyring, number, secrets),
   events: JSON.stringify(events),
   connectionId,
   state: readyState(state, { config, connectionId }),

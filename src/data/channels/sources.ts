@@ -9,7 +9,7 @@ export interface SourceRow extends ChannelIdentity {
   readonly state: ChannelState;
   readonly connectionId: string | null;
   /**
-   * Whether the source should run, or be retried. That depends on its state and its settings. Unless the channel always runs, at
+   * Whether the source should run, or be retried. That depends on its state and its config. Unless the channel always runs, at
    * least one subscription, active or paused, must cover it.
    */
   readonly isWanted: boolean;
@@ -80,7 +80,7 @@ const isAskedFor = sql<boolean>`(
     SELECT FROM subscriptions AS s
     WHERE s.app_id = c.app_id AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) = c.uid))))`;
 
-/** Returns settings without secrets. The result omits deleted channels. */
+/** Returns configs without secrets. The result omits deleted channels. */
 export async function readSourceConfigs(
   db: Queryable,
   channelNumbers: readonly number[],

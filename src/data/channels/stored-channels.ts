@@ -7,7 +7,7 @@ import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
 import { hashOfAddress } from "./address-columns.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
-import { openSettings } from "./channel-secrets.ts";
+import { openSecrets } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
 import { wantedAmong } from "./sources.ts";
 
@@ -26,10 +26,10 @@ export interface StoredChannel {
    */
   readonly pause: number | undefined;
   /**
-   * All settings as stored, including secrets. Settings that later versions added are missing until the channel kind's schema sets
+   * The whole config as stored, including secrets. Fields that later versions added are missing until the channel kind's schema sets
    * their defaults.
    */
-  readonly settings: Readonly<Record<string, unknown>>;
+  readonly config: Readonly<Record<string, unknown>>;
   readonly definitions: readonly Definition[];
   readonly topics: ReadonlyMap<string, string>;
   readonly connectionId: string | null;
@@ -56,7 +56,7 @@ export interface StoredChannels {
   /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
   readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
   readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
-  /** Returns `undefined` if the source should not run, according to its state, settings and subscriptions. @throws UnavailableError */
+  /** Returns `undefined` if the source should not run, according to its state, config and subscriptions. @throws UnavailableError */
   readonly findSource: (number: number) => Promise<LiveSource | undefined>;
 }
 
@@ -135,7 +135,7 @@ function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel
     version: row.version,
     state: row.state,
     pause: row.pause ?? undefined,
-    settings: { ...row.config, ...openSettings(keyring, row) },
+    config: { ...row.config, ...openSecrets(keyring, row) },
     definitions: row.events,
     topics: new Map(Object.entries(row.topics ?? {})),
     connectionId: row.connectionId,

@@ -1,4 +1,4 @@
-import type { ChannelIdentity, CommonSettings } from "../../event/channel.ts";
+import type { ChannelConfig, ChannelIdentity } from "../../event/channel.ts";
 import type { Definition } from "../../event/definition.ts";
 import { topicOf } from "../../event/topic.ts";
 import type { Queryable, Trx } from "../database.ts";
@@ -12,7 +12,7 @@ import type { AppRow, TopicRow } from "../tables.ts";
 export async function writeTopics(
   trx: Trx,
   channel: ChannelIdentity,
-  source: { readonly events: readonly Definition[]; readonly retention: CommonSettings["retention"] },
+  source: { readonly events: readonly Definition[]; readonly retention: ChannelConfig["retention"] },
   nowMs: number,
 ): Promise<void> {
   const { organizationId, appId: id, uid, number } = channel;
@@ -28,7 +28,7 @@ interface TopicSource {
   readonly uid: string;
   readonly number: number;
   readonly events: readonly Definition[];
-  readonly retention: CommonSettings["retention"];
+  readonly retention: ChannelConfig["retention"];
 }
 
 type TopicApp = Pick<AppRow, "id" | "organizationId">;

@@ -111,7 +111,7 @@ export async function yieldRenewal(
  * Stores new tokens, unless newer tokens are already stored. Also accepts tokens from a worker whose claim has expired, because
  * they may contain the only valid refresh token.
  *
- * @param options.connectionVersion version of the connection's settings that the token request used
+ * @param options.connectionVersion version of the connection's config that the token request used
  * @returns true if the tokens were stored
  */
 export async function storeTokens(

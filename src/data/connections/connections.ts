@@ -6,21 +6,17 @@ import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ConnectionRow, ConnectionState } from "../tables.ts";
 
-type Settings = Readonly<Record<string, unknown>>;
+type Secrets = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret settings of a connection. The result can be decrypted only for the same connection. */
-export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Settings): string =>
+/** Encrypts the secret fields as one text that can be decrypted only for this connection. */
+export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Secrets): string =>
   keyring.seal(JSON.stringify(secrets), connectionSecretsPlace(connectionId));
 
-/**
- * Decrypts the secret settings of a connection.
- *
- * @throws Error if they were encrypted for another connection or with another key
- */
+/** @throws Error if the secrets were sealed for another connection or under another key */
 export const openConnectionSecrets = (
   keyring: Keyring,
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
-): Settings => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
+): Secrets => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
 /** Encryption context (AAD) that binds encrypted settings to their connection. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;

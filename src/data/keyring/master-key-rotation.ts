@@ -3,7 +3,7 @@ import { createSealingKey, openSecret, type SealingKey, sealSecret } from "../..
 import { FIRST_START_PLACE } from "../bootstrap.ts";
 import { recordChange } from "../changes.ts";
 import { addressPlace } from "../channels/address-columns.ts";
-import { settingsPlace } from "../channels/channel-secrets.ts";
+import { secretsPlace } from "../channels/channel-secrets.ts";
 import { verifierPlace } from "../connections/connection-authorizations.ts";
 import { tokensPlace } from "../connections/connection-tokens.ts";
 import { connectionSecretsPlace } from "../connections/connections.ts";
@@ -41,7 +41,7 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
     table: "channels",
     column: "sealed_settings",
     select: ["number"],
-    placeOf: ({ number }) => settingsPlace(Number(number)),
+    placeOf: ({ number }) => secretsPlace(Number(number)),
   }),
   sealedColumn<{ readonly number: number }>({
     table: "channels",

@@ -8,7 +8,7 @@ import {
 } from "jose";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
-import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-settings.ts";
+import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-config.ts";
 
 export interface IssuerToken {
   readonly subject: string;

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { checkSettings } from "../../lib/check-settings.ts";
+import { checkFields } from "../../lib/check-fields.ts";
 import { headerName, isHeaderText, NO_HEADER_TEXT, queryName, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
-const settings = z
+const configSchema = z
   .strictObject({
     in: z.enum(["header", "query"]).default("header").describe("Part of the request that contains the key."),
     name: z
@@ -15,7 +15,7 @@ const settings = z
     value: secretText.meta({ description: "The API key.", example: "k-6f1a" }),
   })
   .check(
-    checkSettings((config, note) => {
+    checkFields((config, note) => {
       const name = (config.in === "header" ? headerName : queryName).safeParse(config.name);
       for (const { message } of name.error?.issues ?? []) note("name", message);
       if (config.in === "header" && !isHeaderText(config.prefix + config.value))
@@ -23,10 +23,10 @@ const settings = z
     }),
   );
 
-export const apiKey: ConnectionKind<typeof settings, "apiKey"> = {
+export const apiKey: ConnectionKind<typeof configSchema, "apiKey"> = {
   kind: "apiKey",
-  settings,
-  secretSettings: ["value"],
+  configSchema,
+  secretFields: ["value"],
   apply(config) {
     const text = config.prefix + config.value;
     return config.in === "header"

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { OutboundError } from "../outbound.ts";
 import { isCallable } from "../redirects.ts";
-import type { OAuth2Settings } from "./oauth2.ts";
+import type { OAuth2Config } from "./oauth2.ts";
 import { exchangeCode, type Fetch, findServer, type TokenAnswer, type TokenCall } from "./token-endpoint.ts";
 
 export interface AuthorizationRequest {
@@ -16,11 +16,11 @@ export interface AuthorizationRequest {
  * @throws OutboundError if the endpoints of the issuer cannot be discovered
  */
 export async function authorizationRequest(
-  settings: OAuth2Settings,
+  config: OAuth2Config,
   { state, redirectUri }: { readonly state: string; readonly redirectUri: string },
   fetch: Fetch,
 ): Promise<AuthorizationRequest> {
-  const server = await findServer(settings, fetch);
+  const server = await findServer(config, fetch);
   const url = URL.parse(server.authorization_endpoint ?? "");
   // A browser will open this URL. Reject schemes such as `javascript:`, which the metadata of an issuer could contain.
   if (url === null || !isCallable(url)) {
@@ -30,7 +30,7 @@ export async function authorizationRequest(
     );
   }
   const verifier = oauth.generateRandomCodeVerifier();
-  const { clientId, scopes, audience, resource, authorizationParameters } = settings;
+  const { clientId, scopes, audience, resource, authorizationParameters } = config;
   const parameters = {
     ...authorizationParameters,
     ...(scopes.length > 0 && { scope: scopes.join(" ") }),
@@ -52,7 +52,7 @@ export async function authorizationRequest(
  *
  * - `denied`: the issuer or the person rejected the request.
  * - `strange`: the callback does not come from the expected issuer.
- * - `issuerNeeded`: the callback names its issuer, but the settings contain no `issuer` to compare it with.
+ * - `issuerNeeded`: the callback names its issuer, but the config contains no `issuer` to compare it with.
  */
 export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" | "issuerNeeded" };
 
@@ -65,7 +65,7 @@ export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange"
  * @throws OutboundError
  */
 export async function finishAuthorization(
-  settings: OAuth2Settings,
+  config: OAuth2Config,
   given: {
     readonly parameters: URLSearchParams;
     readonly state: string;
@@ -74,13 +74,13 @@ export async function finishAuthorization(
   },
   call: TokenCall,
 ): Promise<CallbackAnswer> {
-  if (settings.issuer === undefined && given.parameters.has("iss")) return { kind: "issuerNeeded" };
-  const server = await findServer(settings, call.fetch);
+  if (config.issuer === undefined && given.parameters.has("iss")) return { kind: "issuerNeeded" };
+  const server = await findServer(config, call.fetch);
   let callback: URLSearchParams;
   try {
     callback = oauth.validateAuthResponse(
       server,
-      { client_id: settings.clientId },
+      { client_id: config.clientId },
       given.parameters,
       given.state,
     );
@@ -88,5 +88,5 @@ export async function finishAuthorization(
     return { kind: error instanceof oauth.AuthorizationResponseError ? "denied" : "strange" };
   }
   if (!callback.has("code")) return { kind: "strange" };
-  return exchangeCode(settings, { ...given, server, callback }, call);
+  return exchangeCode(config, { ...given, server, callback }, call);
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
-const settings = z.strictObject({
+const configSchema = z.strictObject({
   username: z
     .string()
     .max(1_024)
@@ -12,10 +12,10 @@ const settings = z.strictObject({
 });
 
 /** HTTP Basic authentication (RFC 7617), with the user name and password in UTF-8. */
-export const basic: ConnectionKind<typeof settings, "basic"> = {
+export const basic: ConnectionKind<typeof configSchema, "basic"> = {
   kind: "basic",
-  settings,
-  secretSettings: ["password"],
+  configSchema,
+  secretFields: ["password"],
   apply: ({ username, password }) => ({
     headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` },
   }),

@@ -2,12 +2,12 @@ import { z } from "zod";
 import { secretHeaderText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
-const settings = z.strictObject({ token: secretHeaderText.meta({ example: "t-6f1a" }) });
+const configSchema = z.strictObject({ token: secretHeaderText.meta({ example: "t-6f1a" }) });
 
 /** A bearer token that does not expire (RFC 6750). */
-export const bearer: ConnectionKind<typeof settings, "bearer"> = {
+export const bearer: ConnectionKind<typeof configSchema, "bearer"> = {
   kind: "bearer",
-  settings,
-  secretSettings: ["token"],
+  configSchema,
+  secretFields: ["token"],
   apply: ({ token }) => ({ headers: { authorization: `Bearer ${token}` } }),
 };

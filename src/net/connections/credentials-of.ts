@@ -35,7 +35,7 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
       // Check the origin again, because the allowed origins may have changed during the renewal of the token.
       requireAllowed(connection, request.url);
       const { accessToken, generation } = connection.tokens;
-      const applied = kind.apply(connection.settings, accessToken);
+      const applied = kind.apply(connection.config, accessToken);
       noteUse(connectionId);
       return {
         request: withCredentials(request, applied),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkSettings } from "../../lib/check-settings.ts";
+import { checkFields } from "../../lib/check-fields.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate } from "../../lib/template.ts";
 import { headerName, isHeaderText, queryName, secretText } from "./fields.ts";
@@ -16,7 +16,7 @@ const atMost = <T extends z.ZodType<Readonly<Record<string, unknown>>>>(record: 
   );
 const template = z.string().min(1).max(4_096);
 
-const settings = z
+const configSchema = z
   .strictObject({
     fields: atMost(
       z.record(z.string().regex(/^\w{1,64}$/, "must be 1 to 64 letters, digits or _"), secretText),
@@ -39,7 +39,7 @@ const settings = z
       .default({}),
   })
   .check(
-    checkSettings(({ fields, headers, query }, note) => {
+    checkFields(({ fields, headers, query }, note) => {
       for (const [part, templates] of Object.entries({ headers, query })) {
         for (const [name, text] of Object.entries(templates)) {
           const rendered = render(text, fields);
@@ -51,10 +51,10 @@ const settings = z
     }),
   );
 
-export const custom: ConnectionKind<typeof settings, "custom"> = {
+export const custom: ConnectionKind<typeof configSchema, "custom"> = {
   kind: "custom",
-  settings,
-  secretSettings: ["fields"],
+  configSchema,
+  secretFields: ["fields"],
   apply: ({ fields, headers, query }) => ({
     headers: renderAll(headers, fields),
     query: renderAll(query, fields),

@@ -11,15 +11,15 @@ export interface AppliedCredentials {
 /**
  * A way to authenticate to other servers. To add one, add a file to this folder and a line to `kinds.ts`.
  *
- * `settings` is the schema of a connection's `config`, and must be a strict object. `secretSettings` lists the write-only
- * settings, which are encrypted in the database and never returned.
+ * `configSchema` is the schema of a connection's `config`, and must be a strict object. `secretFields` lists the write-only
+ * fields, which are encrypted in the database and never returned.
  */
 export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends string = string> {
   readonly kind: K;
-  readonly settings: S;
-  readonly secretSettings: readonly (keyof z.output<S> & string)[];
+  readonly configSchema: S;
+  readonly secretFields: readonly (keyof z.output<S> & string)[];
   /**
-   * Names of settings that contain URLs to which secrets are sent, in addition to the allowed origins. A user who changes one of
+   * Names of fields that contain URLs to which secrets are sent, in addition to the allowed origins. A user who changes one of
    * them must enter the secrets again.
    */
   readonly destinations?: readonly (keyof z.output<S> & string)[];
@@ -30,7 +30,7 @@ export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends s
    *
    * @param accessToken current access token; set for kinds with `issuesTokens`
    */
-  readonly apply: (settings: z.output<S>, accessToken: string | undefined) => AppliedCredentials;
+  readonly apply: (config: z.output<S>, accessToken: string | undefined) => AppliedCredentials;
 }
 
 /** Adds credentials to a request. They replace headers and query parameters of the same name. */

@@ -8,10 +8,10 @@ import { oauth2 } from "./oauth2.ts";
 /** To add a kind of connection, add its file to this folder and a line here. */
 export const CONNECTION_KINDS = [apiKey, basic, bearer, oauth2, custom] as const;
 
-/** A kind of connection without the type of its settings, so that all kinds have the same type. */
-interface AnyConnectionKind extends Pick<ConnectionKind, "secretSettings" | "issuesTokens"> {
+/** A kind of connection without the type of its config, so that all kinds have the same type. */
+interface AnyConnectionKind extends Pick<ConnectionKind, "secretFields" | "issuesTokens"> {
   readonly destinations: readonly string[];
-  readonly apply: (settings: unknown, accessToken: string | undefined) => AppliedCredentials;
+  readonly apply: (config: unknown, accessToken: string | undefined) => AppliedCredentials;
 }
 
 /** @throws Error if the name is unknown; the API never stores such a name */
@@ -21,7 +21,7 @@ export function getConnectionKind(name: string): AnyConnectionKind {
   return {
     destinations: [],
     ...kind,
-    // Parse stored settings again, so that settings added in later versions get their defaults.
-    apply: (settings, accessToken) => kind.apply(kind.settings.parse(settings) as never, accessToken),
+    // Parse the stored config again, so that fields added in later versions get their defaults.
+    apply: (config, accessToken) => kind.apply(kind.configSchema.parse(config) as never, accessToken),
   };
 }

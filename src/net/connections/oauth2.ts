@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkSettings } from "../../lib/check-settings.ts";
+import { checkFields } from "../../lib/check-fields.ts";
 import { httpUrl, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
@@ -42,7 +42,7 @@ const clientText = z
   .max(1_024)
   .regex(/^[\x20-\x7e]+$/, "must be printable ASCII");
 
-const settings = z
+const configSchema = z
   .strictObject({
     grant: z
       .enum(["clientCredentials", "authorizationCode", "refreshToken"])
@@ -87,7 +87,7 @@ const settings = z
     authorizationParameters: parameters.describe("Additional parameters for the authorization endpoint."),
   })
   .check(
-    checkSettings((config, missing) => {
+    checkFields((config, missing) => {
       if (config.issuer === undefined && config.tokenEndpoint === undefined)
         missing("issuer", "is required if tokenEndpoint is not set");
       const needsPerson = config.grant === "authorizationCode";
@@ -105,13 +105,13 @@ const settings = z
     }),
   );
 
-export type OAuth2Settings = z.output<typeof settings>;
+export type OAuth2Config = z.output<typeof configSchema>;
 
 /** An access token of an OAuth 2.0 issuer (RFC 6749). Inlet renews the token before it expires. */
-export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
+export const oauth2: ConnectionKind<typeof configSchema, "oauth2"> = {
   kind: "oauth2",
-  settings,
-  secretSettings: ["clientSecret", "refreshToken"],
+  configSchema,
+  secretFields: ["clientSecret", "refreshToken"],
   destinations: ["issuer", "tokenEndpoint"],
   issuesTokens: true,
   apply(_, accessToken) {
@@ -120,8 +120,8 @@ export const oauth2: ConnectionKind<typeof settings, "oauth2"> = {
   },
 };
 
-/** Returns the settings that belong to a grant. If one of them changes, all earlier tokens become invalid. */
-export const grantOf = ({ grant, issuer, tokenEndpoint, clientId, refreshToken }: OAuth2Settings) => ({
+/** Returns the fields that belong to a grant. If one of them changes, all earlier tokens become invalid. */
+export const grantOf = ({ grant, issuer, tokenEndpoint, clientId, refreshToken }: OAuth2Config) => ({
   grant,
   issuer,
   tokenEndpoint,

@@ -6,21 +6,21 @@ import { unlessAborted } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { NeedsReauthError } from "../credentials.ts";
 import { OutboundError } from "../outbound.ts";
-import { type OAuth2Settings, oauth2 } from "./oauth2.ts";
+import { type OAuth2Config, oauth2 } from "./oauth2.ts";
 import { type Fetch, requestTokens, type Tokens } from "./token-endpoint.ts";
 
 /** A stored connection with decrypted secrets, which must not be logged or returned to a client. */
 export interface LoadedConnection {
   readonly id: string;
   readonly kind: string;
-  readonly settings: Readonly<Record<string, unknown>>;
+  readonly config: Readonly<Record<string, unknown>>;
   readonly allowedOrigins: readonly string[];
   /** Version of the settings. It changes whenever a setting changes. */
   readonly version: number;
   readonly tokens: {
     /** Number of token responses that were stored for the connection so far. */
     readonly generation: number;
-    /** Current access token. `undefined` if none was issued for the current settings. */
+    /** Current access token. `undefined` if none was issued for the current config. */
     readonly accessToken: string | undefined;
     readonly renewAtMs: number | undefined;
     readonly refreshToken: string | undefined;
@@ -123,7 +123,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       if (tokens.rejectedAtMs !== undefined && clock() - tokens.rejectedAtMs < RETRY_DEAD_MS)
         throw createGrantError();
       const turn: Turn = { connectionId, generation: tokens.generation, holder: randomUUID() };
-      // Check again after the request, because the new tokens are invalid if the settings have changed in the meantime.
+      // Check again after the request, because the new tokens are invalid if the config has changed in the meantime.
       if (await store.claim(turn, LEASE_MS)) await requestAndStore(connection, turn);
       else await delay(CHECK_INTERVAL_MS);
     }
@@ -137,9 +137,9 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
   }
 
   async function requestAndStore(connection: LoadedConnection, turn: Turn): Promise<void> {
-    const settings = oauth2.settings.parse(connection.settings);
-    const refreshToken = connection.tokens.refreshToken ?? settings.refreshToken;
-    const answer = await requestOrYield(settings, refreshToken, turn);
+    const config = oauth2.configSchema.parse(connection.config);
+    const refreshToken = connection.tokens.refreshToken ?? config.refreshToken;
+    const answer = await requestOrYield(config, refreshToken, turn);
     if (answer.kind === "tokens") {
       const { tokens } = answer;
       await storeTokens(
@@ -165,12 +165,12 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     throw createGrantError(answer.code);
   }
 
-  async function requestOrYield(settings: OAuth2Settings, refreshToken: string | undefined, turn: Turn) {
-    if (settings.grant !== "clientCredentials" && refreshToken === undefined) {
+  async function requestOrYield(config: OAuth2Config, refreshToken: string | undefined, turn: Turn) {
+    if (config.grant !== "clientCredentials" && refreshToken === undefined) {
       return { kind: "dead", code: "never_authorized" } as const;
     }
     try {
-      return await requestTokens(settings, refreshToken, { fetch, nowMs: clock() });
+      return await requestTokens(config, refreshToken, { fetch, nowMs: clock() });
     } catch (error) {
       const isAnswerLost = refreshToken !== undefined && mayHaveLostAnswer(error);
       await store.yieldTurn(turn, { restMs: RETRY_DELAY_MS, isAnswerLost }).catch(() => {});

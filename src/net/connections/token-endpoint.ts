@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { OutboundError } from "../outbound.ts";
-import type { OAuth2Settings } from "./oauth2.ts";
+import type { OAuth2Config } from "./oauth2.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -41,17 +41,17 @@ const TRANSIENT_ERRORS: readonly string[] = ["server_error", "slow_down", "tempo
  * @throws OutboundError if the issuer gives no conclusive response
  */
 export function requestTokens(
-  settings: OAuth2Settings,
+  config: OAuth2Config,
   refreshToken: string | undefined,
   call: TokenCall,
 ): Promise<TokenAnswer> {
   return callTokenEndpoint(call, async (options) => {
-    const server = await findServer(settings, call.fetch);
-    const client = { client_id: settings.clientId };
-    const asked = [server, client, clientAuthentication(settings)] as const;
-    const parameters = tokenParameters(settings);
+    const server = await findServer(config, call.fetch);
+    const client = { client_id: config.clientId };
+    const asked = [server, client, clientAuthentication(config)] as const;
+    const parameters = tokenParameters(config);
     if (refreshToken === undefined) {
-      if (settings.scopes.length > 0) parameters.set("scope", settings.scopes.join(" "));
+      if (config.scopes.length > 0) parameters.set("scope", config.scopes.join(" "));
       const response = await oauth.clientCredentialsGrantRequest(...asked, parameters, options);
       const answer = await oauth.processClientCredentialsResponse(server, client, response);
       const { refresh_token: _, ...given } = answer;
@@ -65,20 +65,20 @@ export function requestTokens(
 
 /** Exchanges the code in an OAuth callback for tokens (RFC 6749, section 4.1.3). Validate `callback` first. */
 export function exchangeCode(
-  settings: OAuth2Settings,
+  config: OAuth2Config,
   { server, callback, redirectUri, verifier }: CodeExchange,
   call: TokenCall,
 ): Promise<TokenAnswer> {
   return callTokenEndpoint(call, async (options) => {
-    const client = { client_id: settings.clientId };
+    const client = { client_id: config.clientId };
     const response = await oauth.authorizationCodeGrantRequest(
       server,
       client,
-      clientAuthentication(settings),
+      clientAuthentication(config),
       callback,
       redirectUri,
       verifier,
-      { ...options, additionalParameters: tokenParameters(settings) },
+      { ...options, additionalParameters: tokenParameters(config) },
     );
     return oauth.processAuthorizationCodeResponse(server, client, response);
   });
@@ -92,26 +92,26 @@ interface CodeExchange {
 }
 
 /**
- * Returns the endpoints of the issuer, either from the settings or from the issuer's metadata (OpenID Connect Discovery 1.0, RFC
+ * Returns the endpoints of the issuer, either from the config or from the issuer's metadata (OpenID Connect Discovery 1.0, RFC
  * 8414).
  *
  * @throws OutboundError
  */
-export async function findServer(settings: OAuth2Settings, fetch: Fetch): Promise<oauth.AuthorizationServer> {
-  const { issuer, tokenEndpoint, authorizationEndpoint, grant } = settings;
+export async function findServer(config: OAuth2Config, fetch: Fetch): Promise<oauth.AuthorizationServer> {
+  const { issuer, tokenEndpoint, authorizationEndpoint, grant } = config;
   const set = {
     ...(tokenEndpoint !== undefined && { token_endpoint: tokenEndpoint }),
     ...(authorizationEndpoint !== undefined && { authorization_endpoint: authorizationEndpoint }),
   };
   const suffices =
     tokenEndpoint !== undefined && (grant !== "authorizationCode" || authorizationEndpoint !== undefined);
-  // If the settings name no issuer, a callback must not name one either. `UNNAMED_ISSUER` ensures that, because no callback can
+  // If the config names no issuer, a callback must not name one either. `UNNAMED_ISSUER` ensures that, because no callback can
   // contain it.
   if (suffices || issuer === undefined) return { issuer: issuer ?? UNNAMED_ISSUER, ...set };
   return { ...(await discover(new URL(issuer), fetch)), ...set };
 }
 
-/** Placeholder for an issuer that the settings do not name. It never equals the name in a callback. */
+/** Placeholder for an issuer that the config does not name. It never equals the name in a callback. */
 const UNNAMED_ISSUER = "urn:inlet:issuer:unnamed";
 
 /** Maximum number of URLs to try as the name of an issuer. */
@@ -168,7 +168,7 @@ async function callTokenEndpoint(
   ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>,
 ): Promise<TokenAnswer> {
   try {
-    // Allow http, because the settings and the address guard decide whether TLS is required.
+    // Allow http, because the config and the address guard decide whether TLS is required.
     const options = {
       [oauth.customFetch]: toLibraryFetch(normalizeResponses(fetch)),
       [oauth.allowInsecureRequests]: true,
@@ -210,7 +210,7 @@ function computeRenewAt(nowMs: number, seconds: number | undefined): number | un
 /** Returns the error code of an issuer, or `unknown_error` if it does not have the form of a standard code. Users see the result. */
 const sanitizeCode = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : "unknown_error");
 
-function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Settings): URLSearchParams {
+function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Config): URLSearchParams {
   return new URLSearchParams({
     ...(audience !== undefined && { audience }),
     ...(resource !== undefined && { resource }),
@@ -218,7 +218,7 @@ function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Se
   });
 }
 
-function clientAuthentication({ clientAuthentication: method, clientSecret = "" }: OAuth2Settings) {
+function clientAuthentication({ clientAuthentication: method, clientSecret = "" }: OAuth2Config) {
   switch (method) {
     case "client_secret_basic":
       return oauth.ClientSecretBasic(clientSecret);

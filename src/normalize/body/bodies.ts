@@ -99,7 +99,7 @@ export function readBody(
   });
 }
 
-/** Extracts the body that a form contains, according to the channel's `forms` setting. */
+/** Extracts the body that a form contains, according to the channel's `forms` field. */
 export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {

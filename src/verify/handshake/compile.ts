@@ -6,8 +6,8 @@ import { compilePins } from "../keys/pinned-url.ts";
 import { compilePresence, compileSource, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
 import type { Consumed } from "../verifier.ts";
+import type { Condition, Handshake } from "./config.ts";
 import { compileReply } from "./reply.ts";
-import type { Condition, Handshake } from "./settings.ts";
 
 /** A matched handshake, with the actions that the gateway must complete before it responds. */
 export interface MatchedHandshake {
@@ -52,7 +52,7 @@ const DELIVERY_METHOD = "POST";
 /**
  * Compiles the handshakes of a channel. If several handshakes match a request, the first one applies.
  *
- * @throws Error for settings that `handshakeSchema` rejects
+ * @throws Error for a handshake that `handshakeSchema` rejects
  */
 export function compileHandshakes(handshakes: readonly Handshake[], deps: HandshakeDeps): Handshakes {
   if (handshakes.length === 0) return NO_HANDSHAKES;

@@ -1,11 +1,11 @@
 import type { HandshakeReply } from "../../event/ingest.ts";
-import type { WrongSetting } from "../../lib/check-settings.ts";
+import type { WrongField } from "../../lib/check-fields.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Placeholder, type Template } from "../../lib/template.ts";
 import { compileFilters } from "../message/filters.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
 import { findSource, findWrongName } from "../message/source.ts";
-import type { ReplySettings } from "./settings.ts";
+import type { ReplyConfig } from "./config.ts";
 
 export interface ReplySource {
   readonly view: RequestView;
@@ -31,9 +31,9 @@ const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const FORBIDDEN_HEADER =
   /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
 
-export function compileReply(settings: ReplySettings): Result<RenderReply, readonly WrongSetting[]> {
-  const { status, contentType, headers, body } = settings;
-  const wrong: WrongSetting[] = [];
+export function compileReply(config: ReplyConfig): Result<RenderReply, readonly WrongField[]> {
+  const { status, contentType, headers, body } = config;
+  const wrong: WrongField[] = [];
   const bodyIsJson = contentType === "application/json";
   const compile = (text: string, path: readonly PropertyKey[], isJson: boolean): Template<Rendering> => {
     const compiled = compileTemplate<Rendering>(text, (placeholder) => bind(placeholder, isJson));

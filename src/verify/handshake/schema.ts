@@ -1,10 +1,10 @@
-import { checkSettings, type NoteWrong } from "../../lib/check-settings.ts";
+import { checkFields, type NoteWrong } from "../../lib/check-fields.ts";
+import { type Handshake, handshakeShape } from "./config.ts";
 import { compileReply } from "./reply.ts";
-import { type Handshake, handshakeShape } from "./settings.ts";
 
 export const handshakeSchema = handshakeShape
   .check(
-    checkSettings((handshake, note) => {
+    checkFields((handshake, note) => {
       findWrongConditions(handshake, note);
       findWrongPlaces(handshake, note);
       const reply = compileReply(handshake.respond);

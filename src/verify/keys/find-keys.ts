@@ -3,11 +3,11 @@ import { ok, type Result } from "../../lib/result.ts";
 import { memoizePerSecret } from "../memoize-per-secret.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
 import { reject, type VerificationFailure, type VerifyContext } from "../verifier.ts";
+import type { signatureKeysSchema } from "./config.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 import { compilePins } from "./pinned-url.ts";
-import type { signatureKeysSchema } from "./settings.ts";
 
-type KeySettings = z.output<typeof signatureKeysSchema>;
+type KeyConfig = z.output<typeof signatureKeysSchema>;
 type Keys = readonly PublicKey[];
 
 export interface FoundKeys {
@@ -24,7 +24,7 @@ export interface FoundKeys {
  */
 export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, VerificationFailure>;
 
-export const areKeysFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
+export const areKeysFetched = ({ from }: Pick<KeyConfig, "from">): boolean =>
   from === "url" || from === "request";
 
 /**
@@ -33,23 +33,23 @@ export const areKeysFetched = ({ from }: Pick<KeySettings, "from">): boolean =>
  * @param parse converts a secret to keys, for `from: "secrets"`
  */
 export function compileKeys(
-  settings: KeySettings,
+  config: KeyConfig,
   parse: (secret: string) => Keys | undefined = parsePublicKeys,
 ): FindKeys {
-  switch (settings.from) {
+  switch (config.from) {
     case "secrets": {
       const keysOf = memoizePerSecret((secret): Keys => parse(secret) ?? []);
       return (_, { secrets }) => ok({ keys: keysOf(secrets).flat() });
     }
     case "settings": {
-      const found = ok({ keys: settings.keys.flatMap((text) => parsePublicKeys(text) ?? []) });
+      const found = ok({ keys: config.keys.flatMap((text) => parsePublicKeys(text) ?? []) });
       return () => found;
     }
     case "url":
-      return (view, context) => ok(fetched(settings.url, view, context));
+      return (view, context) => ok(fetched(config.url, view, context));
     case "request": {
-      const readUrl = compileSource(settings.source);
-      const isPinned = compilePins(settings.pinned);
+      const readUrl = compileSource(config.source);
+      const isPinned = compilePins(config.pinned);
       return (view, context) => {
         const url = readUrl(view);
         if (url === undefined) return reject("missing", "the URL of the key is missing or repeated");
@@ -59,7 +59,7 @@ export function compileKeys(
       };
     }
     default:
-      return settings satisfies never;
+      return config satisfies never;
   }
 }
 

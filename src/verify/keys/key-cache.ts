@@ -5,7 +5,7 @@ import type { KeySource } from "./key-source.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 
 /**
- * Fetches a URL that the settings contain or pin. The URL must be https. Does not follow redirects, and limits the time to a few
+ * Fetches a URL that the config contains or pins. The URL must be https. Does not follow redirects, and limits the time to a few
  * seconds and the size to a few hundred KiB.
  *
  * @throws Error if the fetch fails

@@ -1,44 +1,44 @@
-import { checkSettings, type NoteWrong } from "../../lib/check-settings.ts";
+import { checkFields, type NoteWrong } from "../../lib/check-fields.ts";
+import type { SignedMessageConfig } from "./config.ts";
 import { compilePair } from "./parameters.ts";
-import type { SignedMessageSettings } from "./settings.ts";
 import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** Zod check for contradictions in the settings of a signature. */
-export const checkMessage = checkSettings<SignedMessageSettings>((settings, note) => {
+/** Zod check for contradictions in the config of a signature. */
+export const checkMessage = checkFields<SignedMessageConfig>((config, note) => {
   let isSound = true;
   const noteFirst: NoteWrong = (path, message) => {
     isSound = false;
     note(path, message);
   };
-  findWrongNames(settings, noteFirst);
-  findWrongPairs(settings, noteFirst);
-  findMissingCompanions(settings, noteFirst);
+  findWrongNames(config, noteFirst);
+  findWrongPairs(config, noteFirst);
+  findMissingCompanions(config, noteFirst);
   if (!isSound) return;
-  const signing = compileSigningString(settings);
+  const signing = compileSigningString(config);
   if (!signing.ok) return note("template", signing.error);
-  findUnsignedSources(settings, signing.value.reads, note);
-  findUnusedSettings(settings, note);
+  findUnsignedSources(config, signing.value.reads, note);
+  findUnusedFields(config, note);
 });
 
-function findWrongNames({ in: where, name, alsoNamed }: SignedMessageSettings, note: NoteWrong): void {
+function findWrongNames({ in: where, name, alsoNamed }: SignedMessageConfig, note: NoteWrong): void {
   [name, ...alsoNamed].forEach((each, index) => {
     const message = findWrongName(where, each);
     if (message !== undefined) note(index === 0 ? "name" : ["alsoNamed", index - 1], message);
   });
 }
 
-function findWrongPairs(settings: SignedMessageSettings, note: NoteWrong): void {
+function findWrongPairs(config: SignedMessageConfig, note: NoteWrong): void {
   for (const field of ["parameters", "signedHeaders"] as const) {
-    const pair = settings[field]?.pair;
+    const pair = config[field]?.pair;
     const compiled = pair === undefined ? undefined : compilePair(pair);
     if (compiled?.ok === false) note([field, "pair"], compiled.error);
   }
 }
 
-/** Finds settings that require another setting that is missing. */
-function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong): void {
-  const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = settings;
+/** Finds fields that require another field that is missing. */
+function findMissingCompanions(config: SignedMessageConfig, note: NoteWrong): void {
+  const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = config;
   if (toleranceSeconds !== undefined && timestamp === undefined) {
     note("toleranceSeconds", "needs `timestamp`");
   }
@@ -49,11 +49,11 @@ function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong)
     { path: ["timestamp", "source"], isThere: timestamp?.source.in === "item" },
     { path: ["deliveryId"], isThere: deliveryId?.in === "item" },
     { path: ["signedHeaders", "listedIn"], isThere: signedHeaders?.listedIn.in === "item" },
-    { path: ["template"], isThere: /\{\{\s*item:/.test(settings.template ?? "") },
+    { path: ["template"], isThere: /\{\{\s*item:/.test(config.template ?? "") },
   ].filter(({ isThere }) => isThere);
   for (const { path } of besideSignature) {
     if (items === undefined) note(path, "needs `items`, which splits the value that contains the signature");
-    else if (settings.alsoNamed.length > 0)
+    else if (config.alsoNamed.length > 0)
       note(path, "must not be read from an item when `alsoNamed` allows several signatures");
   }
   if (parameters?.order === "listed" && parameters.names === undefined) {
@@ -61,9 +61,9 @@ function findMissingCompanions(settings: SignedMessageSettings, note: NoteWrong)
   }
 }
 
-/** Finds settings that read values which the signature does not cover. */
-function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note: NoteWrong): void {
-  const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = settings;
+/** Finds fields that read values which the signature does not cover. */
+function findUnsignedSources(config: SignedMessageConfig, reads: Reads, note: NoteWrong): void {
+  const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = config;
   const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
   const coversBody = reads.has("body") || coversHash;
   const covered = coversBody ? new Set([...reads, "body"]) : reads;
@@ -87,7 +87,7 @@ function findUnsignedSources(settings: SignedMessageSettings, reads: Reads, note
       "contains neither the body nor its hash, so any body would be accepted: add {{body}}, or set `signsBody: false` if the sender does not sign the body",
     );
   }
-  if (reads.has(WEAK_BODY) && !settings.allowWeak) {
+  if (reads.has(WEAK_BODY) && !config.allowWeak) {
     note(
       "template",
       "contains only a checksum of the body, which can be forged: set `allowWeak: true` to accept that",
@@ -107,10 +107,10 @@ const getTopMember = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(p
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
-/** Finds settings without effect, because the template does not use them. */
-function findUnusedSettings({ template = "", ...settings }: SignedMessageSettings, note: NoteWrong): void {
+/** Finds fields without effect, because the template does not use them. */
+function findUnusedFields({ template = "", ...config }: SignedMessageConfig, note: NoteWrong): void {
   for (const field of ["parameters", "signedHeaders"] as const) {
-    if (settings[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))
+    if (config[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))
       note(field, `has no effect: add {{${field}}} to \`template\``);
   }
 }

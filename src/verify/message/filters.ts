@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { err, ok, type Result } from "../../lib/result.ts";
-import { ENCODINGS, type Encoding, HASHES, type HashName } from "./settings.ts";
+import { ENCODINGS, type Encoding, HASHES, type HashName } from "./config.ts";
 
 /** Input or output of a filter: text, or the bytes of a body or hash. */
 type Filtered = string | Buffer;

@@ -8,8 +8,8 @@ import {
   type VerificationFailure,
   type VerifyContext,
 } from "../verifier.ts";
+import type { SignedMessageConfig } from "./config.ts";
 import { compileSource, RequestView } from "./request-view.ts";
-import type { SignedMessageSettings } from "./settings.ts";
 import { compileSignatures, isHashOf } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
 
@@ -33,19 +33,19 @@ type ReadMessage = (
 const NO_FACTS: Verification = {};
 
 /**
- * Compiles signature settings into a function that parses a request and checks its timestamp. If the sender signs a hash of the
+ * Compiles the config of a signature into a function that parses a request and checks its timestamp. If the sender signs a hash of the
  * body, that hash is checked too. The caller must verify the signature.
  *
- * @throws Error for settings that `checkMessage` rejects
+ * @throws Error for a config that `checkMessage` rejects
  */
-export function compileMessage(settings: SignedMessageSettings): ReadMessage {
-  const { render, reads } = unwrap(compileSigningString(settings), "template");
+export function compileMessage(config: SignedMessageConfig): ReadMessage {
+  const { render, reads } = unwrap(compileSigningString(config), "template");
   const dependsOnSecret = reads.has("secret");
-  const readSignatures = compileSignatures(settings);
-  const readId = settings.deliveryId && compileSource(settings.deliveryId);
-  const checkTimestamp = compileTimestampCheck(settings);
-  const checkBodyHash = settings.bodyHash && compileBodyHashCheck(settings.bodyHash);
-  const { bindDedupe } = settings;
+  const readSignatures = compileSignatures(config);
+  const readId = config.deliveryId && compileSource(config.deliveryId);
+  const checkTimestamp = compileTimestampCheck(config);
+  const checkBodyHash = config.bodyHash && compileBodyHashCheck(config.bodyHash);
+  const { bindDedupe } = config;
 
   return (request, context) => {
     const view = new RequestView(request, context.readAs);
@@ -57,7 +57,7 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
     if (id !== undefined && !isDeliveryId(id)) {
       return reject("malformed", "the delivery id is empty, too long, or not valid Unicode");
     }
-    const baseUrl = settings.baseUrl ?? context.hooksUrl;
+    const baseUrl = config.baseUrl ?? context.hooksUrl;
     const unkeyed = render(view, { secret: "", baseUrl });
     if (!unkeyed.ok) return reject("missing", `the signed value ${unkeyed.error} is missing or repeated`);
     const pieces = unkeyed.value;
@@ -78,7 +78,7 @@ export function compileMessage(settings: SignedMessageSettings): ReadMessage {
   };
 }
 
-function compileTimestampCheck({ timestamp, toleranceSeconds }: SignedMessageSettings) {
+function compileTimestampCheck({ timestamp, toleranceSeconds }: SignedMessageConfig) {
   if (timestamp === undefined || toleranceSeconds === undefined) return undefined;
   const read = compileSource(timestamp.source);
   return (view: RequestView): Result<never, VerificationFailure> | undefined => {
@@ -102,7 +102,7 @@ const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{
 /** Converts a timestamp to ms since 1970. Returns `undefined` for an invalid timestamp. */
 function parseTimestamp(
   text: string,
-  unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"],
+  unit: NonNullable<SignedMessageConfig["timestamp"]>["unit"],
 ): number | undefined {
   switch (unit) {
     case "seconds":
@@ -132,12 +132,12 @@ function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verificati
   return { boundTo: hashing.digest("base64url") };
 }
 
-function compileBodyHashCheck(settings: NonNullable<SignedMessageSettings["bodyHash"]>) {
-  const read = compileSource(settings.source);
+function compileBodyHashCheck(config: NonNullable<SignedMessageConfig["bodyHash"]>) {
+  const read = compileSource(config.source);
   return (view: RequestView): Result<never, VerificationFailure> | undefined => {
     const text = read(view);
     if (text === undefined) return reject("missing", "the hash of the body is missing or repeated");
-    if (isHashOf(view.request.body, text, settings)) return undefined;
+    if (isHashOf(view.request.body, text, config)) return undefined;
     return reject("mismatch", "the body does not match the signed hash");
   };
 }

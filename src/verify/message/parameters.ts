@@ -1,10 +1,10 @@
 import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 import { compileTemplate, type Template } from "../../lib/template.ts";
+import type { SignedMessageConfig } from "./config.ts";
 import { compileSource, headerText, type ReadText, type RequestView, scalarToText } from "./request-view.ts";
-import type { SignedMessageSettings } from "./settings.ts";
 
-export type ParameterSettings = NonNullable<SignedMessageSettings["parameters"]>;
-type SignedHeaderSettings = NonNullable<SignedMessageSettings["signedHeaders"]>;
+export type ParameterConfig = NonNullable<SignedMessageConfig["parameters"]>;
+type SignedHeaderConfig = NonNullable<SignedMessageConfig["signedHeaders"]>;
 
 interface Pair {
   readonly name: string;
@@ -28,12 +28,12 @@ export function compilePair(text: string): Result<Template<Pair>, string> {
  * Compiles the placeholder `{{parameters}}`. It yields `undefined` if the request has no parameters of the configured kind, or
  * too many.
  */
-export function compileParameters(settings: ParameterSettings): ReadText {
-  const write = unwrap(compilePair(settings.pair), "pair");
-  const { names, omit, order } = settings;
+export function compileParameters(config: ParameterConfig): ReadText {
+  const write = unwrap(compilePair(config.pair), "pair");
+  const { names, omit, order } = config;
   const wanted = names === undefined ? undefined : new Set(names);
   return (view) => {
-    const all = readParameters(view, settings.of);
+    const all = readParameters(view, config.of);
     if (all === undefined) return undefined;
     const present =
       order === "listed" && names ? names.filter((name) => Object.hasOwn(all, name)) : Object.keys(all);
@@ -44,7 +44,7 @@ export function compileParameters(settings: ParameterSettings): ReadText {
     for (const name of chosen) {
       for (const value of formatValues(all[name])) written.push(write({ name, value }));
     }
-    return written.join(settings.between);
+    return written.join(config.between);
   };
 }
 
@@ -52,11 +52,11 @@ export function compileParameters(settings: ParameterSettings): ReadText {
  * Compiles the placeholder `{{signedHeaders}}`. It yields `undefined` if a listed header is missing or repeated, or if too many
  * are listed.
  */
-export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
-  const write = unwrap(compilePair(settings.pair), "pair");
-  const readList = compileSource(settings.listedIn);
+export function compileSignedHeaders(config: SignedHeaderConfig): ReadText {
+  const write = unwrap(compilePair(config.pair), "pair");
+  const readList = compileSource(config.listedIn);
   return (view) => {
-    const names = (readList(view) ?? "").split(new RegExp(`[${RegExp.escape(settings.separator)}]`));
+    const names = (readList(view) ?? "").split(new RegExp(`[${RegExp.escape(config.separator)}]`));
     const listed = names.map((name) => name.trim().toLowerCase()).filter((name) => name !== "");
     if (listed.length === 0 || listed.length > MAX_SIGNED_HEADERS) return undefined;
     const written: string[] = [];
@@ -65,13 +65,13 @@ export function compileSignedHeaders(settings: SignedHeaderSettings): ReadText {
       if (value === undefined) return undefined;
       written.push(write({ name, value }));
     }
-    return written.join(settings.between);
+    return written.join(config.between);
   };
 }
 
 function readParameters(
   view: RequestView,
-  of: ParameterSettings["of"],
+  of: ParameterConfig["of"],
 ): Readonly<Record<string, unknown>> | undefined {
   if (of === "query") return view.query;
   if (view.isForm !== (of === "form")) return undefined;

@@ -3,11 +3,11 @@ import { ValueCollector } from "../../event/values.ts";
 import { areBytesEqual } from "../../lib/constant-time.ts";
 import { ok, type Result } from "../../lib/result.ts";
 import { type Consumed, reject, type VerificationFailure } from "../verifier.ts";
+import type { Encoding, HashName, SignedMessageConfig } from "./config.ts";
 import { compileSource, type RequestView } from "./request-view.ts";
-import type { Encoding, HashName, SignedMessageSettings } from "./settings.ts";
 
 type SignaturePlace = Pick<
-  SignedMessageSettings,
+  SignedMessageConfig,
   "in" | "name" | "alsoNamed" | "prefix" | "items" | "encoding"
 >;
 

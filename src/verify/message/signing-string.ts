@@ -1,13 +1,13 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Placeholder } from "../../lib/template.ts";
+import type { SignedMessageConfig } from "./config.ts";
 import { compileFilters, takesBytes } from "./filters.ts";
-import { compileParameters, compileSignedHeaders, type ParameterSettings } from "./parameters.ts";
+import { compileParameters, compileSignedHeaders, type ParameterConfig } from "./parameters.ts";
 import { compileSource, type ReadText, type RequestView } from "./request-view.ts";
-import type { SignedMessageSettings } from "./settings.ts";
 import { findSource, type MessageSource } from "./source.ts";
 
 type SigningParts = Pick<
-  SignedMessageSettings,
+  SignedMessageConfig,
   "template" | "timestamp" | "deliveryId" | "parameters" | "signedHeaders"
 >;
 
@@ -158,7 +158,7 @@ export const toReadKey = ({ in: where, name }: MessageSource): string =>
   `${where}:${where === "header" ? name.toLowerCase() : name}`;
 
 /** Lists the values covered by a signature over parameters: the whole form or query, or only the named parameters. */
-function listReadsOfParameters({ of, names, omit }: ParameterSettings): readonly string[] {
+function listReadsOfParameters({ of, names, omit }: ParameterConfig): readonly string[] {
   const place = of === "query" ? "query" : "body";
   if (names === undefined) return [place];
   const prefix = of === "query" ? "query:" : "body:$.";

@@ -11,13 +11,13 @@ export function createAnyOf(
   schemes: readonly [VerificationScheme, ...VerificationScheme[]],
 ): VerificationScheme {
   const [first, ...others] = schemes;
-  const settings = z
+  const configSchema = z
     .strictObject({
       scheme: z
         .literal("anyOf")
         .describe("Accepts a delivery if at least one of several schemes verifies it."),
       of: z
-        .array(z.discriminatedUnion("scheme", [first.settings, ...others.map((one) => one.settings)]))
+        .array(z.discriminatedUnion("scheme", [first.configSchema, ...others.map((one) => one.configSchema)]))
         .min(2)
         .max(4)
         .describe(
@@ -32,7 +32,7 @@ export function createAnyOf(
   };
   return defineScheme({
     scheme: "anyOf",
-    settings,
+    configSchema,
     needsSecret: ({ of }) => of.every((options) => findSchemeFor(options).needsSecret(options)),
     findWrongSecret: ({ of }, secret) => {
       const wrong = of.map((options) => findSchemeFor(options).findWrongSecret(options, secret));

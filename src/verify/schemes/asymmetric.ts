@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { checkSettings } from "../../lib/check-settings.ts";
+import { checkFields } from "../../lib/check-fields.ts";
 import { ok, type Result } from "../../lib/result.ts";
+import { signatureKeysSchema } from "../keys/config.ts";
 import { areKeysFetched, compileKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey, parsePublicKeys } from "../keys/parse-keys.ts";
-import { signatureKeysSchema } from "../keys/settings.ts";
 import {
   isKeyForAlgorithm,
   isSignatureValid,
@@ -12,9 +12,9 @@ import {
   type SignatureForm,
 } from "../keys/signature-algorithms.ts";
 import { checkMessage } from "../message/check-message.ts";
+import { signedMessageFields } from "../message/config.ts";
 import { compileMessage, type SignedMessage } from "../message/message.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
-import { signedMessageSettings } from "../message/settings.ts";
 import { consumedBy } from "../message/signature.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { defineScheme, reject, type Verdict, type VerificationFailure } from "../verifier.ts";
@@ -49,17 +49,17 @@ const shape = z.strictObject({
     .default("der")
     .describe("Format of ECDSA signatures: ASN.1 DER, or the concatenation of r and s in full length."),
   keys: signatureKeysSchema,
-  ...signedMessageSettings,
+  ...signedMessageFields,
 });
 
-type AsymmetricSettings = z.output<typeof shape>;
+type AsymmetricConfig = z.output<typeof shape>;
 
 const USES_SECRET = /\{\{\s*secret\b/;
 
-const settings = shape
+const configSchema = shape
   .check(
     checkMessage,
-    checkSettings(({ algorithm, algorithmFrom, allowWeak, keys, template = "" }, note) => {
+    checkFields(({ algorithm, algorithmFrom, allowWeak, keys, template = "" }, note) => {
       if ((algorithm === undefined) === (algorithmFrom === undefined)) {
         note("algorithm", "set either `algorithm` or `algorithmFrom`");
       }
@@ -78,7 +78,7 @@ const settings = shape
 /** Verifies a signature over the raw body, or over a text that contains it, with public keys of the sender. */
 export const asymmetric = defineScheme({
   scheme: "asymmetric",
-  settings,
+  configSchema,
   needsSecret: ({ keys, template = "" }) => keys.from === "secrets" || USES_SECRET.test(template),
   findWrongSecret: ({ keys }, secret) =>
     keys.from === "secrets" && parsePublicKeys(secret) === undefined
@@ -158,7 +158,7 @@ function isSignedBy(
  */
 const MAX_ATTEMPTS = 64;
 
-function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricSettings) {
+function compileAlgorithm({ algorithm, algorithmFrom }: AsymmetricConfig) {
   const fixed = algorithm && ok(algorithm);
   const read = algorithmFrom && compileSource(algorithmFrom.source);
   const known = new Map(Object.entries(algorithmFrom?.values ?? {}));

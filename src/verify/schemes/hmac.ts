@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { checkSettings } from "../../lib/check-settings.ts";
+import { checkFields } from "../../lib/check-fields.ts";
 import { areBytesEqual } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
 import { compileHmac, type Hmac } from "../../lib/secrets/hmac.ts";
 import { memoizePerSecret } from "../memoize-per-secret.ts";
 import { checkMessage } from "../message/check-message.ts";
+import { HASHES, signedMessageFields } from "../message/config.ts";
 import { compileMessage } from "../message/message.ts";
-import { HASHES, signedMessageSettings } from "../message/settings.ts";
 import { consumedBy } from "../message/signature.ts";
 import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
 import { defineScheme, reject } from "../verifier.ts";
@@ -22,15 +22,15 @@ const shape = z.strictObject({
       "`plain` uses a hash of a template that contains {{secret}} instead of an HMAC. It is weak and needs `allowWeak`.",
     ),
   key: secretKeySchema,
-  ...signedMessageSettings,
+  ...signedMessageFields,
 });
 
-export type HmacSettings = z.output<typeof shape>;
+export type HmacConfig = z.output<typeof shape>;
 
-const settings = shape
+const configSchema = shape
   .check(
     checkMessage,
-    checkSettings(({ algorithm, construction, allowWeak, template = "" }, note) => {
+    checkFields(({ algorithm, construction, allowWeak, template = "" }, note) => {
       if (construction === "plain" && !/\{\{\s*secret\b/.test(template)) {
         note("construction", "plain needs a `template` that contains {{secret}}");
       }
@@ -48,7 +48,7 @@ const settings = shape
  */
 export const hmac = defineScheme({
   scheme: "hmac",
-  settings,
+  configSchema,
   needsSecret: true,
   findWrongSecret: ({ key }, secret) => findWrongKey(key, secret),
   create(options) {
@@ -97,7 +97,7 @@ export function compileDigest({
   algorithm,
   construction,
   key,
-}: HmacSettings): (secret: string) => Hmac | undefined {
+}: HmacConfig): (secret: string) => Hmac | undefined {
   const { encoding, stripPrefix, append, hash } = key;
   // For most senders, the text of the secret is the key, so skip the derivation.
   const isPlainText =

@@ -5,7 +5,7 @@ import { compileSource, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
 import { deriveKey, findWrongKey } from "../secret-key.ts";
 import { checkToken } from "../token/check-token.ts";
-import { jwtSettings, usesSharedSecrets } from "../token/jwt-settings.ts";
+import { jwtConfigSchema, usesSharedSecrets } from "../token/jwt-config.ts";
 import { defineScheme, reject } from "../verifier.ts";
 
 /** Maximum length of a token in characters. Exceeds the length of any header that Node accepts. */
@@ -15,7 +15,7 @@ const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0
 /** Verifies a JSON Web Token in compact form (RFC 7515 section 7.1), signed with one of the configured algorithms. */
 export const jwt = defineScheme({
   scheme: "jwt",
-  settings: jwtSettings,
+  configSchema: jwtConfigSchema,
   // The channel's secret is either the key or the required value of a claim.
   needsSecret: ({ keys, secretClaim }) => keys.from === "secrets" || secretClaim !== undefined,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
@@ -45,7 +45,7 @@ export const jwt = defineScheme({
         const token = text.length > MAX_TOKEN_LENGTH ? undefined : COMPACT.exec(text)?.groups?.token;
         if (token === undefined)
           return reject("malformed", `the value in ${where} ${name} is not a signed token`);
-        return checkToken(token, { settings: options, view, context, findKeys });
+        return checkToken(token, { config: options, view, context, findKeys });
       },
     };
   },

@@ -6,7 +6,7 @@ const VERIFIED = ok({});
 
 export const none = defineScheme({
   scheme: "none",
-  settings: z
+  configSchema: z
     .strictObject({ scheme: z.literal("none").describe("Accepts every delivery without a signature check.") })
     .describe("Accepts every delivery. The channel's address is the only credential."),
   needsSecret: false,

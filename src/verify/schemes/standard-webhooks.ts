@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { deriveKey, type SecretKeySettings } from "../secret-key.ts";
+import { deriveKey, type SecretKeyConfig } from "../secret-key.ts";
 import { defineScheme } from "../verifier.ts";
 import { asymmetric } from "./asymmetric.ts";
 import { hmac } from "./hmac.ts";
 
-const settings = z
+const configSchema = z
   .strictObject({
     scheme: z
       .literal("standardWebhooks")
@@ -44,7 +44,7 @@ const ED25519_BYTES = 32;
  */
 export const standardWebhooks = defineScheme({
   scheme: "standardWebhooks",
-  settings,
+  configSchema,
   needsSecret: true,
   findWrongSecret: ({ secretEncoding }, secret) => {
     if (secret.startsWith("whsk_"))
@@ -53,11 +53,11 @@ export const standardWebhooks = defineScheme({
       return Buffer.from(stripKeyPrefix(secret), "base64").length === ED25519_BYTES
         ? undefined
         : "must be whpk_ followed by a 32-byte Ed25519 key in base64";
-    return deriveKey(keySettings(secretEncoding), secret) ? undefined : `must be valid ${secretEncoding}`;
+    return deriveKey(keyConfig(secretEncoding), secret) ? undefined : `must be valid ${secretEncoding}`;
   },
   create(options) {
-    const message = toMessageSettings(options);
-    const v1 = hmac.create(toHmacSettings(options));
+    const message = toMessageConfig(options);
+    const v1 = hmac.create(toHmacConfig(options));
     const v1a = asymmetric.create({
       scheme: "asymmetric",
       ...message,
@@ -86,16 +86,16 @@ export const standardWebhooks = defineScheme({
   },
 });
 
-export type StandardSettings = z.output<typeof settings>;
+export type StandardConfig = z.output<typeof configSchema>;
 
-export const toHmacSettings = (options: StandardSettings) => ({
+export const toHmacConfig = (options: StandardConfig) => ({
   scheme: "hmac",
-  ...toMessageSettings(options),
+  ...toMessageConfig(options),
   prefix: "v1,",
-  key: keySettings(options.secretEncoding),
+  key: keyConfig(options.secretEncoding),
 });
 
-function toMessageSettings({ headerPrefix, toleranceSeconds }: StandardSettings) {
+function toMessageConfig({ headerPrefix, toleranceSeconds }: StandardConfig) {
   const inHeader = (name: string) => ({ in: "header", name: `${headerPrefix}${name}` });
   return {
     ...inHeader("signature"),
@@ -115,7 +115,7 @@ const splitSecrets = (secrets: readonly string[]) => ({
 });
 const stripKeyPrefix = (secret: string): string => secret.slice(PUBLIC_KEY_PREFIX.length);
 
-const keySettings = (encoding: SecretKeySettings["encoding"]): SecretKeySettings => ({
+const keyConfig = (encoding: SecretKeyConfig["encoding"]): SecretKeyConfig => ({
   encoding,
   stripPrefix: "whsec_",
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { RawRequest } from "../../event/received.ts";
 import { queryValues } from "../../event/values.ts";
-import { checkSettings } from "../../lib/check-settings.ts";
+import { checkFields } from "../../lib/check-fields.ts";
 import { isSecretIn } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
 import { compileSource, compileTexts, headerText, RequestView } from "../message/request-view.ts";
@@ -34,11 +34,11 @@ const shape = z.strictObject({
     .describe("Text before the token in the header, such as `Token `."),
 });
 
-export type TokenSettings = z.output<typeof shape>;
+export type TokenConfig = z.output<typeof shape>;
 
-const settings = shape
+const configSchema = shape
   .check(
-    checkSettings(({ in: where, name, prefix }, note) => {
+    checkFields(({ in: where, name, prefix }, note) => {
       const isAuthorization = where === "bearer" || where === "basic";
       if (isAuthorization && name !== undefined)
         note("name", `is not allowed when \`in\` is ${where}, which always reads Authorization`);
@@ -57,7 +57,7 @@ const settings = shape
  */
 export const token = defineScheme({
   scheme: "token",
-  settings,
+  configSchema,
   needsSecret: true,
   create(options) {
     const read = compileReader(options);
@@ -87,7 +87,7 @@ export const token = defineScheme({
 /** Returns all tokens in a request, each of which must match a secret. `undefined` if the request has no readable token. */
 type ReadTokens = (request: RawRequest, readAs: string | undefined) => readonly string[] | undefined;
 
-function compileReader({ in: where, name = "", prefix = "" }: TokenSettings): ReadTokens {
+function compileReader({ in: where, name = "", prefix = "" }: TokenConfig): ReadTokens {
   const one = (text: string | undefined): readonly string[] | undefined =>
     text === undefined ? undefined : [text];
   switch (where) {

@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { SignJWT } from "jose";
 import { err, ok, type Result } from "../../lib/result.ts";
 import type { KeySource } from "../keys/key-source.ts";
+import type { SignedMessageConfig } from "../message/config.ts";
 import { compileMessage } from "../message/message.ts";
-import type { SignedMessageSettings } from "../message/settings.ts";
-import { compileDigest, type HmacSettings, hmac } from "../schemes/hmac.ts";
-import { type StandardSettings, toHmacSettings } from "../schemes/standard-webhooks.ts";
-import type { TokenSettings } from "../schemes/token.ts";
+import { compileDigest, type HmacConfig, hmac } from "../schemes/hmac.ts";
+import { type StandardConfig, toHmacConfig } from "../schemes/standard-webhooks.ts";
+import type { TokenConfig } from "../schemes/token.ts";
 import { findScheme } from "../schemes.ts";
 import { deriveKey } from "../secret-key.ts";
-import { type JwtSettings, usesSharedSecrets } from "../token/jwt-settings.ts";
+import { type JwtConfig, usesSharedSecrets } from "../token/jwt-config.ts";
 import { type OutgoingRequest, putInto } from "./place.ts";
 
 export interface SignOptions {
@@ -21,7 +21,7 @@ export interface SignOptions {
   readonly readAs?: string | undefined;
 }
 
-type Settings = Readonly<Record<string, unknown>> & { readonly scheme?: unknown };
+type SchemeConfig = Readonly<Record<string, unknown>> & { readonly scheme?: unknown };
 type Signed = Result<OutgoingRequest, string>;
 
 /**
@@ -30,11 +30,12 @@ type Signed = Result<OutgoingRequest, string>;
  */
 export async function signRequest(
   request: OutgoingRequest,
-  verification: Settings,
+  verification: SchemeConfig,
   options: SignOptions,
 ): Promise<Signed> {
   if (verification.scheme === "none") return ok(request);
-  const ways = verification.scheme === "anyOf" ? (verification.of as readonly Settings[]) : [verification];
+  const ways =
+    verification.scheme === "anyOf" ? (verification.of as readonly SchemeConfig[]) : [verification];
   let reason = "the verification scheme cannot sign requests";
   for (const way of ways) {
     const signed = await signWith(request, way, options);
@@ -45,28 +46,32 @@ export async function signRequest(
   return err(reason);
 }
 
-async function signWith(request: OutgoingRequest, way: Settings, options: SignOptions): Promise<Signed> {
-  const settings = findScheme(way).settings.parse(way);
+async function signWith(request: OutgoingRequest, way: SchemeConfig, options: SignOptions): Promise<Signed> {
+  const config = findScheme(way).configSchema.parse(way);
   switch (way.scheme) {
     case "hmac":
-      return signMessage(request, settings as HmacSettings, options);
+      return signMessage(request, config as HmacConfig, options);
     case "standardWebhooks":
       return signMessage(
         request,
-        hmac.settings.parse(toHmacSettings(settings as StandardSettings)) as HmacSettings,
+        hmac.configSchema.parse(toHmacConfig(config as StandardConfig)) as HmacConfig,
         options,
       );
     case "token":
-      return putToken(request, settings as TokenSettings, options.secret);
+      return putToken(request, config as TokenConfig, options.secret);
     case "jwt":
-      return signToken(request, settings as JwtSettings, options);
+      return signToken(request, config as JwtConfig, options);
     default:
       return err("only the provider can sign this delivery, because it alone has the private key");
   }
 }
 
 /** Verifies a signed request as the channel would, so that the CLI never sends a request that the channel would reject. */
-async function isVerified(signed: OutgoingRequest, way: Settings, options: SignOptions): Promise<boolean> {
+async function isVerified(
+  signed: OutgoingRequest,
+  way: SchemeConfig,
+  options: SignOptions,
+): Promise<boolean> {
   const { secret, hooksUrl, nowMs, readAs } = options;
   const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
   return (
@@ -79,9 +84,9 @@ async function isVerified(signed: OutgoingRequest, way: Settings, options: SignO
 /** Schemes with shared secrets fetch no keys. */
 const NO_KEYS: KeySource = { get: () => [], renew: async () => undefined };
 
-function signMessage(request: OutgoingRequest, settings: HmacSettings, options: SignOptions): Signed {
+function signMessage(request: OutgoingRequest, config: HmacConfig, options: SignOptions): Signed {
   const { secret, hooksUrl, nowMs, readAs } = options;
-  const { timestamp, bodyHash, deliveryId, items } = settings;
+  const { timestamp, bodyHash, deliveryId, items } = config;
   const time = timestamp && formatTime(nowMs, timestamp.unit);
   const beside: [name: string, value: string][] = [];
   let prepared: Signed = ok(request);
@@ -97,34 +102,34 @@ function signMessage(request: OutgoingRequest, settings: HmacSettings, options: 
     const { algorithm, encoding, prefix = "" } = bodyHash;
     put(bodyHash.source, prefix + createHash(algorithm).update(request.body).digest(encoding));
   }
-  const { signedHeaders } = settings;
+  const { signedHeaders } = config;
   if (signedHeaders?.listedIn.in === "item") {
     put(signedHeaders.listedIn, Object.keys(request.headers).join(signedHeaders.separator[0]));
   }
   if (deliveryId?.in === "item") put(deliveryId, `delivery_${nowMs}`);
   if (!prepared.ok) return prepared;
 
-  const place = { in: settings.in, name: settings.name };
+  const place = { in: config.in, name: config.name };
   const write = (signature: string): Signed =>
-    prepared.ok ? putInto(prepared.value, place, () => writeValue(signature, settings, beside)) : prepared;
+    prepared.ok ? putInto(prepared.value, place, () => writeValue(signature, config, beside)) : prepared;
   // The signed text may include other items of the signature's header, so write a placeholder signature first.
-  const length = createHash(settings.algorithm).update("").digest().length;
-  const empty = write(Buffer.alloc(length, 1).toString(settings.encoding));
+  const length = createHash(config.algorithm).update("").digest().length;
+  const empty = write(Buffer.alloc(length, 1).toString(config.encoding));
   if (!empty.ok) return empty;
   const context = { secrets: [secret], hooksUrl, readAs, keys: NO_KEYS };
-  const message = compileMessage(settings)({ ...empty.value, arrivedAtMs: nowMs }, context);
+  const message = compileMessage(config)({ ...empty.value, arrivedAtMs: nowMs }, context);
   if (!message.ok) return err(message.error.message);
-  const signature = compileDigest(settings)(secret)?.(message.value.bytes(secret));
+  const signature = compileDigest(config)(secret)?.(message.value.bytes(secret));
   if (signature === undefined) return err("the secret does not have the encoding that the scheme requires");
   return items !== undefined && beside.some(([name]) => name === items.key)
     ? err("an item next to the signature already has the signature's key")
-    : write(signature.toString(settings.encoding));
+    : write(signature.toString(config.encoding));
 }
 
 /** Formats the value that contains the signature, with any other items such as a timestamp. */
 function writeValue(
   signature: string,
-  { prefix = "", items }: Pick<SignedMessageSettings, "prefix" | "items">,
+  { prefix = "", items }: Pick<SignedMessageConfig, "prefix" | "items">,
   beside: readonly (readonly [name: string, value: string])[],
 ): string {
   if (items === undefined) return prefix + signature;
@@ -136,7 +141,7 @@ function writeValue(
   );
 }
 
-function formatTime(nowMs: number, unit: NonNullable<SignedMessageSettings["timestamp"]>["unit"]): string {
+function formatTime(nowMs: number, unit: NonNullable<SignedMessageConfig["timestamp"]>["unit"]): string {
   switch (unit) {
     case "seconds":
       return String(Math.floor(nowMs / 1_000));
@@ -151,7 +156,7 @@ function formatTime(nowMs: number, unit: NonNullable<SignedMessageSettings["time
 
 function putToken(
   request: OutgoingRequest,
-  { in: where, name = "", prefix = "" }: TokenSettings,
+  { in: where, name = "", prefix = "" }: TokenConfig,
   secret: string,
 ): Signed {
   switch (where) {
@@ -175,12 +180,8 @@ function putToken(
 
 const TOKEN_LIFE_SECONDS = 300;
 
-async function signToken(
-  request: OutgoingRequest,
-  settings: JwtSettings,
-  options: SignOptions,
-): Promise<Signed> {
-  const { algorithms, keys, key, issuer, audience, claims, bodyHash, deliveryIdClaim, source } = settings;
+async function signToken(request: OutgoingRequest, config: JwtConfig, options: SignOptions): Promise<Signed> {
+  const { algorithms, keys, key, issuer, audience, claims, bodyHash, deliveryIdClaim, source } = config;
   const [algorithm = ""] = algorithms;
   if (!usesSharedSecrets(algorithms) || keys.from !== "secrets") {
     return err("only the provider can sign this token, because it alone has the private key");

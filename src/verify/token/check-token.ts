@@ -12,10 +12,10 @@ import {
   type VerificationFailure,
   type VerifyContext,
 } from "../verifier.ts";
-import type { JwtSettings } from "./jwt-settings.ts";
+import type { JwtConfig } from "./jwt-config.ts";
 
 interface TokenCheck {
-  readonly settings: JwtSettings;
+  readonly config: JwtConfig;
   readonly view: RequestView;
   readonly context: VerifyContext;
   readonly findKeys: FindKeys;
@@ -35,14 +35,14 @@ interface TokenHeader {
  */
 export async function checkToken(
   token: string,
-  { settings, view, context, findKeys }: TokenCheck,
+  { config, view, context, findKeys }: TokenCheck,
 ): Promise<Result<Verification, VerificationFailure>> {
   const header = parseTokenHeader(token);
-  if (header === undefined || !(settings.algorithms as readonly string[]).includes(header.algorithm)) {
+  if (header === undefined || !(config.algorithms as readonly string[]).includes(header.algorithm)) {
     return reject("malformed", "the token does not name an accepted algorithm");
   }
   const nowMs = view.request.arrivedAtMs;
-  const options = toVerifyOptions(settings, nowMs);
+  const options = toVerifyOptions(config, nowMs);
   const found = findKeys(view, context);
   if (!found.ok) return found;
   const { keys, renew } = found.value;
@@ -50,9 +50,7 @@ export async function checkToken(
     for (const { key } of ((await load?.()) ?? []).filter((one) => matchesKey(one, header, nowMs))) {
       const verified = await verifyWithKey(key, token, options);
       if (verified === undefined) continue;
-      return verified.ok
-        ? checkClaims(verified.value, token, settings, view.request.body, context)
-        : verified;
+      return verified.ok ? checkClaims(verified.value, token, config, view.request.body, context) : verified;
     }
   }
   return reject("mismatch", "the token's signature matches none of the keys");
@@ -75,8 +73,8 @@ const matchesKey = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: nu
   (one.algorithm === undefined || one.algorithm === algorithm) &&
   isValidAt(one, nowMs);
 
-function toVerifyOptions(settings: JwtSettings, nowMs: number): JWTVerifyOptions {
-  const { algorithms, issuer, audience, maxAgeSeconds, requireExpiry, clockSkewSeconds } = settings;
+function toVerifyOptions(config: JwtConfig, nowMs: number): JWTVerifyOptions {
+  const { algorithms, issuer, audience, maxAgeSeconds, requireExpiry, clockSkewSeconds } = config;
   return {
     algorithms,
     currentDate: new Date(nowMs),
@@ -113,7 +111,7 @@ async function verifyWithKey(
 function checkClaims(
   payload: JWTPayload,
   token: string,
-  { claims, secretClaim, bodyHash, deliveryIdClaim, bindDedupe }: JwtSettings,
+  { claims, secretClaim, bodyHash, deliveryIdClaim, bindDedupe }: JwtConfig,
   body: Buffer,
   { secrets }: VerifyContext,
 ): Result<Verification, VerificationFailure> {

@@ -131,7 +131,7 @@ describe("polling with a token from the server's last response", () => {
 
 describe("the cursor of a polling channel", () => {
   const show = (rig: PollRig) => polling.cursor?.show(rig.cursor ?? "");
-  const set = (rig: PollRig, value: unknown) => polling.cursor?.parse(value, rig.settings);
+  const set = (rig: PollRig, value: unknown) => polling.cursor?.parse(value, rig.config);
 
   it.each<[Config["discriminator"], unknown, unknown, string[]]>([
     [{ by: "timestamp", path: "$.at" }, { timestamp: at(3).at }, { timestamp: at(2).at }, ["2", "3"]],

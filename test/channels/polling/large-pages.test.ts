@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import type { ReadInWorker } from "../../../src/channels/kind.ts";
+import { pollingConfigSchema } from "../../../src/channels/polling/config/config.ts";
+import { compilePlan } from "../../../src/channels/polling/config/plan.ts";
 import { createPageReader, type PageReader } from "../../../src/channels/polling/fetch/page-reader.ts";
 import { replaceWithNulls } from "../../../src/channels/polling/fetch/replace-with-nulls.ts";
 import { polling } from "../../../src/channels/polling/polling.ts";
-import { compilePlan } from "../../../src/channels/polling/settings/plan.ts";
-import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
 import type { ChannelHandle } from "../../../src/event/ingest.ts";
 import { err } from "../../../src/lib/result.ts";
 import { JsonText } from "../../../src/normalize/body/payload-slice.ts";
@@ -77,7 +77,7 @@ const NEVER: ReadInWorker = async () => {
 };
 
 function readerOf(config: Partial<Config>, readInWorker: ReadInWorker) {
-  const settings = pollingSettings.parse({
+  const settings = pollingConfigSchema.parse({
     request: { url: "https://example.com/rows" },
     itemId: "$.id",
     versionPath: "$.version",

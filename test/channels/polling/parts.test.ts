@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { SeenKeys } from "../../../src/channels/polling/cursor/seen-keys.ts";
-import { redactSent } from "../../../src/channels/polling/fetch/secrets.ts";
-import { findLink } from "../../../src/channels/polling/pagination/link-header.ts";
 import {
   formatInstant,
   parseTimestamp,
   type TimestampFormat,
-} from "../../../src/channels/polling/settings/timestamps.ts";
+} from "../../../src/channels/polling/config/timestamps.ts";
+import { SeenKeys } from "../../../src/channels/polling/cursor/seen-keys.ts";
+import { redactSent } from "../../../src/channels/polling/fetch/secrets.ts";
+import { findLink } from "../../../src/channels/polling/pagination/link-header.ts";
 
 describe("a timestamp", () => {
   it.each<[string, TimestampFormat, string | undefined]>([

@@ -296,8 +296,8 @@ describe("a request of a poll", () => {
 
 it("a poll trims the whitespace around a header value in the stored settings", async () => {
   const rig = rigOf();
-  const settings = rig.settings as Config;
-  const stored = { ...settings, request: { ...settings.request, headers: { "x-a": " a " } } };
+  const config = rig.config as Config;
+  const stored = { ...config, request: { ...config.request, headers: { "x-a": " a " } } };
   server.answers = [json(rows())];
   const run = rig.run(new AbortController().signal, stored);
   expect(await rig.source.poll(run)).toEqual({ kind: "done" });

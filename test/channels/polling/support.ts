@@ -1,8 +1,8 @@
 import type { z } from "zod";
+import { pollingConfigSchema } from "../../../src/channels/polling/config/config.ts";
 import type { PollDeps } from "../../../src/channels/polling/poll-source.ts";
 import { createPolledSource, polling } from "../../../src/channels/polling/polling.ts";
 import { pollingProfile } from "../../../src/channels/polling/profile.ts";
-import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
 import type { FetchedDelivery, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import type { Definition } from "../../../src/event/definition.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
@@ -13,7 +13,7 @@ import { compileRules } from "../../../src/normalize/compile.ts";
 import { normalize } from "../../../src/normalize/normalize.ts";
 import { readHere } from "../../support/read-here.ts";
 
-export type Config = z.input<typeof pollingSettings>;
+export type Config = z.input<typeof pollingConfigSchema>;
 
 export interface Published {
   readonly id: string;
@@ -50,7 +50,7 @@ export class PollRig {
   cursor: string | undefined;
   startedAtMs: number;
   failures = 0;
-  readonly settings: unknown;
+  readonly config: unknown;
   readonly #options: RigOptions;
   readonly #clock: () => number;
   readonly #rules: ReturnType<typeof rulesOf>;
@@ -59,8 +59,8 @@ export class PollRig {
     this.#options = options;
     this.#clock = options.clock ?? Date.now;
     this.startedAtMs = this.#clock();
-    this.settings = pollingSettings.parse(options.config);
-    this.#rules = rulesOf(this.settings, options.definition ?? {});
+    this.config = pollingConfigSchema.parse(options.config);
+    this.#rules = rulesOf(this.config, options.definition ?? {});
   }
 
   get source() {
@@ -102,18 +102,18 @@ export class PollRig {
     return this.source.dryRun({ ...this.run(new AbortController().signal), cursor });
   }
 
-  run(signal: AbortSignal, settings = this.settings): SourceRun {
+  run(signal: AbortSignal, config = this.config): SourceRun {
     return {
       channel: {
         identity: channel,
         state: "active",
         limits: { maxBodyBytes: 1, maxDepth: 128 },
-        settings,
+        kindConfig: config,
         acceptsContentType: () => true,
         methods: [],
         answer: "outcome" as const,
       } as SourceRun["channel"],
-      settings,
+      config,
       credentials: this.#options.credentials,
       cursor: this.cursor,
       startedAtMs: this.startedAtMs,
@@ -156,8 +156,8 @@ export class PollRig {
   }
 }
 
-function rulesOf(settings: unknown, definition: Partial<Definition>) {
-  const config = pollingSettings.parse(settings);
+function rulesOf(stored: unknown, definition: Partial<Definition>) {
+  const config = pollingConfigSchema.parse(stored);
   const rules = compileRules({
     channel,
     profile: pollingProfile,

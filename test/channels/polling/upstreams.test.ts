@@ -93,7 +93,7 @@ describe("a poll with conditional requests", () => {
     await server.forGet("/rows").thenJson(200, [{ id: 2 }, { id: 1 }], { ETag: '"b"' });
     const discriminator = { by: "seenSet", maxAgeSeconds: 86_400 } as const;
     const rig = new PollRig({
-      config: { ...(rigOf().settings as Config), discriminator, conditional: true },
+      config: { ...(rigOf().config as Config), discriminator, conditional: true },
       clock: () => nowMs,
     });
     for (let polls = 0; polls < 5; polls++) {

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
-import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
+import { pullFields } from "../../../src/channels/pull/pull-fields.ts";
 import type { ReconnectPolicy, SourceEnd, SourceRun } from "../../../src/channels/source.ts";
 import { sse } from "../../../src/channels/sse/sse.ts";
 import { startChangeFeed } from "../../../src/data/changes.ts";
 import { createCaptureSecret } from "../../../src/data/channels/capture-secret.ts";
 import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
-import { commonSettings } from "../../../src/event/channel.ts";
+import { commonFields } from "../../../src/event/channel.ts";
 import { createEventPath } from "../../../src/gateway/event-path.ts";
 import {
   createSourceBus,
@@ -23,7 +23,7 @@ import { sharedSchemas } from "../../support/schemas.ts";
 import { startTestSpine, type TestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
 
-const settings = z.strictObject({ ...commonSettings, ...pullSettings });
+const configSchema = z.strictObject({ ...commonFields, ...pullFields });
 
 /** A server with a numbered feed per channel. Records its readers. */
 export interface Upstream {
@@ -92,8 +92,8 @@ export function countingKind(upstream: Upstream): ChannelKind {
   }
   return {
     kind: "sse",
-    settings,
-    secretSettings: [],
+    configSchema,
+    secretFields: [],
     addressed: false,
     needsSetup: () => false,
     profile: sse.profile,

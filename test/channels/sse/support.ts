@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { FetchedDelivery, SourceEnd, SourceRun, StreamRun } from "../../../src/channels/source.ts";
-import { sseSettings } from "../../../src/channels/sse/settings.ts";
+import { sseConfigSchema } from "../../../src/channels/sse/config.ts";
 import { createStreamSource } from "../../../src/channels/sse/sse.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createOutbound } from "../../../src/net/create-outbound.ts";
@@ -110,7 +110,7 @@ export function createRun(
   changes: Partial<Pick<SourceRun, "credentials" | "cursor" | "ingest">> & { readonly number?: number } = {},
 ): TestRun {
   const { number = ++channels } = changes;
-  const settings = sseSettings.parse(config);
+  const parsed = sseConfigSchema.parse(config);
   const controller = new AbortController();
   /** The previous writes. The cursor moves in their order. */
   let before: Promise<unknown> = Promise.resolve();
@@ -119,12 +119,12 @@ export function createRun(
       identity: { number, uid: "in", kind: "sse", appId: "app_1", organizationId: "org_1" },
       state: "active",
       limits: { maxBodyBytes: 1, maxDepth: 128 },
-      settings,
+      kindConfig: parsed,
       acceptsContentType: () => true,
       methods: [],
       answer: "outcome" as const,
     },
-    settings,
+    config: parsed,
     credentials: undefined,
     cursor: undefined,
     startedAtMs: 0,

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
-import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
-import { commonSettings } from "../../../src/event/channel.ts";
+import { pullFields } from "../../../src/channels/pull/pull-fields.ts";
+import { commonFields } from "../../../src/event/channel.ts";
 
-const settings = z.strictObject({
-  ...commonSettings,
-  ...pullSettings,
+const configSchema = z.strictObject({
+  ...commonFields,
+  ...pullFields,
   url: z
     .url()
     .describe("URL of a server that responds to `?after=<n>` with the numbers above n, as a JSON array."),
@@ -18,8 +18,8 @@ const PAUSE_MS = 10;
 /** A channel kind that requests the next numbers from a server in a loop. */
 export const counter: ChannelKind = {
   kind: "counter",
-  settings,
-  secretSettings: [],
+  configSchema,
+  secretFields: [],
   addressed: false,
   profile: {
     roots: new Map([["number", { valueIn: ({ delivery }) => delivery.headers.number }]]),
@@ -34,14 +34,14 @@ export const counter: ChannelKind = {
         : { ok: false, error: [{ path: "after", message: error.message }] };
     },
   },
-  originOf: (stored) => new URL(settings.parse(stored).url).origin,
+  originOf: (stored) => new URL(configSchema.parse(stored).url).origin,
   needsSetup: () => false,
   async start({ outbound, clock }) {
     return {
       stream: {
         reconnect: () => ({ initialMs: PAUSE_MS, maxMs: 1_000, factor: 2, jitter: 0, resetAfterMs: 0 }),
-        async runConnection({ settings: stored, cursor, ingest, opened, signal }) {
-          const { url } = settings.parse(stored);
+        async runConnection({ config: stored, cursor, ingest, opened, signal }) {
+          const { url } = configSchema.parse(stored);
           for (let after = Number(cursor ?? 0); !signal.aborted; ) {
             const request = { method: "GET", url: `${url}?after=${after}`, headers: {} };
             const { body } = await outbound.request(request, { signal });

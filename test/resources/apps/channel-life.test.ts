@@ -3,15 +3,15 @@ import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { hasAddress, hashOfAddress } from "../../../src/data/channels/address-columns.ts";
 import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
-import { commonSettings } from "../../../src/event/channel.ts";
+import { commonFields } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
 /** A pull channel kind. Its channels have no address. */
 const fetching: ChannelKind = {
   kind: "polling",
-  settings: z.strictObject({ ...commonSettings }),
-  secretSettings: [],
+  configSchema: z.strictObject({ ...commonFields }),
+  secretFields: [],
   addressed: false,
   profile: { roots: new Map() },
   needsSetup: () => false,

@@ -3,15 +3,15 @@ import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
-import { commonSettings } from "../../../src/event/channel.ts";
+import { commonFields } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
 /** A pull channel kind. Its channels have no address. */
 const fetching: ChannelKind = {
   kind: "polling",
-  settings: z.strictObject({ ...commonSettings, endpoint: z.string() }),
-  secretSettings: [],
+  configSchema: z.strictObject({ ...commonFields, endpoint: z.string() }),
+  secretFields: [],
   addressed: false,
   profile: { roots: new Map() },
   needsSetup: () => false,
@@ -94,7 +94,7 @@ describe("a channel", () => {
     const row = await stored(channel.id);
     expect(JSON.stringify(row)).not.toContain("s3cret");
     expect(row.sealedSettings).toMatch(/^s1\./);
-    expect((await live().findById(channel.id))?.channel.settings).toMatchObject({
+    expect((await live().findById(channel.id))?.channel.config).toMatchObject({
       secrets: [{ value: "s3cret-one" }],
     });
   });

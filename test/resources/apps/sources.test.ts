@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { signedBytesNotesKey } from "../../../src/bus/keys.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
-import { pullSettings } from "../../../src/channels/pull/pull-settings.ts";
+import { pullFields } from "../../../src/channels/pull/pull-fields.ts";
 import type { DryRun } from "../../../src/channels/source.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { listTopicsOf } from "../../../src/data/channels/topics.ts";
 import { settleRemovals } from "../../../src/data/removals.ts";
-import { commonSettings } from "../../../src/event/channel.ts";
+import { commonFields } from "../../../src/event/channel.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { clearRemoval } from "../../../src/maintenance/clear-removal.ts";
 import { countingKind, createUpstream, deliveryOf } from "../../channels/pull/sources-support.ts";
@@ -19,7 +19,7 @@ const dryRuns: { cursor: string | undefined }[] = [];
 const polled: ChannelKind = {
   ...countingKind(createUpstream()),
   kind: "polling",
-  settings: z.strictObject({ ...commonSettings, ...pullSettings }),
+  configSchema: z.strictObject({ ...commonFields, ...pullFields }),
   start: async () => ({
     polled: {
       schedule: () => ({ everySeconds: 60, jitter: 0 }),

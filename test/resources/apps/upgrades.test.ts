@@ -123,7 +123,7 @@ describe("an upgrade", () => {
     expect(stays).toMatchObject({ title: null, state: "paused", config: { verification: { prefix: "v=" } } });
     const live = createStoredChannels({ db: api.database.db, keyring: api.keyring });
     const found = await live.findById(idOf("stays"));
-    expect(found?.channel.settings).toMatchObject({ secrets: [{ value: "s3cret" }] });
+    expect(found?.channel.config).toMatchObject({ secrets: [{ value: "s3cret" }] });
     expect(await api.call.post(`${path}/resume`)).toMatchObject({ state: "active" });
   });
 

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { err, ok, type Result } from "../../../lib/result.ts";
-import { getStoredSettings } from "../../../lib/stored-settings.ts";
+import { getStoredConfig } from "../../../lib/stored-config.ts";
 import type { CursorFormat } from "../../source.ts";
+import { pollingConfigSchema } from "../config/config.ts";
+import { compilePlan, type Plan } from "../config/plan.ts";
 import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { validatorsSchema } from "../fetch/validators.ts";
-import { compilePlan, type Plan } from "../settings/plan.ts";
-import { pollingSettings } from "../settings/settings.ts";
 import type { Position, PositionContext } from "./position.ts";
 
 const cursorSchema = z.strictObject({
@@ -23,10 +23,10 @@ export interface PollCursor {
   readonly lastPollAtMs?: number | undefined;
 }
 
-export function formatPollCursor({ settings }: Plan, cursor: PollCursor): string {
+export function formatPollCursor({ config }: Plan, cursor: PollCursor): string {
   const { lastPollAtMs, position, validators } = cursor;
   return JSON.stringify({
-    by: settings.discriminator.by,
+    by: config.discriminator.by,
     position: position.save(),
     validators,
     lastPollAtMs,
@@ -38,13 +38,13 @@ export function formatPollCursor({ settings }: Plan, cursor: PollCursor): string
  * channel's owner.
  */
 export function parsePollCursor(
-  { discriminator, settings }: Plan,
+  { discriminator, config }: Plan,
   text: string | undefined,
   context: PositionContext,
 ): Result<PollCursor, string> {
   if (text === undefined) return ok({ position: discriminator.start(context) });
   const { by, position, ...rest } = cursorSchema.parse(JSON.parse(text));
-  const restored = by === settings.discriminator.by ? discriminator.restore(position, context) : undefined;
+  const restored = by === config.discriminator.by ? discriminator.restore(position, context) : undefined;
   if (restored !== undefined) return ok({ ...rest, position: restored });
   return err(`The cursor belongs to other discriminator settings (${by}). Set or reset the cursor`);
 }
@@ -59,11 +59,11 @@ export const pollCursorFormat: CursorFormat = {
     const { by, position } = cursorSchema.parse(JSON.parse(text));
     return getDiscriminator(by).show(position);
   },
-  parse(value, settings) {
-    const plan = compilePlan(getStoredSettings(pollingSettings, settings));
+  parse(value, config) {
+    const plan = compilePlan(getStoredConfig(pollingConfigSchema, config));
     if (!plan.ok) return err(plan.error);
     const position = plan.value.discriminator.parse(value);
     if (!position.ok) return position;
-    return ok(JSON.stringify({ by: plan.value.settings.discriminator.by, position: position.value }));
+    return ok(JSON.stringify({ by: plan.value.config.discriminator.by, position: position.value }));
   },
 };

@@ -1,10 +1,10 @@
 import { failed } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
+import type { Plan } from "../config/plan.ts";
 import { createPageDelivery } from "../fetch/delivery.ts";
 import type { FetchedPage } from "../fetch/fetch-page.ts";
 import type { PageReader } from "../fetch/page-reader.ts";
 import type { Validators } from "../fetch/validators.ts";
-import type { Plan } from "../settings/plan.ts";
 import { formatPollCursor, type PollCursor } from "./cursor.ts";
 import { createPositionFullError } from "./position.ts";
 
@@ -32,7 +32,7 @@ export function createPollWriter(
     readonly reader: Pick<PageReader, "findsSameItems">;
   },
 ) {
-  const { discriminator, request, settings } = plan;
+  const { discriminator, request, config } = plan;
   const { position } = start;
   const { signal } = run;
   let cursor = start;
@@ -61,7 +61,7 @@ export function createPollWriter(
       const { arrivedAtMs, page, redact } = fetched;
       const fresh = position.select(page);
       for (let done = 0; ; ) {
-        const allowed = settings.maxItemsPerPoll - count;
+        const allowed = config.maxItemsPerPoll - count;
         if (allowed <= 0 && done < fresh.length) return { kind: "cut" };
         const items = fresh.slice(done, done + Math.min(MAX_ITEMS, allowed));
         done += items.length;
@@ -88,9 +88,10 @@ export function createPollWriter(
      * Ends a poll that has read all pages. Stores the `ETag` and `Last-Modified` of the first page for the next poll's conditional request.
      */
     finish(pages: number, validators: Validators | undefined): void {
-      const isConditional = settings.conditional || discriminator.isConditional === true;
-      // A 304 for the first page ends the next poll. That is only correct if every new item changes the first page, as in descending order.
-      const coversAllPages = pages === 1 || settings.order === "descending";
+      const isConditional = config.conditional || discriminator.isConditional === true;
+      // If the first page has not changed, the next poll reads no other page. That is correct only if every new item changes the first
+      // page, as in descending order.
+      const coversAllPages = pages === 1 || config.order === "descending";
       position.endWalk(pages);
       cursor = {
         position,

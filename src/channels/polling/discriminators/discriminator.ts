@@ -1,16 +1,16 @@
 import type { z } from "zod";
-import type { ReportIssue } from "../../../event/setting-fields.ts";
+import type { ReportIssue } from "../../../event/config-fields.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import type { Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
+import type { PathReader } from "../config/paths.ts";
+import type { StartAt } from "../config/start-at.ts";
 import type { Position, PositionContext } from "../cursor/position.ts";
 import type { ItemKey } from "../cursor/seen-keys.ts";
-import type { polledItemSettings } from "../profile.ts";
+import type { polledItemFields } from "../profile.ts";
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
-import type { PathReader } from "../settings/paths.ts";
-import type { StartAt } from "../settings/start-at.ts";
 
-export type Order = z.output<typeof polledItemSettings.order>;
+export type Order = z.output<typeof polledItemFields.order>;
 
 /** Input for every strategy for detecting new items, in addition to the settings of the strategy itself. */
 export interface DiscriminatorContext {
@@ -37,19 +37,19 @@ export interface DiscriminatorSchema extends z.ZodType<{ readonly by: string }> 
 
 /** A strategy for detecting new items. To add one, create a file in this folder and list it in `discriminators.ts`. */
 export interface Discriminator<S extends DiscriminatorSchema = DiscriminatorSchema> {
-  /** Schema of `config.discriminator`. Its field `by` is the name of this strategy. */
-  readonly settings: S;
-  /** Returns the type of the placeholder `{{cursor}}`, or `undefined` if requests cannot use this placeholder. */
-  cursorKind(settings: z.output<S>): TemplateValue["kind"] | undefined;
-  /** Compiles the settings of this strategy. Returns `undefined` if a path is invalid; `context.paths` then has the error. */
-  create(settings: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
+  /** Schema of `config.discriminator`, whose `by` is the discriminator's name. */
+  readonly configSchema: S;
+  /** Returns the type of value that `{{cursor}}` stands for, or `undefined` if requests cannot use this placeholder. */
+  cursorKind(config: z.output<S>): TemplateValue["kind"] | undefined;
+  /** Compiles the config. Returns `undefined` if a path does not compile. `context.paths` then contains the error. */
+  create(config: z.output<S>, context: DiscriminatorContext): CompiledDiscriminator | undefined;
   /**
    * Converts a stored position to its API form.
    * @throws ZodError when the stored value is not a saved position
    */
   show(saved: unknown): unknown;
   /** Rejects settings that would lose items, duplicate items or have no effect. Each error names the setting. */
-  check(settings: z.output<S>, context: CheckContext, refuse: ReportIssue): void;
+  check(config: z.output<S>, context: CheckContext, refuse: ReportIssue): void;
 }
 
 /** Rejects `startAt` with a value, for strategies that cannot compare items with a value. */

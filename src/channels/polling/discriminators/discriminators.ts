@@ -8,12 +8,12 @@ import { token } from "./token.ts";
 
 const [first, ...others] = [timestamp, sequence, seenSet, token, etag] as const;
 
-export const discriminatorSettings = z
-  .discriminatedUnion("by", [first.settings, ...others.map(({ settings }) => settings)])
+export const discriminatorSchema = z
+  .discriminatedUnion("by", [first.configSchema, ...others.map(({ configSchema }) => configSchema)])
   .describe("How the channel detects new items.");
 
 export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
-  [first, ...others].map((one: Discriminator) => [one.settings.shape.by.value, one]),
+  [first, ...others].map((one: Discriminator) => [one.configSchema.shape.by.value, one]),
 );
 
 /** @throws Error when no strategy for detecting new items has this name */

@@ -5,7 +5,7 @@ import type { PageItem } from "../fetch/page.ts";
 import { type Discriminator, type DiscriminatorContext, rejectStartValue } from "./discriminator.ts";
 import { compileSeen, type SavedSeen, showSeen, unknownItems, writeSeen } from "./seen.ts";
 
-const settings = z.strictObject({
+const configSchema = z.strictObject({
   by: z
     .literal("etag")
     .describe(
@@ -14,8 +14,8 @@ const settings = z.strictObject({
 });
 
 /** Finds new items by comparing a document with its previous version. The ETag only tells whether the document has changed. */
-export const etag: Discriminator<typeof settings> = {
-  settings,
+export const etag: Discriminator<typeof configSchema> = {
+  configSchema,
   cursorKind: () => undefined,
   create: (_, context) => ({
     ...compileSeen(context, MUST_BE, (saved) => createPosition(context, saved)),

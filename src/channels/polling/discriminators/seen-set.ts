@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, pathText } from "../../../event/setting-fields.ts";
+import { integer, pathText } from "../../../event/config-fields.ts";
 import {
   createPositionFullError,
   MAX_KEYS,
@@ -10,7 +10,7 @@ import { createItemKey, SeenKeys } from "../cursor/seen-keys.ts";
 import { type Discriminator, type DiscriminatorContext, rejectStartValue } from "./discriminator.ts";
 import { compileSeen, type SavedSeen, showSeen, unknownItems, writeSeen } from "./seen.ts";
 
-const settings = z.strictObject({
+const configSchema = z.strictObject({
   by: z
     .literal("seenSet")
     .describe(
@@ -32,12 +32,12 @@ const settings = z.strictObject({
 /** Divides the maximum age of a stamp into steps. A stamp is renewed only once per step, because each renewal costs a write. */
 const STEPS = 32;
 
-export const seenSet: Discriminator<typeof settings> = {
-  settings,
+export const seenSet: Discriminator<typeof configSchema> = {
+  configSchema,
   cursorKind: () => undefined,
-  create(settings, context) {
-    const key = context.paths.ofItem(settings.key, "discriminator.key") ?? context.itemId;
-    const options = { ...settings, order: context.order, itemKey: createItemKey(key, context.versionPath) };
+  create(config, context) {
+    const key = context.paths.ofItem(config.key, "discriminator.key") ?? context.itemId;
+    const options = { ...config, order: context.order, itemKey: createItemKey(key, context.versionPath) };
     return compileSeen(context, MUST_BE, (saved, at) => createPosition(options, saved, at));
   },
   show: showSeen,
@@ -47,7 +47,7 @@ export const seenSet: Discriminator<typeof settings> = {
 const MUST_BE =
   'must be "none" (all items count as new) or "all" (the items of the next poll count as known)';
 
-type SeenSetOptions = z.output<typeof settings> & Pick<DiscriminatorContext, "itemKey" | "order">;
+type SeenSetOptions = z.output<typeof configSchema> & Pick<DiscriminatorContext, "itemKey" | "order">;
 
 function createPosition(
   { itemKey, maxAgeSeconds, maxKeys, order }: SeenSetOptions,

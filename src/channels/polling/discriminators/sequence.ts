@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { integer, pathText } from "../../../event/setting-fields.ts";
+import { integer, pathText } from "../../../event/config-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { keyOf } from "../cursor/seen-keys.ts";
 import type { CompiledDiscriminator, Discriminator, DiscriminatorContext } from "./discriminator.ts";
 import { createOrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 
-const settings = z.strictObject({
+const configSchema = z.strictObject({
   by: z
     .literal("sequence")
     .describe(
@@ -28,8 +28,8 @@ const settings = z.strictObject({
 const MAX_DIGITS = 100;
 const MAX_TEXT = 512;
 
-export const sequence: Discriminator<typeof settings> = {
-  settings,
+export const sequence: Discriminator<typeof configSchema> = {
+  configSchema,
   cursorKind: () => "text",
   create({ compare, lookBack, path: text }, context) {
     const path = context.paths.ofItem(text, "discriminator.path");

@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { integer, pathText } from "../../../event/setting-fields.ts";
+import { integer, pathText } from "../../../event/config-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
+import type { StartAt } from "../config/start-at.ts";
+import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../config/timestamps.ts";
 import { keyOf } from "../cursor/seen-keys.ts";
-import type { StartAt } from "../settings/start-at.ts";
-import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../settings/timestamps.ts";
 import type { Discriminator } from "./discriminator.ts";
 import { createOrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
 
-const settings = z.strictObject({
+const configSchema = z.strictObject({
   by: z
     .literal("timestamp")
     .describe(
@@ -26,12 +26,12 @@ const settings = z.strictObject({
 /** Maximum time that a timestamp may lie in the future. A timestamp beyond it is a server error and would make all later items look old. */
 const MAX_AHEAD_MS = 86_400_000;
 
-export const timestamp: Discriminator<typeof settings> = {
-  settings,
+export const timestamp: Discriminator<typeof configSchema> = {
+  configSchema,
   cursorKind: () => "instant",
-  create(settings, { paths, itemKey, order, startAt }) {
-    const { format, lookBackSeconds } = settings;
-    const path = paths.ofItem(settings.path, "discriminator.path");
+  create(config, { paths, itemKey, order, startAt }) {
+    const { format, lookBackSeconds } = config;
+    const path = paths.ofItem(config.path, "discriminator.path");
     if (path === undefined) return undefined;
     const ordering: Ordering<number> = {
       read(item, nowMs) {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, pathText, text } from "../../../event/setting-fields.ts";
+import { integer, pathText, text } from "../../../event/config-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
@@ -12,7 +12,7 @@ import { unknownItems } from "./seen.ts";
 
 const MAX_TOKEN_CHARS = 16_384;
 
-const settings = z.strictObject({
+const configSchema = z.strictObject({
   by: z
     .literal("token")
     .describe(
@@ -64,7 +64,7 @@ const settings = z.strictObject({
     .default("resync"),
 });
 
-type TokenSettings = z.output<typeof settings>;
+type TokenConfig = z.output<typeof configSchema>;
 
 const savedSchema = z.strictObject({
   token: z.string().max(MAX_TOKEN_CHARS).optional(),
@@ -83,22 +83,22 @@ interface TokenOptions extends Pick<DiscriminatorContext, "itemKey" | "order"> {
  * Finds new items with a token from the server. A request with the token returns only items that the server added after it issued the
  * token.
  */
-export const token: Discriminator<typeof settings> = {
-  settings,
+export const token: Discriminator<typeof configSchema> = {
+  configSchema,
   cursorKind: ({ as }) => (as === "value" ? "text" : undefined),
-  create(settings, { paths, itemKey, order, startAt }) {
-    const path = paths.ofPage(settings.path, "discriminator.path");
-    const hasMorePath = paths.ofPage(settings.hasMorePath, "discriminator.hasMorePath");
+  create(config, { paths, itemKey, order, startAt }) {
+    const path = paths.ofPage(config.path, "discriminator.path");
+    const hasMorePath = paths.ofPage(config.hasMorePath, "discriminator.hasMorePath");
     const options: TokenOptions = { path, hasMorePath, itemKey, order };
     const first: Saved =
       typeof startAt === "object" ? { token: startAt.value } : { isPriming: startAt === "now" };
-    const { as, expiredOn } = settings;
+    const { as, expiredOn } = config;
     return {
       expiredOn: { ...expiredOn, path: paths.ofPage(expiredOn.path, "discriminator.expiredOn.path") },
-      start: () => createPosition(settings, options, first),
+      start: () => createPosition(config, options, first),
       restore(saved) {
         const read = savedSchema.safeParse(saved);
-        return read.success ? createPosition(settings, options, read.data) : undefined;
+        return read.success ? createPosition(config, options, read.data) : undefined;
       },
       parse(value) {
         const read = shownSchema.safeParse(value);
@@ -137,7 +137,7 @@ const shownSchema = z.strictObject({ token: text(MAX_TOKEN_CHARS) });
  * new token. If the next page is gone or no page has a token, reading starts over from the first page and skips the remembered items.
  */
 function createPosition(
-  { as, header, onExpired }: TokenSettings,
+  { as, header, onExpired }: TokenConfig,
   { hasMorePath, itemKey, order, path }: TokenOptions,
   saved: Saved,
 ): Position {

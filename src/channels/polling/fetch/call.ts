@@ -18,7 +18,7 @@ import {
   withoutCredentials,
 } from "../../pull/source-end.ts";
 import type { SourceEnd } from "../../source.ts";
-import type { PollingSettings } from "../settings/settings-shape.ts";
+import type { PollingConfig } from "../config/config-shape.ts";
 
 export interface CallDeps {
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export interface CallDeps {
 
 export interface Call {
   readonly request: OutboundRequest;
-  readonly settings: PollingSettings;
+  readonly config: PollingConfig;
   readonly credentials: Credentials | undefined;
   readonly signal: AbortSignal;
 }
@@ -52,9 +52,9 @@ const TRANSIENT_STATUSES: readonly number[] = [500, 502, 503, 504];
  * @throws the signal's reason
  */
 export async function callServer({ outbound, random, wait, clock }: CallDeps, call: Call): Promise<Called> {
-  const { credentials, request, settings, signal } = call;
-  const { maxResponseBytes, redirects, timeouts } = settings;
-  const { attempts, initialMs, maxMs } = settings.retry;
+  const { credentials, request, config, signal } = call;
+  const { maxResponseBytes, redirects, timeouts } = config;
+  const { attempts, initialMs, maxMs } = config.retry;
   const backoff: Backoff = { initialMs, maxMs, factor: 2, jitter: 0.5 };
   const limits = {
     connectTimeoutMs: timeouts.connectMs,
@@ -75,9 +75,9 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
       });
       if (response.status === 401 && credentials !== undefined) {
         const nowMs = clock();
-        return { answer: credentialsRejected(nowMs, findNotBeforeMs(response, settings, nowMs)), sent };
+        return { answer: credentialsRejected(nowMs, findNotBeforeMs(response, config, nowMs)), sent };
       }
-      const isPassing = TRANSIENT_STATUSES.includes(response.status) && !requestsWait(response, settings);
+      const isPassing = TRANSIENT_STATUSES.includes(response.status) && !requestsWait(response, config);
       if (!isPassing || !mayTryAgain) return { answer: response, sent };
     } catch (error) {
       signal.throwIfAborted();
@@ -90,19 +90,19 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
 }
 
 /** A retry must not happen immediately if the server asked the client to wait. */
-const requestsWait = (response: OutboundResponse, { retryAfter }: PollingSettings): boolean =>
+const requestsWait = (response: OutboundResponse, { retryAfter }: PollingConfig): boolean =>
   retryAfter.honour && notBeforeOf(response, 0) !== undefined;
 
 /** Converts a failed response status to the end of the poll. Returns `undefined` if the status means that the response is a page. */
 export function findStatusFailure(
   response: OutboundResponse,
-  settings: PollingSettings,
+  config: PollingConfig,
   nowMs: number,
 ): Failed | undefined {
   const { status } = response;
-  const { statuses } = settings.successOn;
+  const { statuses } = config.successOn;
   if (statuses === undefined ? status >= 200 && status < 300 : statuses.includes(status)) return undefined;
-  return endForStatus(status, findNotBeforeMs(response, settings, nowMs));
+  return endForStatus(status, findNotBeforeMs(response, config, nowMs));
 }
 
 /**
@@ -111,7 +111,7 @@ export function findStatusFailure(
  */
 export function findNotBeforeMs(
   response: Pick<OutboundResponse, "headers" | "status">,
-  { retryAfter }: PollingSettings,
+  { retryAfter }: PollingConfig,
   nowMs: number,
 ): number | undefined {
   const notBeforeMs = retryAfter.honour ? notBeforeOf(response, nowMs) : undefined;

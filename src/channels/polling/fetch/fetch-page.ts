@@ -4,10 +4,10 @@ import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
 import { type Failed, failed, rejected } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
+import type { Plan } from "../config/plan.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
 import { InvalidRequestError, type PageParameters, parseOrigin } from "../request/request-template.ts";
 import type { TemplateContext } from "../request/template-values.ts";
-import type { Plan } from "../settings/plan.ts";
 import { type CallDeps, callServer, findNotBeforeMs, findStatusFailure } from "./call.ts";
 import type { Page, PageContent } from "./page.ts";
 import type { PageReader } from "./page-reader.ts";
@@ -74,9 +74,9 @@ export function createPageFetcher(
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "credentials" | "signal"> },
 ): PageFetcher {
   const { clock, observe, reader } = deps;
-  const { pagination, settings } = plan;
+  const { pagination, config } = plan;
   const { credentials, signal } = run;
-  const origin = parseOrigin(settings.request);
+  const origin = parseOrigin(config.request);
   const requested = new Set<string>();
 
   /**
@@ -106,7 +106,7 @@ export function createPageFetcher(
     const { expiredOn } = plan.discriminator;
     const isFirst = at.kind === "first";
     const arrivedAtMs = clock();
-    const refusal = findStatusFailure(response, settings, arrivedAtMs);
+    const refusal = findStatusFailure(response, config, arrivedAtMs);
     if (refusal !== undefined) {
       if (isFirst && expiredOn?.statuses.includes(response.status)) return expired("position", refusal);
       if (!isFirst && PAGE_GONE.includes(response.status)) return expired("page", refusal);
@@ -125,7 +125,7 @@ export function createPageFetcher(
     if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
       return expired("position", rejected("token_expired", "The server no longer knows the token"));
     }
-    if (plan.successPath !== undefined && !isEqual(page, plan.successPath, settings.successOn.equals)) {
+    if (plan.successPath !== undefined && !isEqual(page, plan.successPath, config.successOn.equals)) {
       return { kind: "ended", end: failed("not_successful", "The response does not match `successOn`") };
     }
     const next = pagination.next(page, at);
@@ -137,7 +137,7 @@ export function createPageFetcher(
       next: next.value,
       redact: redactSent(sent),
       validators: undefined,
-      notBeforeMs: findNotBeforeMs(response, settings, arrivedAtMs),
+      notBeforeMs: findNotBeforeMs(response, config, arrivedAtMs),
       bytes: response.body.length,
       arrivedAtMs,
     };
@@ -164,12 +164,12 @@ export function createPageFetcher(
     const refusal = findCallRejection(request);
     if (refusal !== undefined) return { kind: "ended", end: refusal };
     const conditional = withConditions(request, validators);
-    const { answer, sent } = await callServer(deps, { request: conditional, settings, credentials, signal });
+    const { answer, sent } = await callServer(deps, { request: conditional, config, credentials, signal });
     const response = "kind" in answer ? undefined : answer;
     observe?.({ sent, response, redact: redactSent(sent) });
     if ("kind" in answer) return { kind: "ended", end: answer };
     if (answer.status === 304 && conditional !== request) {
-      return { kind: "notModified", notBeforeMs: findNotBeforeMs(answer, settings, clock()) };
+      return { kind: "notModified", notBeforeMs: findNotBeforeMs(answer, config, clock()) };
     }
     const fetched = await readAnswer(answer, sent, query);
     if (fetched.kind !== "page" || at.kind !== "first") return fetched;

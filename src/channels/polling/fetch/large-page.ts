@@ -2,7 +2,7 @@ import type { Values } from "../../../event/values.ts";
 import { ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { PathBudgetError } from "../../../normalize/paths/path.ts";
-import { createPollPathReader, type PathSyntax, type ReadPaths } from "../settings/paths.ts";
+import { createPollPathReader, type PathSyntax, type ReadPaths } from "../config/paths.ts";
 import { findsSameItems } from "./finds-same-items.ts";
 import { type PageContent, type PageFault, type PageFormat, type PageItem, readContent } from "./page.ts";
 

@@ -4,8 +4,8 @@ import { isLarge } from "../../../normalize/large.ts";
 import { PathBudgetError } from "../../../normalize/paths/path.ts";
 import type { ReadInWorker } from "../../kind.ts";
 import type { SourceRun } from "../../source.ts";
-import type { ReadPaths } from "../settings/paths.ts";
-import type { Plan } from "../settings/plan.ts";
+import type { ReadPaths } from "../config/paths.ts";
+import type { Plan } from "../config/plan.ts";
 import { findsSameItems } from "./finds-same-items.ts";
 import { type LargeRequest, type LargeResult, toPageContent } from "./large-page.ts";
 import { type Page, type PageContent, type PageFault, readContent, resolveContentType } from "./page.ts";
@@ -40,8 +40,8 @@ export function createPageReader(
   { readInWorker }: PageReaderDeps,
   { plan, run }: { readonly plan: Plan; readonly run: Pick<SourceRun, "channel"> },
 ): PageReader {
-  const { itemsPath, reads, settings } = plan;
-  const { decode, itemsOptional, pathSyntax: syntax } = settings;
+  const { itemsPath, reads, config } = plan;
+  const { decode, itemsOptional, pathSyntax: syntax } = config;
 
   async function ask(request: LargeRequest): Promise<Result<LargeResult, PageFault>> {
     const answer = await readInWorker(request, run.channel.identity.organizationId);

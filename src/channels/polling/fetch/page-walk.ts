@@ -1,9 +1,9 @@
 import { broken, doneAt, failed } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
+import type { Plan } from "../config/plan.ts";
 import type { PollWriter } from "../cursor/poll-writer.ts";
 import { FIRST_PAGE, type PageRequest } from "../pagination/page-request.ts";
 import type { TemplateContext, TemplateValue } from "../request/template-values.ts";
-import type { Plan } from "../settings/plan.ts";
 import type { Fetched, FetchedPage, PageFetcher } from "./fetch-page.ts";
 import type { Page } from "./page.ts";
 
@@ -52,7 +52,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
 
   function contextOf(): TemplateContext {
     const values = new Map<string, TemplateValue>([["now", instant(nowMs)]]);
-    const startedAtMs = plan.settings.startAt === "earliest" ? undefined : run.startedAtMs;
+    const startedAtMs = plan.config.startAt === "earliest" ? undefined : run.startedAtMs;
     const lastPollAtMs = writer.cursor().lastPollAtMs ?? startedAtMs;
     if (lastPollAtMs !== undefined) values.set("lastPollAt", instant(lastPollAtMs));
     if (cursor !== undefined) values.set("cursor", cursor);
@@ -83,7 +83,7 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     if (hasRestarted || position.expire?.(target) !== true) {
       // The read position is still valid, so the next poll can request other pages.
       if (target === "page") return { kind: "ended", end: failed(end.code, end.message, end.notBeforeMs) };
-      const { discriminator } = plan.settings;
+      const { discriminator } = plan.config;
       const stops = discriminator.by === "token" && discriminator.onExpired === "stop";
       return { kind: "ended", end: stops ? broken(end.code, end.message) : end };
     }

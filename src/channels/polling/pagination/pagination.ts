@@ -1,11 +1,11 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
+import type { PathReader } from "../config/paths.ts";
 import type { Page } from "../fetch/page.ts";
 import type { PageParameters } from "../request/request-template.ts";
-import type { PathReader } from "../settings/paths.ts";
 import { findLink } from "./link-header.ts";
 import type { PageRequest } from "./page-request.ts";
-import type { PaginationSettings } from "./settings.ts";
+import type { PaginationConfig } from "./schema.ts";
 
 export interface Pagination {
   readonly maxPages: number;
@@ -32,13 +32,13 @@ const ONE_PAGE: Pagination = {
 /** Maximum length of a page token or URL, in characters. */
 const MAX_CHARS = 16_384;
 
-export function createPagination(settings: PaginationSettings | undefined, paths: PathReader): Pagination {
-  if (settings === undefined) return ONE_PAGE;
-  const { maxItems, maxPages } = settings;
-  const path = "path" in settings ? paths.ofPage(settings.path, "pagination.path") : undefined;
+export function createPagination(config: PaginationConfig | undefined, paths: PathReader): Pagination {
+  if (config === undefined) return ONE_PAGE;
+  const { maxItems, maxPages } = config;
+  const path = "path" in config ? paths.ofPage(config.path, "pagination.path") : undefined;
   const hasMore =
-    "hasMorePath" in settings ? paths.ofPage(settings.hasMorePath, "pagination.hasMorePath") : undefined;
-  const way = createStrategy(settings, path);
+    "hasMorePath" in config ? paths.ofPage(config.hasMorePath, "pagination.hasMorePath") : undefined;
+  const way = createStrategy(config, path);
   const next: Pagination["next"] = (page, at) =>
     hasMore === undefined || isTrue(page.read(hasMore)) ? way.next(page, at) : ok(undefined);
   return { ...way, maxItems, maxPages, next };
@@ -46,20 +46,20 @@ export function createPagination(settings: PaginationSettings | undefined, paths
 
 type PaginationStrategy = Omit<Pagination, "maxItems" | "maxPages">;
 
-function createStrategy(settings: PaginationSettings, path: RulePath | undefined): PaginationStrategy {
-  switch (settings.by) {
+function createStrategy(config: PaginationConfig, path: RulePath | undefined): PaginationStrategy {
+  switch (config.by) {
     case "linkHeader":
-      return byAddress((page) => findLink(page.headers.link, settings.relation));
+      return byAddress((page) => findLink(page.headers.link, config.relation));
     case "nextUrlPath":
       return byAddress((page) => path && page.read(path));
     case "cursorToken":
-      return byToken(settings, path);
+      return byToken(config, path);
     case "offset":
-      return byNumber({ ...settings, first: 0 }, (items) => items);
+      return byNumber({ ...config, first: 0 }, (items) => items);
     case "page":
-      return byNumber(settings, () => 1);
+      return byNumber(config, () => 1);
     default:
-      return settings satisfies never;
+      return config satisfies never;
   }
 }
 
@@ -76,14 +76,12 @@ const byAddress = (find: (page: Page) => unknown): PaginationStrategy => ({
 });
 
 const byToken = (
-  settings: Extract<PaginationSettings, { by: "cursorToken" }>,
+  config: Extract<PaginationConfig, { by: "cursorToken" }>,
   path: RulePath | undefined,
 ): PaginationStrategy => ({
   isCounted: false,
   parametersOf: (at) =>
-    at.kind === "token" && settings.name !== undefined
-      ? { [settings.in]: { [settings.name]: at.token } }
-      : {},
+    at.kind === "token" && config.name !== undefined ? { [config.in]: { [config.name]: at.token } } : {},
   numberOf: (at) => (at.kind === "token" ? at.token : undefined),
   next(page) {
     const found = path && page.read(path);
@@ -99,7 +97,7 @@ function byNumber(
     first,
     pageSize = 1,
     param,
-  }: Pick<Extract<PaginationSettings, { by: "page" }>, "first" | "pageSize" | "param">,
+  }: Pick<Extract<PaginationConfig, { by: "page" }>, "first" | "pageSize" | "param">,
   step: (items: number) => number,
 ): PaginationStrategy {
   const numberOf = (at: PageRequest): number => (at.kind === "number" ? at.number : first);

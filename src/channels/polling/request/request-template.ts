@@ -7,10 +7,10 @@ import { exceedsDepth } from "../../../normalize/body/depth.ts";
 import {
   FIELD_VALUE,
   findUrlError,
-  headersSettings,
-  querySettings,
-  urlSettings,
-} from "../../pull/request-settings.ts";
+  headersSchema,
+  querySchema,
+  urlSchema,
+} from "../../pull/request-fields.ts";
 import {
   bindPlaceholder,
   FILTER_NAMES,
@@ -31,17 +31,17 @@ const bodySchema = z
   });
 
 /** Settings of the request. All strings are templates, except the names of headers and query parameters. */
-export const requestSettings = z
+export const requestSchema = z
   .strictObject({
     method: z
       .enum(["GET", "POST"])
       .default("GET")
       .describe("HTTP method. Failed calls are retried within a poll only if it is GET."),
-    url: urlSettings(findUrlTemplateError).describe(
+    url: urlSchema(findUrlTemplateError).describe(
       "URL that returns the items. Placeholder values are percent-encoded. The scheme, host and port must not contain placeholders.",
     ),
-    headers: headersSettings(["if-modified-since", "if-none-match"]),
-    query: querySettings,
+    headers: headersSchema(["if-modified-since", "if-none-match"]),
+    query: querySchema,
     body: bodySchema
       .optional()
       .describe(
@@ -52,9 +52,9 @@ export const requestSettings = z
     `The request that returns the items. It may contain placeholders. The value of {{cursor}} is the position of the source: a time, a number or a token. The value of {{page}} is the page selected by \`pagination\`. The value of {{now}} is the start of the poll, and {{lastPollAt}} is the start of the last completed poll. A filter sets the format, as in {{cursor | iso}}. Available filters: ${FILTER_NAMES.join(", ")}. Query parameters, headers and body members without a value are left out.`,
   );
 
-export type RequestSettings = z.output<typeof requestSettings>;
+export type RequestConfig = z.output<typeof requestSchema>;
 
-export const parseOrigin = ({ url }: Pick<RequestSettings, "url">): string =>
+export const parseOrigin = ({ url }: Pick<RequestConfig, "url">): string =>
   new URL(ORIGIN.exec(url)?.[0] ?? url).origin;
 
 function findUrlTemplateError(text: string): string | undefined {
@@ -91,7 +91,7 @@ type Render<T> = (context: TemplateContext) => T;
 
 /** Compiles the request settings. Each error names the field with the invalid placeholder. */
 export function compileRequest(
-  settings: RequestSettings,
+  config: RequestConfig,
   names: TemplateNames,
 ): Result<RequestTemplate, readonly Finding[]> {
   const findings: Finding[] = [];
@@ -142,10 +142,10 @@ export function compileRequest(
       });
   }
 
-  const { body, method } = settings;
-  const url = compile(settings.url, "url", undefined, true);
-  const headers = compileAll(settings.headers, "headers");
-  const query = compileAll(settings.query, "query");
+  const { body, method } = config;
+  const url = compile(config.url, "url", undefined, true);
+  const headers = compileAll(config.headers, "headers");
+  const query = compileAll(config.query, "query");
   const content = typeof body === "object" ? compileMember(body, "body") : undefined;
   const text = typeof body === "string" ? compile(body, "body") : undefined;
   if (findings.length > 0) return err(findings);

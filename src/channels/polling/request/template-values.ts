@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { Placeholder } from "../../../lib/template.ts";
-import { formatInstant, type TimestampFormat } from "../settings/timestamps.ts";
+import { formatInstant, type TimestampFormat } from "../config/timestamps.ts";
 
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }

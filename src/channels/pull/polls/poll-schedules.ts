@@ -38,7 +38,7 @@ const SOON_MS = 1_500;
  * plan, so an existing schedule needs no write, and setting it twice is harmless.
  *
  * A periodic check restores schedules that were lost when Redis was flushed. It removes an unknown schedule only when it finds it a second
- * time, because another worker may know newer settings.
+ * time, because another worker may know a newer config.
  */
 export function startPollSchedules(deps: PollsContext): PollSchedules {
   const { queue, targets, clock, log, random, reconcileEveryMs } = deps;

@@ -77,9 +77,9 @@ export function createPollTarget(
   polled: PolledSource,
   { limits, nowMs }: { readonly limits: PollLimits; readonly nowMs: number },
 ): PollTarget {
-  const { identity, settings } = source;
+  const { identity, config } = source;
   const { number, organizationId } = identity;
-  const schedule = polled.schedule(settings);
+  const schedule = polled.schedule(config);
   const plan = toJobPlan(schedule, number);
   if (nextTimeMs(plan, nowMs) === undefined) throw new Error("the poll schedule has no future time");
   return {
@@ -90,7 +90,7 @@ export function createPollTarget(
     scheduleId: `${number}.${digestOf(formatPlan(plan))}`,
     places: [
       { key: `c.${number}`, limit: 1, canQueue: false },
-      { key: `o.${digestOf(polled.origin(settings))}`, limit: limits.perOrigin, canQueue: true },
+      { key: `o.${digestOf(polled.origin(config))}`, limit: limits.perOrigin, canQueue: true },
       { key: `g.${organizationId}`, limit: limits.perOrganization, canQueue: true },
     ],
   };

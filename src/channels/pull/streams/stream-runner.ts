@@ -141,7 +141,7 @@ export class StreamRunner {
 
   async #runOpened(open: OpenRun): Promise<number> {
     const { stream, clock, random } = this.#deps;
-    const policy = stream.reconnect(open.run.settings);
+    const policy = stream.reconnect(open.run.config);
     const end = await this.#runToEnd(stream, open.run);
     const openMs = this.#openedAtMs === undefined ? 0 : performance.now() - this.#openedAtMs;
     if (end === "stale") {

@@ -1,5 +1,5 @@
-import { checkSettings, type SettingsDeps } from "../../../channels/settings.ts";
-import { openSettings } from "../../../data/channels/channel-secrets.ts";
+import { type CheckChannelDeps, checkChannel } from "../../../channels/check-channel.ts";
+import { openSecrets } from "../../../data/channels/channel-secrets.ts";
 import type { NewChannel } from "../../../data/channels/channels.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
@@ -15,14 +15,14 @@ export interface PlannedChannel {
 }
 
 /**
- * Determines the channels to create or update for a blueprint, with validated settings. Existing channels keep their secrets.
+ * Determines the channels to create or update for a blueprint, with a validated config. Existing channels keep their secrets.
  *
  * @param present the app's existing channels
- * @throws ApiError 409 if a channel kind no longer accepts the settings in the blueprint, or if the app has a channel with the same uid but
+ * @throws ApiError 409 if a channel kind no longer accepts the config in the blueprint, or if the app has a channel with the same uid but
  * another kind
  */
 export async function planChannels(
-  deps: SettingsDeps & { readonly keyring: Keyring },
+  deps: CheckChannelDeps & { readonly keyring: Keyring },
   blueprint: BlueprintRow,
   present: readonly ChannelRow[],
   organizationId: string,
@@ -30,18 +30,18 @@ export async function planChannels(
   const byUid = new Map(present.map((row) => [row.uid, row]));
   const planned: PlannedChannel[] = [];
   const findings: Finding[] = [];
-  for (const [index, { uid, title, ...settings }] of blueprint.channels.entries()) {
+  for (const [index, { uid, title, ...channel }] of blueprint.channels.entries()) {
     const before = byUid.get(uid);
-    if (before && before.kind !== settings.kind) {
+    if (before && before.kind !== channel.kind) {
       findings.push({
         path: `channels[${index}].kind`,
         message: `must be ${before.kind}, the kind of the app's channel ${uid}`,
       });
       continue;
     }
-    const secrets = before ? openSettings(deps.keyring, before) : {};
-    const config = { ...keepVerification(deps, before, settings.config), ...secrets };
-    const checked = await checkSettings(deps, { ...settings, config }, organizationId);
+    const secrets = before ? openSecrets(deps.keyring, before) : {};
+    const config = { ...keepVerification(deps, before, channel.config), ...secrets };
+    const checked = await checkChannel(deps, { ...channel, config }, organizationId);
     if (checked.ok) planned.push({ content: { ...checked.value, uid, title, fromBlueprint: true }, before });
     else findings.push(...checked.error.map((finding) => findingUnder(`channels[${index}]`, finding)));
   }
@@ -58,7 +58,7 @@ export async function planChannels(
  * channel itself may turn verification off.
  */
 function keepVerification(
-  { presets }: SettingsDeps,
+  { presets }: CheckChannelDeps,
   before: ChannelRow | undefined,
   config: BlueprintChannel["config"],
 ): BlueprintChannel["config"] {

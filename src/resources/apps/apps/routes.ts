@@ -1,5 +1,5 @@
+import type { CheckChannelDeps } from "../../../channels/check-channel.ts";
 import { ADDRESS_PERMISSION, type EntityDeps, renderChannels } from "../../../channels/entity.ts";
-import type { SettingsDeps } from "../../../channels/settings.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
@@ -15,7 +15,7 @@ import { getInstallSource } from "./install-source.ts";
 import { deleteApp, installApp } from "./queries.ts";
 import { app, installedAppSchema, installSchema } from "./schema.ts";
 
-export interface AppDeps extends SettingsDeps, EntityDeps, RowDeps {
+export interface AppDeps extends CheckChannelDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   /** Called after an app was deleted from PostgreSQL, to delete the app's data from Redis. */

@@ -1,9 +1,9 @@
 import {
   type ChannelInput,
-  checkSettings,
-  findSecretSettings,
-  type SettingsDeps,
-} from "../../../channels/settings.ts";
+  type CheckChannelDeps,
+  checkChannel,
+  findSecretFields,
+} from "../../../channels/check-channel.ts";
 import type { BlueprintChannel } from "../../../data/tables.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { findingUnder } from "../../../lib/findings.ts";
@@ -11,15 +11,15 @@ import { err, ok, type Result } from "../../../lib/result.ts";
 
 /** Validates a blueprint's channels and fills in defaults. Each finding has a path such as `channels[0].config.dedupe`. */
 export async function checkBlueprintChannels(
-  deps: SettingsDeps,
+  deps: CheckChannelDeps,
   channels: readonly ChannelInput[],
   organizationId: string,
 ): Promise<Result<readonly BlueprintChannel[], readonly Finding[]>> {
   const findings: Finding[] = [];
   const checked: BlueprintChannel[] = [];
   for (const [index, channel] of channels.entries()) {
-    const secrets = findSecretSettings(deps, channel);
-    const result = await checkSettings(deps, channel, organizationId);
+    const secrets = findSecretFields(deps, channel);
+    const result = await checkChannel(deps, channel, organizationId);
     const found = result.ok ? secrets : [...secrets, ...result.error];
     findings.push(...found.map((finding) => findingUnder(`channels[${index}]`, finding)));
     if (result.ok) {

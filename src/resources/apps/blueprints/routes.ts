@@ -1,11 +1,11 @@
-import type { SettingsDeps } from "../../../channels/settings.ts";
+import type { CheckChannelDeps } from "../../../channels/check-channel.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import type { RowDeps } from "../../kit/resource-spec.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { checkBlueprintChannels } from "./content.ts";
 import { blueprint } from "./schema.ts";
 
-export type BlueprintDeps = SettingsDeps & RowDeps;
+export type BlueprintDeps = CheckChannelDeps & RowDeps;
 
 export const blueprints = standardResource({
   path: "/blueprints",

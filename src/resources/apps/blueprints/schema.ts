@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.ts";
+import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/check-channel.ts";
 import { hidden, json, orElse } from "../../kit/field.ts";
 import { organizationId, textUpTo, uidField } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";

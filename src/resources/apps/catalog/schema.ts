@@ -44,8 +44,8 @@ export const presetSchema = z
 export const renderChannelKind = (kind: ChannelKind): Shown<z.output<typeof channelKindSchema>> => ({
   kind: kind.kind,
   addressed: kind.addressed,
-  secretSettings: kind.secretSettings,
-  settings: toJsonSchema(kind.settings, kind.secretSettings),
+  secretSettings: kind.secretFields,
+  settings: toJsonSchema(kind.configSchema, kind.secretFields),
 });
 
 export const renderScheme = (
@@ -53,7 +53,7 @@ export const renderScheme = (
 ): Shown<z.output<typeof verificationSchemeSchema>> => ({
   scheme: scheme.scheme,
   needsSecret: scheme.alwaysNeedsSecret,
-  settings: toJsonSchema(scheme.settings),
+  settings: toJsonSchema(scheme.configSchema),
 });
 
 /** Converts a Zod schema to a JSON Schema for its input. Marks the properties listed in `secret` as write-only. */

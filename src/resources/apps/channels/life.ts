@@ -3,7 +3,7 @@ import { ADDRESS_PERMISSION, type Channel, channelSchema } from "../../../channe
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
 import { MAX_FORMER_ADDRESSES, rotateAddress } from "../../../data/channels/channel-addresses.ts";
-import { openSettings } from "../../../data/channels/channel-secrets.ts";
+import { openSecrets } from "../../../data/channels/channel-secrets.ts";
 import { pauseChannel, resumeChannel } from "../../../data/channels/channel-states.ts";
 import type { Trx } from "../../../data/database.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
@@ -96,8 +96,8 @@ export const channelLife: Resource<ChannelDeps> = {
         },
         ({ caller, params }) =>
           changeState(caller, params, "resume", (trx, before) => {
-            const settings = { ...before.config, ...openSettings(keyring, before) };
-            const state = getKind(before).needsSetup(settings, deps.presets) ? "needsSetup" : "active";
+            const config = { ...before.config, ...openSecrets(keyring, before) };
+            const state = getKind(before).needsSetup(config, deps.presets) ? "needsSetup" : "active";
             return resumeChannel(trx, before, { state, nowMs: clock() });
           }),
       ),

@@ -1,5 +1,11 @@
 import type { Context } from "hono";
-import { changedSettings } from "../../../channels/changed-settings.ts";
+import { findChannelChanges } from "../../../channels/channel-changes.ts";
+import {
+  type CheckChannelDeps,
+  type CheckedChannel,
+  checkChannel,
+  type UncheckedChannel,
+} from "../../../channels/check-channel.ts";
 import { findUnfitConnection } from "../../../channels/connection.ts";
 import {
   ADDRESS_PERMISSION,
@@ -8,14 +14,8 @@ import {
   type EntityDeps,
   renderChannels,
 } from "../../../channels/entity.ts";
-import {
-  type ChannelSettings,
-  type CheckedSettings,
-  checkSettings,
-  type SettingsDeps,
-} from "../../../channels/settings.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
-import { openSettings } from "../../../data/channels/channel-secrets.ts";
+import { openSecrets } from "../../../data/channels/channel-secrets.ts";
 import { deleteChannel, updateChannel } from "../../../data/channels/channels.ts";
 import { findConnection } from "../../../data/connections/connections.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
@@ -43,7 +43,7 @@ import {
 import { addChannel, listChannels, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 
-export interface ChannelDeps extends SettingsDeps, EntityDeps, RowDeps {
+export interface ChannelDeps extends CheckChannelDeps, EntityDeps, RowDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   /** Called after a channel was deleted from PostgreSQL, to delete the channel's data from Redis. */
@@ -71,9 +71,9 @@ export const channels: Resource<ChannelDeps> = {
       },
       async ({ caller, params, body, c }) => {
         const { uid, title, connectionId } = body;
-        const settings = await requireSettings(deps, caller, body);
-        await requireConnection(deps, caller, settings, connectionId);
-        const channel = { ...settings, uid, title, connectionId };
+        const checked = await requireValidChannel(deps, caller, body);
+        await requireConnection(deps, caller, checked, connectionId);
+        const channel = { ...checked, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock(), requireRoom: deps.requireRoom };
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
         return showChannel(deps, c, caller, row);
@@ -131,7 +131,7 @@ export const channels: Resource<ChannelDeps> = {
         const updated = await retryVersionConflicts(async () => {
           const row = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
           rejectSystemApp(row);
-          const secrets = openSettings(keyring, row);
+          const secrets = openSecrets(keyring, row);
           const config = { ...row.config, ...secrets };
           const { title: titleBefore, events, connectionId: connectionBefore } = row;
           const before = { title: titleBefore, config, events, connectionId: connectionBefore };
@@ -139,12 +139,12 @@ export const channels: Resource<ChannelDeps> = {
             channelContentSchema,
             mergePatch(before, body),
           );
-          const settings = await requireSettings(deps, caller, { ...given, kind: row.kind });
-          await requireConnection(deps, caller, settings, connectionId);
+          const checked = await requireValidChannel(deps, caller, { ...given, kind: row.kind });
+          await requireConnection(deps, caller, checked, connectionId);
           requireMatch(c, toVersion(row));
           const context = { keyring, nowMs: clock() };
-          const content = { ...settings, title, connectionId };
-          const { plain, secret } = changedSettings(row, secrets, content);
+          const content = { ...checked, title, connectionId };
+          const { plain, secret } = findChannelChanges(row, secrets, content);
           return db.transaction().execute(async (trx) => {
             const written = await updateChannel(trx, row, content, context);
             const fields = [...plain, ...secret];
@@ -209,12 +209,12 @@ export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRo
 }
 
 /** Validates the channel's settings. @throws ApiError 400 that lists each invalid setting */
-async function requireSettings(
-  deps: SettingsDeps,
+async function requireValidChannel(
+  deps: CheckChannelDeps,
   { organizationId }: Caller,
-  settings: ChannelSettings,
-): Promise<CheckedSettings> {
-  const checked = await checkSettings(deps, settings, organizationId);
+  channel: UncheckedChannel,
+): Promise<CheckedChannel> {
+  const checked = await checkChannel(deps, channel, organizationId);
   if (!checked.ok) throw invalidParameters(checked.error);
   return checked.value;
 }
@@ -226,7 +226,7 @@ async function requireSettings(
 async function requireConnection(
   { db, channelKinds }: ChannelDeps,
   { organizationId }: Caller,
-  { kind, config }: CheckedSettings,
+  { kind, config }: CheckedChannel,
   connectionId: string | null,
 ): Promise<void> {
   if (connectionId === null) return;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/settings.ts";
+import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/check-channel.ts";
 import { toPatchSchema } from "../../kit/merge.ts";
 
 const connectionId = z.string().nullable().default(null).meta({

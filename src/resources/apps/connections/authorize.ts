@@ -11,7 +11,7 @@ import type { Caller } from "../../../http/context.ts";
 import { conflict } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { authorizationRequest, finishAuthorization } from "../../../net/connections/authorization.ts";
-import { type OAuth2Settings, oauth2 } from "../../../net/connections/oauth2.ts";
+import { type OAuth2Config, oauth2 } from "../../../net/connections/oauth2.ts";
 import type { Fetch, Tokens } from "../../../net/connections/token-endpoint.ts";
 import { OutboundError } from "../../../net/outbound.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
@@ -41,13 +41,13 @@ export async function beginAuthorization(
 ): Promise<{ readonly url: string; readonly expiresAt: string }> {
   const { db, keyring, clock, issuerFetch, baseUrl } = deps;
   const row = await getRow(db, caller, CONNECTIONS, id);
-  const settings = parseOAuth2Settings(deps, row);
-  if (settings?.grant !== "authorizationCode") {
+  const config = parseOAuth2Config(deps, row);
+  if (config?.grant !== "authorizationCode") {
     throw conflict("The connection's `config.grant` must be `authorizationCode`.");
   }
   const state = randomBytes(STATE_BYTES).toString("base64url");
   const redirectUri = baseUrl + CALLBACK_PATH;
-  const { url, verifier } = await authorizationRequest(settings, { state, redirectUri }, issuerFetch).catch(
+  const { url, verifier } = await authorizationRequest(config, { state, redirectUri }, issuerFetch).catch(
     (error: unknown) => {
       if (error instanceof OutboundError) throw conflict(`The authorization cannot start: ${error.message}.`);
       throw error;
@@ -82,12 +82,12 @@ export async function completeAuthorization(
   const state = parameters.get("state") ?? "";
   const pending = STATE.test(state) ? await takeAuthorization(db, keyring, state, clock()) : undefined;
   const row = pending && (await findConnection(db, pending.author.organizationId, pending.connectionId));
-  const settings = row && parseOAuth2Settings(deps, row);
-  if (!pending || !settings) return "unknown";
+  const config = row && parseOAuth2Config(deps, row);
+  if (!pending || !config) return "unknown";
   const { redirectUri, verifier } = pending;
   try {
     const call = { fetch: issuerFetch, nowMs: clock() };
-    const answer = await finishAuthorization(settings, { parameters, state, redirectUri, verifier }, call);
+    const answer = await finishAuthorization(config, { parameters, state, redirectUri, verifier }, call);
     if (answer.kind === "tokens")
       return (await storeGrant(deps, pending, answer.tokens)) ? "authorized" : "unknown";
     return answer.kind === "dead" ? "refused" : answer.kind;
@@ -120,10 +120,10 @@ async function storeGrant(
   });
 }
 
-function parseOAuth2Settings(
+function parseOAuth2Config(
   { keyring }: AuthorizeDeps,
   row: Parameters<typeof openConnectionSecrets>[1] & { readonly kind: string; readonly config: object },
-): OAuth2Settings | undefined {
+): OAuth2Config | undefined {
   if (row.kind !== oauth2.kind) return undefined;
-  return oauth2.settings.parse({ ...row.config, ...openConnectionSecrets(keyring, row) });
+  return oauth2.configSchema.parse({ ...row.config, ...openConnectionSecrets(keyring, row) });
 }

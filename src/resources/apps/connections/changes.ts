@@ -5,16 +5,16 @@ import { getConnectionKind } from "../../../net/connections/kinds.ts";
 import { grantOf, oauth2 } from "../../../net/connections/oauth2.ts";
 import type { ConnectionInput, ConnectionPatch } from "./schema.ts";
 
-type Settings = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Separates secret settings from the others, because secrets are stored encrypted. Omits undefined settings. */
 export function splitSecrets({ kind, config }: Pick<ConnectionInput, "kind" | "config">): {
-  readonly config: Settings;
-  readonly secrets: Settings;
+  readonly config: Fields;
+  readonly secrets: Fields;
 } {
-  const { secretSettings } = getConnectionKind(kind);
+  const { secretFields } = getConnectionKind(kind);
   const entries = Object.entries(config).filter(([, value]) => value !== undefined);
-  const isSecret = ([name]: [string, unknown]): boolean => secretSettings.includes(name);
+  const isSecret = ([name]: [string, unknown]): boolean => secretFields.includes(name);
   return {
     config: Object.fromEntries(entries.filter((entry) => !isSecret(entry))),
     secrets: Object.fromEntries(entries.filter(isSecret)),
@@ -44,17 +44,17 @@ export function findMissingSecrets(
 }
 
 /** Returns the path of each secret setting. If a setting is a record of secrets, each member has its own path. */
-function secretPaths(secrets: Settings): readonly (readonly string[])[] {
+function secretPaths(secrets: Fields): readonly (readonly string[])[] {
   return Object.entries(secrets).flatMap(([name, value]) =>
     typeof value === "object" && value !== null ? Object.keys(value).map((field) => [name, field]) : [[name]],
   );
 }
 
-function isGiven(patch: Settings, path: readonly string[]): boolean {
+function isGiven(patch: Fields, path: readonly string[]): boolean {
   let value: unknown = patch;
   for (const name of path) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return false;
-    value = (value as Settings)[name];
+    value = (value as Fields)[name];
   }
   return typeof value === "string";
 }
@@ -73,19 +73,18 @@ export function computeGrantChange(
   after: Pick<ConnectionInput, "kind" | "config" | "allowedOrigins">,
   before?: {
     readonly state: ConnectionState;
-    readonly settings: Settings;
+    readonly config: Fields;
     readonly allowedOrigins: readonly string[];
   },
 ): GrantChange {
   if (after.kind !== oauth2.kind) return { discardsTokens: false, state: "ok" };
-  const settings = oauth2.settings.parse(after.config);
-  const ungranted = settings.grant === "authorizationCode" ? "needsReauth" : "ok";
+  const config = oauth2.configSchema.parse(after.config);
+  const ungranted = config.grant === "authorizationCode" ? "needsReauth" : "ok";
   if (!before) return { discardsTokens: false, state: ungranted };
-  const settingsBefore = oauth2.settings.parse(before.settings);
-  // Stored tokens must not be sent to a new origin. The caller cannot confirm tokens by sending them again, as with
-  // secrets, so a new authorization is required.
+  const configBefore = oauth2.configSchema.parse(before.config);
+  // Unlike secrets, tokens cannot be sent again by the caller. A new origin therefore requires a new authorization.
   const widens = after.allowedOrigins.some((origin) => !before.allowedOrigins.includes(origin));
-  if (widens || !isDeepStrictEqual(grantOf(settings), grantOf(settingsBefore))) {
+  if (widens || !isDeepStrictEqual(grantOf(config), grantOf(configBefore))) {
     return { discardsTokens: true, state: ungranted };
   }
   // The changed settings may have fixed the error that the issuer reported, so the next request tries the connection again.

@@ -33,9 +33,9 @@ export async function updateConnection(
   return db.transaction().execute(async (trx) => {
     const before = await getRow(trx, caller, CONNECTIONS, id, "update");
     const opened = openConnectionSecrets(keyring, before);
-    const settings = { ...before.config, ...opened };
+    const configBefore = { ...before.config, ...opened };
     const { name, kind, allowedOrigins } = before;
-    const merged = mergePatch({ name, kind, config: settings, allowedOrigins }, patch);
+    const merged = mergePatch({ name, kind, config: configBefore, allowedOrigins }, patch);
     const after = parseInput(connectionInput, merged);
     const wanted = findMissingSecrets(before, after, patch);
     if (wanted.length > 0) throw invalidParameters(wanted);
@@ -48,7 +48,7 @@ export async function updateConnection(
       ),
       ...changedFields({ config: opened }, { config: secrets }),
     ];
-    const change = computeGrantChange(after, { state: before.state, settings, allowedOrigins });
+    const change = computeGrantChange(after, { state: before.state, config: configBefore, allowedOrigins });
     if (change.discardsTokens) await forgetTokens(trx, id);
     else await clearRejection(trx, id);
     const row = await trx

@@ -40,7 +40,7 @@ const [first, ...others] = CONNECTION_KINDS.map((kind) =>
   z.strictObject({
     name: nameInput.meta({ example: "Example API" }),
     kind: z.literal(kind.kind),
-    config: kind.settings,
+    config: kind.configSchema,
     allowedOrigins,
   }),
 ) as unknown as readonly [InputSchema, ...InputSchema[]];
@@ -105,7 +105,7 @@ const fields = {
     time(timestamp.nullable().meta({ description: "Time of the last use, precise to the minute." })),
   ),
   organizationId,
-  /** The secret settings, encrypted as one JSON object. */
+  /** The secret fields, encrypted as one JSON object. */
   sealedSecrets: hidden(z.string()),
   /** Incremented with each change, except when only the name changes. */
   version: orElse(hidden(z.int()), () => 1),

@@ -33,12 +33,12 @@ export async function dryRun(
   },
 ): Promise<DryRunEntity> {
   const { polled, show, channel, from } = options;
-  const { connectionId, settings } = channel;
+  const { connectionId, config } = channel;
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const run = await polled.dryRun({
       channel,
-      settings,
+      config,
       credentials: connectionId === null ? undefined : credentialsOf(connectionId),
       cursor: from.value,
       startedAtMs: from.startedAtMs ?? clock(),

@@ -147,7 +147,7 @@ export const sources: Resource<SourcesDeps> = {
         },
         async ({ caller, params, body }) => {
           const { row, cursor } = await getSource(caller, params);
-          const parsed = cursor.parse(body.value, (await getActiveChannel(row)).settings);
+          const parsed = cursor.parse(body.value, (await getActiveChannel(row)).kindConfig);
           if (!parsed.ok) throw invalidParameters(prefixFindings("value", parsed.error));
           await setCursor(caller, row, parsed.value, body.version);
           return renderCursor(cursor.show, await positions.read(row.number));
@@ -189,7 +189,8 @@ export const sources: Resource<SourcesDeps> = {
           const polled = deps.runtimes.get(row.kind)?.polled;
           if (!polled) throw conflict("The source is a stream. Only polling sources support a dry run.");
           const channel = await getActiveChannel(row);
-          const parsed = body.cursor === undefined ? undefined : cursor.parse(body.cursor, channel.settings);
+          const parsed =
+            body.cursor === undefined ? undefined : cursor.parse(body.cursor, channel.kindConfig);
           if (parsed?.ok === false) throw invalidParameters(prefixFindings("cursor", parsed.error));
           const stored = await positions.read(row.number);
           const from = { ...stored, ...(parsed && { value: parsed.value }) };

@@ -2,9 +2,9 @@ import type { z } from "zod";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
 export interface DocumentedKind {
-  readonly settings: z.ZodType;
-  /** Settings that can be written but are never returned. */
-  readonly secretSettings: readonly string[];
+  readonly configSchema: z.ZodType;
+  /** Fields that can be written but are never returned. */
+  readonly secretFields: readonly string[];
 }
 export type DocumentedKinds = ReadonlyMap<string, DocumentedKind>;
 
@@ -13,11 +13,11 @@ type Components = Readonly<Record<string, JsonSchema>>;
 const KIND_NAME = "ChannelKindName";
 const REFERENCE = "#/components/schemas/";
 
-/** For each place where channel settings appear: the schema direction, component name suffix and treatment of secret settings. */
+/** For each place where a channel's config appears: the schema direction, component name suffix and treatment of secret fields. */
 const CONFIGS = {
   answered: { io: "output", suffix: "", secrets: "absent" },
   written: { io: "input", suffix: "Input", secrets: "writeOnly" },
-  /** Settings in the body that creates a blueprint. Blueprints cannot contain secrets. */
+  /** Fields in the body that creates a blueprint. Blueprints cannot contain secrets. */
   copied: { io: "input", suffix: "BlueprintInput", secrets: "absent" },
 } as const;
 type ConfigOf = keyof typeof CONFIGS;
@@ -25,7 +25,7 @@ type ConfigOf = keyof typeof CONFIGS;
 /**
  * Adds the channel kinds of this gateway to the components.
  *
- * A component with `kind` and `config` becomes a union with one variant per kind, so that clients see the settings of the
+ * A component with `kind` and `config` becomes a union with one variant per kind, so that clients see the config of the
  * kind they choose. `configOf` in the meta of the component selects the entry of `CONFIGS`.
  */
 export function withKinds(components: Components, kinds: DocumentedKinds, schemas: SchemaWriter): Components {
@@ -33,7 +33,7 @@ export function withKinds(components: Components, kinds: DocumentedKinds, schema
   const unions = Object.entries(components).flatMap(([name, component]) =>
     isPlace(component.configOf) ? unionByKind(name, component, component.configOf, kinds) : [],
   );
-  // Call `components()` again: writing the settings has added the schemas to which they refer.
+  // Call `components()` again: writing the config has added the schemas to which they refer.
   const all = { ...schemas.components(), ...configs, ...Object.fromEntries(unions) };
   all[KIND_NAME] = { ...all[KIND_NAME], enum: [...kinds.keys()] };
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -49,8 +49,8 @@ function unionByKind(
 ): readonly (readonly [string, JsonSchema])[] {
   const names = strings(required);
   const variants = [...kinds].map(([kind, documented]) => {
-    const { settings } = documented;
-    const needed = names.includes("config") || !settings.safeParse({}).success;
+    const { configSchema } = documented;
+    const needed = names.includes("config") || !configSchema.safeParse({}).success;
     const config = { $ref: REFERENCE + configName(kind, documented, place) };
     return {
       kind,
@@ -79,18 +79,18 @@ function unionByKind(
 }
 
 /** A kind without secrets uses the same component for channels and blueprints. */
-const configName = (kind: string, { secretSettings }: DocumentedKind, place: ConfigOf): string =>
-  `${pascalCase(kind)}Config${CONFIGS[secretSettings.length === 0 && place === "copied" ? "written" : place].suffix}`;
+const configName = (kind: string, { secretFields }: DocumentedKind, place: ConfigOf): string =>
+  `${pascalCase(kind)}Config${CONFIGS[secretFields.length === 0 && place === "copied" ? "written" : place].suffix}`;
 
-/** Creates the settings components of all channel kinds. Equal settings of several components become one shared component. */
+/** Creates the config components of all channel kinds. Equal configs of several components become one shared component. */
 function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Components {
   const all = (Object.keys(CONFIGS) as ConfigOf[]).flatMap((place) =>
     [...kinds].map(([kind, documented]) => {
       const { io, secrets } = CONFIGS[place];
       const adaptSecrets = secrets === "absent" ? without : writeOnly;
-      const { settings, secretSettings } = documented;
-      const whole = io === "input" ? schemas.input(settings, "body") : schemas.output(settings);
-      const schema = adaptSecrets(whole, secretSettings);
+      const { configSchema, secretFields } = documented;
+      const whole = io === "input" ? schemas.input(configSchema, "body") : schemas.output(configSchema);
+      const schema = adaptSecrets(whole, secretFields);
       return { name: configName(kind, documented, place), schema, input: io === "input" ? "Input" : "" };
     }),
   );
@@ -99,30 +99,30 @@ function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Compon
   for (const [, part] of configs.flatMap(partsOf)) counts.set(part, (counts.get(part) ?? 0) + 1);
   const names = new Map<string, string>();
   for (const config of configs) {
-    for (const [setting, part] of partsOf(config)) {
+    for (const [field, part] of partsOf(config)) {
       if ((counts.get(part) ?? 0) < 2 || names.has(part)) continue;
-      const common = `Config${pascalCase(setting)}${config.input}`;
+      const common = `Config${pascalCase(field)}${config.input}`;
       const isTaken = [...names.values()].includes(common);
-      names.set(part, isTaken ? `${config.name}${pascalCase(setting)}` : common);
+      names.set(part, isTaken ? `${config.name}${pascalCase(field)}` : common);
     }
   }
   const shared = [...names].map(([part, name]) => [name, JSON.parse(part)] as const);
   const own = configs.map(({ name, schema }) => {
-    const settings = Object.entries(propertiesOf(schema)).map(([setting, one]) => {
+    const fields = Object.entries(propertiesOf(schema)).map(([field, one]) => {
       const shortened = names.get(JSON.stringify(one));
-      return [setting, shortened === undefined ? one : { $ref: REFERENCE + shortened }];
+      return [field, shortened === undefined ? one : { $ref: REFERENCE + shortened }];
     });
-    return [name, { ...schema, properties: Object.fromEntries(settings) }] as const;
+    return [name, { ...schema, properties: Object.fromEntries(fields) }] as const;
   });
   return Object.fromEntries([...shared, ...own]);
 }
 
-/** Minimum length of a setting's JSON Schema to become a shared component. Shorter ones are easier to read inline. */
+/** Minimum length of a field's JSON Schema to become a shared component. Shorter ones are easier to read inline. */
 const MIN_PART_CHARS = 400;
 
 const partsOf = ({ schema }: { readonly schema: JsonSchema }): readonly (readonly [string, string])[] =>
   Object.entries(propertiesOf(schema))
-    .map(([setting, one]) => [setting, JSON.stringify(one)] as const)
+    .map(([field, one]) => [field, JSON.stringify(one)] as const)
     .filter(([, part]) => part.length >= MIN_PART_CHARS && !part.includes('"writeOnly"'));
 
 const without = (schema: JsonSchema, names: readonly string[]): JsonSchema => ({

@@ -14,8 +14,8 @@ import type { PolledSource, PollSchedule, SourceEnd, SourceRun } from "../../../
 import { createLog, type Log } from "../../../../src/log.ts";
 import { createMetrics, type Metrics } from "../../../../src/metrics.ts";
 
-/** The settings of a minimal polled source. */
-export interface TinySettings {
+/** The config of a minimal polled source. */
+export interface TinyConfig {
   readonly schedule: PollSchedule;
   readonly origin: string;
 }
@@ -30,13 +30,13 @@ export const often: PollSchedule = { everySeconds: EVERY_MS / 1_000, jitter: 0 }
 /** Creates a source as the supervisor passes it on. */
 export function wanted(
   channelNumber: number,
-  options: Partial<TinySettings & { version: number; organizationId: string }> = {},
+  options: Partial<TinyConfig & { version: number; organizationId: string }> = {},
 ) {
   const { schedule = everyWeek, origin = `https://${channelNumber}.example`, version = 1 } = options;
   const { organizationId = "org_1" } = options;
-  const settings: TinySettings = { schedule, origin };
+  const config: TinyConfig = { schedule, origin };
   const identity = { number: channelNumber, uid: "tiny", kind: "polling", appId: "app_1", organizationId };
-  return { identity, version, settings } satisfies DesiredSource;
+  return { identity, version, config } satisfies DesiredSource;
 }
 
 export type Poll = (run: SourceRun) => Promise<SourceEnd>;
@@ -65,8 +65,8 @@ export function startPollsWorker(
   const queue = openJobQueue<PollJob>({ redis, name: queueName, aheadMs, log });
   const metrics = createMetrics();
   const polled: PolledSource = {
-    schedule: (settings) => (settings as TinySettings).schedule,
-    origin: (settings) => (settings as TinySettings).origin,
+    schedule: (config) => (config as TinyConfig).schedule,
+    origin: (config) => (config as TinyConfig).origin,
     poll,
     dryRun: () => Promise.reject(new Error("this worker has no dry runs")),
   };
@@ -120,7 +120,7 @@ function channelOf(number: number): SourceChannel {
     identity: { number, uid: "in", kind: "polling", appId: "app_1", organizationId: "org_1" },
     state: "active",
     limits: { maxBodyBytes: 1, maxDepth: 1 },
-    settings: {},
+    kindConfig: {},
     acceptsContentType: () => true,
     methods: [],
     answer: "outcome" as const,

@@ -20,7 +20,7 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
   const runs: SourceRuns = {
     async openRun(_, { signal, skipBackoff = false, onOpened }) {
       skippedBackoffs.push(skipBackoff);
-      const run = { signal, settings: {}, opened: () => onOpened?.() } as StreamRun;
+      const run = { signal, config: {}, opened: () => onOpened?.() } as StreamRun;
       const open = {
         run,
         failures,

@@ -1,24 +1,24 @@
-import { createIssueReporter, type ReportIssue } from "../../../event/setting-fields.ts";
+import { createIssueReporter, type ReportIssue } from "../../../event/config-fields.ts";
 import { getDiscriminator } from "../discriminators/discriminators.ts";
+import { pollingObject } from "./config-shape.ts";
 import { compilePlan, type Plan } from "./plan.ts";
-import { pollingObject } from "./settings-shape.ts";
 
 /** Settings of a polling channel. Also rejects settings that are only invalid in combination. */
-export const pollingSettings = pollingObject
-  .superRefine((settings, context) => {
+export const pollingConfigSchema = pollingObject
+  .superRefine((config, context) => {
     const refuse = createIssueReporter(context);
-    const plan = compilePlan(settings);
+    const plan = compilePlan(config);
     if (plan.ok) checkPlan(plan.value, refuse);
     else for (const { path, message } of plan.error) refuse(path, message);
   })
   .describe("Inlet calls a URL on a schedule and publishes the new items.");
 
-/** Rejects combinations of settings that would lose items, duplicate items or have no effect. */
+/** Rejects combinations of fields that would lose items, duplicate items or have no effect. */
 function checkPlan(plan: Plan, refuse: ReportIssue): void {
-  const { request, settings } = plan;
+  const { request, config } = plan;
   const { conditional, decode, discriminator, itemsPath, order, pagination, retry, startAt, successOn } =
-    settings;
-  const { body, method } = settings.request;
+    config;
+  const { body, method } = config.request;
   const isAlways = plan.discriminator.isConditional === true;
   const isConditional = conditional || isAlways;
   const changes = ["now", "lastPollAt"].find((name) => request.names.has(name));
@@ -43,20 +43,20 @@ function checkPlan(plan: Plan, refuse: ReportIssue): void {
 }
 
 function checkPagination(
-  { discriminator, request, restartsWalk, settings }: Plan,
-  pagination: NonNullable<Plan["settings"]["pagination"]>,
+  { discriminator, request, restartsWalk, config }: Plan,
+  pagination: NonNullable<Plan["config"]["pagination"]>,
   refuse: ReportIssue,
 ): void {
   const { by } = pagination;
   const isNamed = request.names.has("page");
   if (by === "cursorToken") {
     if (!isNamed && pagination.name === undefined) refuse("pagination.name", NO_PLACE);
-    if (pagination.in === "body" && typeof settings.request.body !== "object")
+    if (pagination.in === "body" && typeof config.request.body !== "object")
       refuse("pagination.in", "requires `request.body` to be an object");
   }
   if (by !== "offset" && by !== "page") return;
   if (!isNamed && pagination.param === undefined) refuse("pagination.param", NO_PLACE);
-  if (settings.order === "descending")
+  if (config.order === "descending")
     refuse(
       "pagination.by",
       `${by} cannot be used with descending order, because each new item shifts all others to a later page; use links or tokens, or seenSet with unordered`,

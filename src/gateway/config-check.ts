@@ -1,14 +1,14 @@
 import { pageChannels } from "../data/channels/channels.ts";
 import { channelFacts } from "../event/channel.ts";
 import { startLoop } from "../lib/loop.ts";
-import { readStoredSettings } from "../lib/stored-settings.ts";
+import { readStoredConfig } from "../lib/stored-config.ts";
 import type { Foundation } from "./foundation.ts";
 
 /**
- * At startup, logs every channel with stored settings that this version would reject in a write. Such settings still apply; a channel is
- * unavailable only if they cannot be parsed at all. Secret settings are not checked.
+ * At startup, logs every channel with a stored config that this version would reject in a write. Such a config still applies; a channel is
+ * unavailable only if it cannot be parsed at all. Secret fields are not checked.
  */
-export function startSettingsCheck(deps: Pick<Foundation, "db" | "channelKinds" | "metrics" | "log">) {
+export function startConfigCheck(deps: Pick<Foundation, "db" | "channelKinds" | "metrics" | "log">) {
   const { db, channelKinds, metrics, log } = deps;
   let unfit = 0;
   metrics.observe(
@@ -23,7 +23,7 @@ export function startSettingsCheck(deps: Pick<Foundation, "db" | "channelKinds" 
       signal.throwIfAborted();
       for (const { config, ...channel } of page) {
         const kind = channelKinds.get(channel.kind);
-        const read = kind && readStoredSettings(kind.settings, config);
+        const read = kind && readStoredConfig(kind.configSchema, config);
         if (read?.ok && read.value.outdated.length === 0) continue;
         const facts = channelFacts(channel);
         if (read?.ok) {

@@ -1,22 +1,22 @@
 import { z } from "zod";
-import { commonSettings } from "../../../event/channel.ts";
+import { commonFields } from "../../../event/channel.ts";
+import { integer, pathText } from "../../../event/config-fields.ts";
 import { dedupeSchema, onConflictSchema } from "../../../event/dedupe.ts";
-import { integer, pathText } from "../../../event/setting-fields.ts";
-import { pullSettings } from "../../pull/pull-settings.ts";
-import { discriminatorSettings } from "../discriminators/discriminators.ts";
+import { pullFields } from "../../pull/pull-fields.ts";
+import { discriminatorSchema } from "../discriminators/discriminators.ts";
 import { DECODINGS } from "../fetch/page.ts";
-import { paginationSettings } from "../pagination/settings.ts";
-import { polledItemSettings } from "../profile.ts";
-import { requestSettings } from "../request/request-template.ts";
-import { jitterSettings, scheduleSettings } from "./schedule-settings.ts";
-import { startAtSettings } from "./start-at.ts";
+import { paginationSchema } from "../pagination/schema.ts";
+import { polledItemFields } from "../profile.ts";
+import { requestSchema } from "../request/request-template.ts";
+import { jitterSchema, scheduleSchema } from "./schedule.ts";
+import { startAtSchema } from "./start-at.ts";
 
 const MIB = 1024 * 1024;
 
 const pollingShape = {
-  ...commonSettings,
-  ...pullSettings,
-  ...polledItemSettings,
+  ...commonFields,
+  ...pullFields,
+  ...polledItemFields,
   dedupe: dedupeSchema
     .extend({
       onConflict: onConflictSchema
@@ -26,10 +26,10 @@ const pollingShape = {
         .default("duplicate"),
     })
     .prefault({})
-    .describe(commonSettings.dedupe.description ?? ""),
-  request: requestSettings,
-  schedule: scheduleSettings,
-  jitter: jitterSettings,
+    .describe(commonFields.dedupe.description ?? ""),
+  request: requestSchema,
+  schedule: scheduleSchema,
+  jitter: jitterSchema,
   overlap: z
     .enum(["skip"])
     .describe(
@@ -62,18 +62,18 @@ const pollingShape = {
       "Whether `itemsPath` may match nothing. If true, such a page has no items. If false, it makes the poll fail.",
     )
     .default(false),
-  discriminator: discriminatorSettings,
+  discriminator: discriminatorSchema,
   conditional: z
     .boolean()
     .default(false)
     .describe(
       "Whether to send If-None-Match and If-Modified-Since, so that the server can respond with 304 if the data has not changed. The etag discriminator always sends them.",
     ),
-  pagination: paginationSettings.optional(),
+  pagination: paginationSchema.optional(),
   maxItemsPerPoll: integer(1, 100_000, 10_000).describe(
     "Maximum number of new items published per poll. The next poll follows at once with the rest.",
   ),
-  startAt: startAtSettings,
+  startAt: startAtSchema,
   retry: z
     .strictObject({
       attempts: integer(0, 5, 2).describe("Maximum number of retries of a call within one poll."),
@@ -115,4 +115,4 @@ const pollingShape = {
 
 export const pollingObject = z.strictObject(pollingShape);
 
-export type PollingSettings = z.output<typeof pollingObject>;
+export type PollingConfig = z.output<typeof pollingObject>;

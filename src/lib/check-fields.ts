@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-export interface WrongSetting {
+export interface WrongField {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }
@@ -8,8 +8,8 @@ export interface WrongSetting {
 export type NoteWrong = (path: PropertyKey | readonly PropertyKey[], message: string) => void;
 
 /** Creates a Zod check for rules that involve several settings. It runs after each setting has been validated on its own. */
-export const checkSettings =
-  <T>(check: (settings: T, note: NoteWrong) => void) =>
+export const checkFields =
+  <T>(check: (config: T, note: NoteWrong) => void) =>
   ({ value, issues }: z.core.ParsePayload<T>): void =>
     check(value, (path, message) => {
       issues.push({ code: "custom", path: [path].flat(), message, input: value });

@@ -1,6 +1,6 @@
 import { CronExpressionParser } from "cron-parser";
 import { z } from "zod";
-import { createIssueReporter, integer, text } from "../../../event/setting-fields.ts";
+import { createIssueReporter, integer, text } from "../../../event/config-fields.ts";
 import type { PollSchedule } from "../../source.ts";
 
 /** Minimum time between two polls, for both intervals and cron schedules. */
@@ -13,7 +13,7 @@ const CHECKED_TIMES = 1000;
 const CHECKED_FROM_MS = Date.UTC(2026, 0, 1);
 const CHECKED_UNTIL_MS = Date.UTC(2027, 0, 2);
 
-export const scheduleSettings = z
+export const scheduleSchema = z
   .strictObject({
     intervalSeconds: integer(MIN_INTERVAL_SECONDS, 31_536_000, 60).describe(
       "Minimum time between the starts of two polls, in seconds. Restarts, changes and jitter never shorten it. Ignored if `cron` is set.",
@@ -34,7 +34,7 @@ export const scheduleSettings = z
   .prefault({})
   .describe("When to poll: at an interval, or by a cron expression.");
 
-export const jitterSettings = z
+export const jitterSchema = z
   .number()
   .min(0)
   .max(1)
@@ -47,7 +47,7 @@ export function toPollSchedule({
   schedule: { cron, intervalSeconds, timezone },
   jitter,
 }: {
-  readonly schedule: z.output<typeof scheduleSettings>;
+  readonly schedule: z.output<typeof scheduleSchema>;
   readonly jitter: number;
 }): PollSchedule {
   return cron === undefined ? { everySeconds: intervalSeconds, jitter } : { cron, timezone, jitter };

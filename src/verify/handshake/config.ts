@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pinsField } from "../keys/settings.ts";
+import { pinsField } from "../keys/config.ts";
 import { nameField, requestSourceSchema } from "../message/source.ts";
 
 export const HANDSHAKE_METHODS = ["GET", "HEAD", "OPTIONS", "PUT", "POST"] as const;
@@ -83,4 +83,4 @@ export const handshakeShape = z.strictObject({
 });
 export type Handshake = z.output<typeof handshakeShape>;
 export type Condition = Handshake["when"]["all"][number];
-export type ReplySettings = Handshake["respond"];
+export type ReplyConfig = Handshake["respond"];

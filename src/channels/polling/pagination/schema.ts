@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, pathText, text } from "../../../event/setting-fields.ts";
+import { integer, pathText, text } from "../../../event/config-fields.ts";
 
 const name = text(256);
 
@@ -31,7 +31,7 @@ const counted = {
   ...guards,
 } as const;
 
-export const paginationSettings = z
+export const paginationSchema = z
   .discriminatedUnion("by", [
     z.strictObject({
       by: z.literal("linkHeader").describe("The `Link` header (RFC 8288) contains the URL of the next page."),
@@ -71,4 +71,4 @@ export const paginationSettings = z
     "How to get from one page to the next. Pages must be at the origin of the URL, or at an origin that the connection allows.",
   );
 
-export type PaginationSettings = z.output<typeof paginationSettings>;
+export type PaginationConfig = z.output<typeof paginationSchema>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createIssueReporter, text } from "../../event/setting-fields.ts";
+import { createIssueReporter, text } from "../../event/config-fields.ts";
 import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 
 /** Request headers that users cannot set, because the HTTP client or the protocol sets them. */
@@ -34,7 +34,7 @@ export function findUrlError(text: string): string | undefined {
   return url.hash === "" ? undefined : "must not have a fragment, because fragments are never sent";
 }
 
-export const urlSettings = (findError = findUrlError) =>
+export const urlSchema = (findError = findUrlError) =>
   z
     .string()
     .max(2048)
@@ -48,7 +48,7 @@ const INVALID_HEADER_VALUE =
   "is not a valid header value: line breaks and surrounding whitespace are not allowed";
 
 /** @param reserved lowercase names of headers that users cannot set, because the channel kind sets them */
-export const headersSettings = (reserved: readonly string[]) =>
+export const headersSchema = (reserved: readonly string[]) =>
   z
     .record(
       z.string().max(256).regex(FIELD_NAME, "is not a valid header name"),
@@ -71,7 +71,7 @@ export const headersSettings = (reserved: readonly string[]) =>
       "Headers sent with every request. Everyone who may read the channel can see them, so put secrets in a connection.",
     );
 
-export const querySettings = z
+export const querySchema = z
   .record(text(256), z.string().max(4096))
   .default({})
   .describe(

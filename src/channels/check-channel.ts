@@ -1,16 +1,16 @@
 import { z } from "zod";
-import { type ChannelKindName, type CommonSettings, channelUidSchema } from "../event/channel.ts";
+import { type ChannelConfig, type ChannelKindName, channelUidSchema } from "../event/channel.ts";
+import { text } from "../event/config-fields.ts";
 import { type Definition, definitionsSchema, fillPaths } from "../event/definition.ts";
-import { text } from "../event/setting-fields.ts";
 import { withoutNulls } from "../http/without-nulls.ts";
-import type { WrongSetting } from "../lib/check-settings.ts";
+import type { WrongField } from "../lib/check-fields.ts";
 import type { Finding } from "../lib/errors.ts";
 import { findingsOf, formatPath } from "../lib/findings.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";
-import { senderConfigSchema } from "../verify/sender-settings.ts";
+import { senderConfigSchema } from "../verify/sender-config.ts";
 import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
@@ -36,7 +36,7 @@ export type ChannelInput = z.output<typeof channelInputSchema>;
 
 export interface DefinitionSource {
   readonly profile: KindProfile;
-  readonly config: CommonSettings;
+  readonly config: ChannelConfig;
   readonly definitions: readonly Definition[];
   /** Organization that is charged for the CPU time of the compilation. */
   readonly organizationId: string;
@@ -48,25 +48,25 @@ export interface DefinitionSource {
  */
 export type CheckDefinitions = (source: DefinitionSource) => Promise<readonly Finding[]>;
 
-export interface SettingsDeps {
+export interface CheckChannelDeps {
   readonly channelKinds: ChannelKinds;
   readonly checkDefinitions: CheckDefinitions;
   readonly presets: Presets;
 }
 
-export interface ChannelSettings {
+export interface UncheckedChannel {
   readonly kind: string;
   readonly config: Readonly<Record<string, unknown>>;
   readonly events: readonly Definition[];
 }
 
 /** Validated settings with defaults. Secret settings are in a separate field. */
-export interface CheckedSettings {
+export interface CheckedChannel {
   readonly kind: ChannelKindName;
   readonly config: Readonly<Record<string, unknown>>;
   readonly secrets: Readonly<Record<string, unknown>>;
   readonly events: readonly Definition[];
-  readonly retention: CommonSettings["retention"];
+  readonly retention: ChannelConfig["retention"];
   readonly state: "active" | "needsSetup";
 }
 
@@ -74,24 +74,24 @@ export interface CheckedSettings {
 const CATCH_ALL_DEFINITIONS: readonly Definition[] = [{ type: "received", typePath: null }];
 
 /** Validates the settings and compiles the event definitions. The organization is charged for the CPU time. */
-export async function checkSettings(
-  deps: SettingsDeps,
-  settings: ChannelSettings,
+export async function checkChannel(
+  deps: CheckChannelDeps,
+  channel: UncheckedChannel,
   organizationId: string,
-): Promise<Result<CheckedSettings, readonly Finding[]>> {
-  const kind = deps.channelKinds.get(settings.kind);
+): Promise<Result<CheckedChannel, readonly Finding[]>> {
+  const kind = deps.channelKinds.get(channel.kind);
   if (!kind) {
     const message = `must be one of ${[...deps.channelKinds.keys()].join(", ")}`;
     return err([{ path: "kind", message }]);
   }
-  const given = withoutNulls(kind.settings, settings.config) as ChannelSettings["config"];
-  const parsed = kind.settings.safeParse(withPresetDefaults(given, deps.presets));
+  const given = withoutNulls(kind.configSchema, channel.config) as UncheckedChannel["config"];
+  const parsed = kind.configSchema.safeParse(withPresetDefaults(given, deps.presets));
   if (!parsed.success) return err(findingsOf(parsed.error, ["config"]));
   const config = parsed.data;
   const sender = resolveSender(senderConfigSchema.parse(config), deps.presets);
   if (!sender.ok) return err(sender.error.map(toFinding));
   const definitions =
-    "preset" in config && settings.events.length === 0 ? CATCH_ALL_DEFINITIONS : settings.events;
+    "preset" in config && channel.events.length === 0 ? CATCH_ALL_DEFINITIONS : channel.events;
   const { paths } = sender.value;
   const findings = await deps.checkDefinitions({
     profile: kind.profile,
@@ -101,7 +101,7 @@ export async function checkSettings(
   });
   if (findings.length > 0) return err(findings);
   const entries = Object.entries(config);
-  const isSecret = ([name]: [string, unknown]): boolean => kind.secretSettings.includes(name);
+  const isSecret = ([name]: [string, unknown]): boolean => kind.secretFields.includes(name);
   return ok({
     kind: kind.kind,
     config: Object.fromEntries(entries.filter((entry) => !isSecret(entry))),
@@ -113,23 +113,23 @@ export async function checkSettings(
 }
 
 /** Adds the default settings of the preset. Settings that the channel sets itself take precedence. */
-function withPresetDefaults(config: ChannelSettings["config"], presets: Presets): unknown {
+function withPresetDefaults(config: UncheckedChannel["config"], presets: Presets): unknown {
   const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
   const { dedupe = {} } = config;
   if (onConflict === undefined || typeof dedupe !== "object" || dedupe === null) return config;
   return { ...config, dedupe: { onConflict, ...dedupe } };
 }
 
-const toFinding = ({ path, message }: WrongSetting): Finding => ({
+const toFinding = ({ path, message }: WrongField): Finding => ({
   path: formatPath(["config", ...path]),
   message,
 });
 
 /** Returns an error for each secret setting in a blueprint. Blueprints must not contain secrets, because they can be read and copied. */
-export function findSecretSettings(deps: SettingsDeps, settings: ChannelSettings): readonly Finding[] {
-  const kind = deps.channelKinds.get(settings.kind);
-  return (kind?.secretSettings ?? [])
-    .filter((name) => Object.hasOwn(settings.config, name))
+export function findSecretFields(deps: CheckChannelDeps, channel: UncheckedChannel): readonly Finding[] {
+  const kind = deps.channelKinds.get(channel.kind);
+  return (kind?.secretFields ?? [])
+    .filter((name) => Object.hasOwn(channel.config, name))
     .map((name) => ({
       path: `config.${name}`,
       message:

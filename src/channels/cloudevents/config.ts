@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { commonSettings } from "../../event/channel.ts";
-import { inheritPresetVerification, senderSettings } from "../../verify/sender-settings.ts";
+import { commonFields } from "../../event/channel.ts";
+import { inheritPresetVerification, senderFields } from "../../verify/sender-config.ts";
 
 /** Origin of a sender, as a DNS name (CloudEvents HTTP webhooks 1.0.2, section 4.1.2). */
 const originSchema = z
@@ -10,10 +10,10 @@ const originSchema = z
     "must be a host name, or * for any origin",
   );
 
-export const cloudEventsSettings = z
+export const cloudEventsConfigSchema = z
   .strictObject({
-    ...commonSettings,
-    ...senderSettings,
+    ...commonFields,
+    ...senderFields,
     allowedOrigins: z
       .array(originSchema)
       .max(100)
@@ -31,4 +31,4 @@ export const cloudEventsSettings = z
   .describe("Senders post CloudEvents 1.0 over HTTP, in binary, structured or batched mode.")
   .overwrite(inheritPresetVerification);
 
-export type CloudEventsSettings = z.output<typeof cloudEventsSettings>;
+export type CloudEventsConfig = z.output<typeof cloudEventsConfigSchema>;

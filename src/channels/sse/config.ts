@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { commonSettings } from "../../event/channel.ts";
-import { createIssueReporter, integer, pathText, text } from "../../event/setting-fields.ts";
-import { pullSettings } from "../pull/pull-settings.ts";
-import { headersSettings, querySettings, urlSettings } from "../pull/request-settings.ts";
+import { commonFields } from "../../event/channel.ts";
+import { createIssueReporter, integer, pathText, text } from "../../event/config-fields.ts";
+import { pullFields } from "../pull/pull-fields.ts";
+import { headersSchema, querySchema, urlSchema } from "../pull/request-fields.ts";
 
 const MIB = 1024 * 1024;
 const DAY_MS = 86_400_000;
@@ -13,12 +13,12 @@ export const MAX_ID_CHARS = 8192;
 const lineText = z.string().regex(/^[^\r\n\0]*$/, "must not contain line breaks or NUL");
 
 const sseShape = {
-  ...commonSettings,
-  ...pullSettings,
-  url: urlSettings().describe("URL of the stream."),
+  ...commonFields,
+  ...pullFields,
+  url: urlSchema().describe("URL of the stream."),
   method: z.enum(["GET", "POST"]).default("GET").describe("HTTP method of the request."),
-  headers: headersSettings(["accept", "last-event-id"]),
-  query: querySettings,
+  headers: headersSchema(["accept", "last-event-id"]),
+  query: querySchema,
   body: z
     .string()
     .max(MIB)
@@ -109,11 +109,11 @@ const sseShape = {
 
 const sseObject = z.strictObject(sseShape);
 
-export type SseSettings = z.output<typeof sseObject>;
+export type SseConfig = z.output<typeof sseObject>;
 
-export const sseSettings = sseObject
-  .superRefine((settings, context) => {
-    const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = settings;
+export const sseConfigSchema = sseObject
+  .superRefine((config, context) => {
+    const { body, dataFormat, itemsPath, method, query, reconnect, resume, startAt, stopOn, url } = config;
     const { mode, param } = resume;
     const refuse = createIssueReporter(context);
     if (body !== undefined && method === "GET")

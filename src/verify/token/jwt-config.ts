@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { checkSettings } from "../../lib/check-settings.ts";
-import { tokenKeysSchema } from "../keys/settings.ts";
-import { ENCODINGS } from "../message/settings.ts";
+import { checkFields } from "../../lib/check-fields.ts";
+import { tokenKeysSchema } from "../keys/config.ts";
+import { ENCODINGS } from "../message/config.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { secretKeySchema } from "../secret-key.ts";
 
@@ -85,14 +85,14 @@ const shape = z.strictObject({
     ),
 });
 
-export type JwtSettings = z.output<typeof shape>;
+export type JwtConfig = z.output<typeof shape>;
 
 export const usesSharedSecrets = (algorithms: readonly string[]): boolean =>
   algorithms.every((name) => name.startsWith("HS"));
 
-export const jwtSettings = shape
+export const jwtConfigSchema = shape
   .check(
-    checkSettings(({ algorithms, keys, secretClaim }, note) => {
+    checkFields(({ algorithms, keys, secretClaim }, note) => {
       if (secretClaim !== undefined && keys.from === "secrets") {
         note("secretClaim", "is not allowed when the channel's secrets are the keys");
       }

@@ -3,18 +3,18 @@ import type { ChannelRow } from "../data/tables.ts";
 import { changedFields } from "../lib/json/changed-fields.ts";
 
 /** Names of the channel fields that a write changes. The values are omitted, because they may be secret. */
-export interface ChangedSettings {
+export interface ChannelChanges {
   readonly plain: readonly string[];
-  /** Changed secret settings. Only top-level names are listed. */
+  /** Changed secret fields. Only top-level names are listed. */
   readonly secret: readonly string[];
 }
 
-/** @param opened the decrypted secret settings before the write */
-export function changedSettings(
+/** @param opened the decrypted secret fields before the write */
+export function findChannelChanges(
   before: Pick<ChannelRow, "title" | "config" | "events" | "connectionId">,
   opened: Readonly<Record<string, unknown>>,
   content: Pick<ChannelContent, "title" | "config" | "events" | "secrets" | "connectionId">,
-): ChangedSettings {
+): ChannelChanges {
   const { title, config, events, connectionId } = before;
   const after = {
     title: content.title,

@@ -4,9 +4,9 @@ import { findingsOf, formatPath } from "./findings.ts";
 import { wrongFields } from "./issue-message.ts";
 import { err, ok, type Result } from "./result.ts";
 
-export interface StoredSettings<T> {
-  readonly settings: T;
-  /** Stored values that would be rejected if they were written now. These values still apply. */
+export interface StoredConfig<T> {
+  readonly config: T;
+  /** Stored values that would be rejected if they were written now. They still apply. */
   readonly outdated: readonly Finding[];
 }
 
@@ -16,12 +16,12 @@ type Path = readonly PropertyKey[];
  * Parses settings that an earlier version stored. Stored values that the current schema rejects are kept and listed in `outdated`,
  * and unknown settings are dropped.
  */
-export function readStoredSettings<T>(
+export function readStoredConfig<T>(
   schema: z.ZodType<T>,
   stored: unknown,
-): Result<StoredSettings<T>, readonly Finding[]> {
+): Result<StoredConfig<T>, readonly Finding[]> {
   const read = schema.safeParse(stored);
-  if (read.success) return ok({ settings: read.data, outdated: [] });
+  if (read.success) return ok({ config: read.data, outdated: [] });
   const outdated = findingsOf(read.error);
   const fields = wrongFields(read.error).map(({ path }) => path);
   const unknown = read.error.issues.flatMap((issue) =>
@@ -33,10 +33,10 @@ export function readStoredSettings<T>(
     for (const path of paths) removeAt(rest, path);
     const readRest = schema.safeParse(rest);
     if (!readRest.success) continue;
-    const settings = structuredClone(readRest.data);
+    const config = structuredClone(readRest.data);
     for (const path of paths)
-      if (!unknown.includes(formatPath(path))) putBack(settings, path, valueAt(stored, path));
-    return ok({ settings, outdated });
+      if (!unknown.includes(formatPath(path))) putBack(config, path, valueAt(stored, path));
+    return ok({ config, outdated });
   }
   return err(outdated);
 }
@@ -45,9 +45,9 @@ export function readStoredSettings<T>(
  * Parses stored settings that were parsed successfully before.
  * @throws Error if they cannot be parsed
  */
-export function getStoredSettings<T>(schema: z.ZodType<T>, stored: unknown): T {
-  const read = readStoredSettings(schema, stored);
-  if (read.ok) return read.value.settings;
+export function getStoredConfig<T>(schema: z.ZodType<T>, stored: unknown): T {
+  const read = readStoredConfig(schema, stored);
+  if (read.ok) return read.value.config;
   throw new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
 }
 

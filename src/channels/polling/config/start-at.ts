@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { text } from "../../../event/setting-fields.ts";
+import { text } from "../../../event/config-fields.ts";
 
-export const startAtSettings = z
+export const startAtSchema = z
   .union(
     [
       z.enum(["now", "earliest"]),
@@ -18,4 +18,4 @@ export const startAtSettings = z
   )
   .default("now");
 
-export type StartAt = z.output<typeof startAtSettings>;
+export type StartAt = z.output<typeof startAtSchema>;

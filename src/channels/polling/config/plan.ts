@@ -7,11 +7,11 @@ import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { createPagination, type Pagination } from "../pagination/pagination.ts";
 import { compileRequest, type RequestTemplate } from "../request/request-template.ts";
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
+import type { PollingConfig } from "./config-shape.ts";
 import { createPollPathReader, type ReadPaths } from "./paths.ts";
-import type { PollingSettings } from "./settings-shape.ts";
 
 export interface Plan {
-  readonly settings: PollingSettings;
+  readonly config: PollingConfig;
   readonly request: RequestTemplate;
   readonly discriminator: CompiledDiscriminator;
   readonly pagination: Pagination;
@@ -26,13 +26,13 @@ export interface Plan {
 }
 
 /** Compiles the settings of a polling channel. Each error names the invalid setting. */
-export function compilePlan(settings: PollingSettings): Result<Plan, readonly Finding[]> {
-  const { order, startAt, successOn } = settings;
-  const paths = createPollPathReader(settings.pathSyntax);
-  const itemId = paths.ofItem(settings.itemId, "itemId");
-  const versionPath = paths.ofItem(settings.versionPath, "versionPath");
+export function compilePlan(config: PollingConfig): Result<Plan, readonly Finding[]> {
+  const { order, startAt, successOn } = config;
+  const paths = createPollPathReader(config.pathSyntax);
+  const itemId = paths.ofItem(config.itemId, "itemId");
+  const versionPath = paths.ofItem(config.versionPath, "versionPath");
   const itemKey = createItemKey(itemId, versionPath);
-  const discriminator = getDiscriminator(settings.discriminator.by).create(settings.discriminator, {
+  const discriminator = getDiscriminator(config.discriminator.by).create(config.discriminator, {
     paths,
     itemId,
     versionPath,
@@ -40,10 +40,10 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
     order,
     startAt,
   });
-  const pagination = createPagination(settings.pagination, paths);
-  const itemsPath = paths.ofItems(settings.itemsPath, "itemsPath");
+  const pagination = createPagination(config.pagination, paths);
+  const itemsPath = paths.ofItems(config.itemsPath, "itemsPath");
   const successPath = paths.ofPage(successOn.path, "successOn.path");
-  const request = compileRequest(settings.request, listPlaceholders(settings));
+  const request = compileRequest(config.request, listPlaceholders(config));
   const findings = [
     ...paths.findings,
     ...(request.ok ? [] : request.error.map(({ path, message }) => ({ path: `request.${path}`, message }))),
@@ -51,7 +51,7 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
   if (findings.length > 0 || discriminator === undefined || !request.ok) return err(findings);
   const usesCursor = request.value.names.has("cursor");
   return ok({
-    settings,
+    config,
     request: request.value,
     discriminator,
     pagination,
@@ -63,7 +63,7 @@ export function compilePlan(settings: PollingSettings): Result<Plan, readonly Fi
   });
 }
 
-function listPlaceholders({ discriminator, pagination }: PollingSettings): TemplateNames {
+function listPlaceholders({ discriminator, pagination }: PollingConfig): TemplateNames {
   const names = new Map<string, TemplateValue["kind"]>();
   const cursorKind = getDiscriminator(discriminator.by).cursorKind(discriminator);
   if (cursorKind !== undefined) names.set("cursor", cursorKind);

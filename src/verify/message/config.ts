@@ -83,8 +83,8 @@ const signedHeadersSchema = z
     "How to build the text of the placeholder {{signedHeaders}}, from at most 32 headers that the sender lists as signed.",
   );
 
-/** Settings of a message signature: its location, the text that it covers, and the other facts that it proves. */
-export const signedMessageSettings = {
+/** Fields of a message signature: its location, the text that it covers, and the other facts that it proves. */
+export const signedMessageFields = {
   in: z
     .enum(["header", "query", "body"])
     .default("header")
@@ -173,5 +173,5 @@ export const signedMessageSettings = {
     ),
 } as const;
 
-const signedMessage = z.object(signedMessageSettings);
-export type SignedMessageSettings = z.output<typeof signedMessage>;
+const signedMessage = z.object(signedMessageFields);
+export type SignedMessageConfig = z.output<typeof signedMessage>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { pollingConfigSchema } from "../../../src/channels/polling/config/config.ts";
 import { createPolledSource, polling } from "../../../src/channels/polling/polling.ts";
-import { pollingSettings } from "../../../src/channels/polling/settings/settings.ts";
 import { findingsOf } from "../../../src/lib/findings.ts";
 import { readHere } from "../../support/read-here.ts";
 import { outbound } from "./support.ts";
@@ -13,13 +13,13 @@ const query = { by: "seenSet" };
 const plain = { request: { url: "https://api.example.com/rows" } };
 
 function findings(config: object): readonly string[] {
-  const parsed = pollingSettings.safeParse(config);
+  const parsed = pollingConfigSchema.safeParse(config);
   return parsed.success ? [] : findingsOf(parsed.error).map(({ path, message }) => `${path}: ${message}`);
 }
 
 describe("the settings of a polling channel", () => {
   it("require only `url` and `discriminator`", () => {
-    expect(pollingSettings.parse(base)).toMatchObject({
+    expect(pollingConfigSchema.parse(base)).toMatchObject({
       schedule: { intervalSeconds: 60, timezone: "UTC" },
       jitter: 0.1,
       overlap: "skip",

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { sseConfigSchema } from "../../../src/channels/sse/config.ts";
 import { sseCursorFormat } from "../../../src/channels/sse/cursor.ts";
-import { sseSettings } from "../../../src/channels/sse/settings.ts";
 import { findingsOf } from "../../../src/lib/findings.ts";
 
 const url = "https://example.com/stream";
 
 function describeFindings(config: object): string {
-  const parsed = sseSettings.safeParse({ url, ...config });
+  const parsed = sseConfigSchema.safeParse({ url, ...config });
   return parsed.success
     ? ""
     : findingsOf(parsed.error)
@@ -16,7 +16,7 @@ function describeFindings(config: object): string {
 
 describe("the settings of an SSE channel", () => {
   it("require only `url`", () => {
-    expect(sseSettings.parse({ url })).toMatchObject({
+    expect(sseConfigSchema.parse({ url })).toMatchObject({
       method: "GET",
       dataFormat: "json",
       maxEventBytes: 1_048_576,
@@ -32,12 +32,12 @@ describe("the settings of an SSE channel", () => {
   });
 
   it("do not change when the parsed settings are parsed again", () => {
-    const config = sseSettings.parse({
+    const config = sseConfigSchema.parse({
       url,
       stopOn: { event: "bye" },
       resume: { mode: "query", param: "since" },
     });
-    expect(sseSettings.parse(config)).toEqual(config);
+    expect(sseConfigSchema.parse(config)).toEqual(config);
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe("the settings of an SSE channel", () => {
 });
 
 describe("the cursor of an SSE channel", () => {
-  const settings = sseSettings.parse({ url });
+  const settings = sseConfigSchema.parse({ url });
 
   it("is returned in the same format in which a user sets it", () => {
     const cursor = sseCursorFormat.parse({ lastEventId: "42" }, settings);
@@ -119,14 +119,14 @@ describe("the cursor of an SSE channel", () => {
   });
 
   it("cannot be set if the settings disable resuming", () => {
-    const withoutResume = sseSettings.parse({ url, resume: { mode: "none" } });
+    const withoutResume = sseConfigSchema.parse({ url, resume: { mode: "none" } });
     expect(sseCursorFormat.parse({ lastEventId: "1" }, withoutResume)).toMatchObject({ ok: false });
   });
 
   it("may only contain characters that a header allows, unless it is sent in the query", () => {
     const control = { lastEventId: "a\x01" };
     expect(sseCursorFormat.parse(control, settings)).toMatchObject({ error: [{ path: "lastEventId" }] });
-    const byQuery = sseSettings.parse({ url, resume: { mode: "query", param: "since" } });
+    const byQuery = sseConfigSchema.parse({ url, resume: { mode: "query", param: "since" } });
     expect(sseCursorFormat.parse(control, byQuery)).toMatchObject({ ok: true });
   });
 });

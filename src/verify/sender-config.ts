@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { formReadingSchema } from "../event/form-reading.ts";
 import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
+import { secretName } from "./handshake/config.ts";
 import { handshakeSchema } from "./handshake/schema.ts";
-import { secretName } from "./handshake/settings.ts";
 import { VERIFICATION_SCHEMES } from "./schemes.ts";
 
 const [first, ...others] = VERIFICATION_SCHEMES;
 
-/** Verification settings of a channel that inherits the scheme of its preset. */
+/** Verification config of a channel that inherits the scheme of its preset. */
 const presetVerification = z
   .looseObject({ scheme: z.literal("preset").describe("Uses the verification of the channel's preset.") })
   .describe("Uses the verification of the channel's `preset`. Settings given here override the preset's.");
@@ -36,7 +36,7 @@ export const handshakesField = z
     "Setup requests of the provider that are not deliveries, and Inlet's responses to them. The first matching handshake applies.",
   );
 
-export const deliverySettings = {
+export const deliveryFields = {
   readAs: z
     .enum(["application/json", "application/x-www-form-urlencoded"])
     .optional()
@@ -54,7 +54,7 @@ export const deliverySettings = {
     ),
 } as const;
 
-export const senderSettings = {
+export const senderFields = {
   preset: z
     .string()
     .min(1)
@@ -65,8 +65,8 @@ export const senderSettings = {
     ),
   verification: z
     .discriminatedUnion("scheme", [
-      first.settings,
-      ...others.map(({ settings }) => settings),
+      first.configSchema,
+      ...others.map(({ configSchema }) => configSchema),
       presetVerification,
     ])
     .prefault({ scheme: "none" })
@@ -99,11 +99,11 @@ export const senderSettings = {
     .enum(["always", "setup", "never"])
     .default("always")
     .describe("When Inlet responds to handshakes. `setup` means only while the channel has no secret."),
-  ...deliverySettings,
+  ...deliveryFields,
 } as const;
 
-/** Parses the sender settings of any channel. Pull channels have none, because the gateway itself calls the source. */
-export const senderConfigSchema = z.object(senderSettings);
+/** Parses the sender config of any channel. Pull channels have none, because the gateway itself calls the source. */
+export const senderConfigSchema = z.object(senderFields);
 export type SenderConfig = z.output<typeof senderConfigSchema>;
 
 /** Replaces the default scheme `none` with `preset` on a channel with a preset, so that the API shows the scheme that is actually used. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** Settings of all channel kinds that fetch events. Invalid items are always quarantined, because no sender could be notified. */
-export const pullSettings = {
+export const pullFields = {
   connection: z
     .enum(["none", "optional", "required"])
     .default("optional")

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { channelKinds } from "../../src/channels/kinds.ts";
 import { hasAddress } from "../../src/data/channels/address-columns.ts";
-import { startSettingsCheck } from "../../src/gateway/settings-check.ts";
+import { startConfigCheck } from "../../src/gateway/config-check.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
@@ -34,7 +34,9 @@ it("at startup, the gateway logs channels with outdated or invalid settings, and
   const headers = { "x-a": " a " };
   const outdated = await install("outdated", { request: { ...CONFIG.request, headers } });
   const unfit = await install("unfit", { request: {} });
-  expect((await spine.path.findCompiledChannel(outdated))?.settings).toMatchObject({ request: { headers } });
+  expect((await spine.path.findCompiledChannel(outdated))?.kindConfig).toMatchObject({
+    request: { headers },
+  });
   await expect(spine.path.findCompiledChannel(unfit)).rejects.toThrow("no longer valid");
 
   const lines: Record<string, unknown>[] = [];
@@ -43,7 +45,7 @@ it("at startup, the gateway logs channels with outdated or invalid settings, and
     destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
   });
   const metrics = createMetrics();
-  await using _ = startSettingsCheck({ db: spine.api.database.db, channelKinds, metrics, log });
+  await using _ = startConfigCheck({ db: spine.api.database.db, channelKinds, metrics, log });
   await until(async () => (await metrics.registry.metrics()).includes("inlet_channels_unfit 1"));
   expect(lines).toMatchObject([
     { event: "channel.outdated", channel: outdated, details: [{ path: "request.headers.x-a" }] },

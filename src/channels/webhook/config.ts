@@ -1,0 +1,8 @@
+import { z } from "zod";
+import { commonFields } from "../../event/channel.ts";
+import { inheritPresetVerification, senderFields } from "../../verify/sender-config.ts";
+
+export const webhookConfigSchema = z
+  .strictObject({ ...commonFields, ...senderFields })
+  .describe("An external system posts its own format to the channel's address.")
+  .overwrite(inheritPresetVerification);
