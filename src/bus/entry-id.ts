@@ -1,19 +1,19 @@
-/** Maximum sequence number of an entry id (64 bits). */
+/** Highest sequence number of a stream entry id, 2^64 - 1. */
 const MAX_SEQUENCE = "18446744073709551615";
 
-/** Matches entry ids `<ms>-<sequence>`: two numbers of at most 20 digits without leading zeros. */
+/** Matches stream entry ids of the form `<ms>-<sequence>`. Both numbers have at most 20 digits and no leading zeros. */
 export const ENTRY_ID = /^(?:0|[1-9]\d{0,19})-(?:0|[1-9]\d{0,19})$/;
 
 /**
- * Returns the highest possible entry id before the millisecond `ms`, or the start of the stream for 0. Used as the start id of consumer
- * groups, because Redis delivers only entries after that id.
+ * Returns the highest entry id before the millisecond `ms`, or the start of the stream for 0. A consumer group that starts there
+ * gets all entries from `ms` on.
  */
 export const idBefore = (ms: number): string => (ms <= 0 ? "0-0" : `${ms - 1}-${MAX_SEQUENCE}`);
 
-/** Returns the milliseconds of an entry id. Not exact above 2^53. */
+/** Returns the milliseconds of a stream entry id. Values above 2^53 are rounded. */
 export const parseEntryMs = (id: string): number => Number(id.slice(0, id.indexOf("-")));
 
-/** Compares two entry ids for `Array.prototype.sort`. Returns a number below 0 if `a` precedes `b` in a stream. */
+/** Compares two stream entry ids for sorting. Returns a negative number if `a` comes before `b`. */
 export function compareEntryIds(a: string, b: string): number {
   const [aMs = "", aSequence = ""] = a.split("-");
   const [bMs = "", bSequence = ""] = b.split("-");

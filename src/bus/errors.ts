@@ -1,6 +1,8 @@
 /**
- * Thrown when a pull source writes but no longer owns its position: a newer owner has a higher epoch, or the cursor has changed.
- * The rejected part of the delivery was not written. The source must stop and restart from the stored cursor.
+ * Thrown when a worker writes for a pull source that another worker now runs, or whose stored cursor has changed. The rejected part
+ * was not written.
+ *
+ * The worker must restart the source from the stored cursor.
  */
 export class StaleSourceError extends Error {
   override readonly name = "StaleSourceError";
@@ -12,7 +14,7 @@ export class StaleSourceError extends Error {
   }
 }
 
-/** Thrown at startup when Redis is too old, evicts keys, or is less durable than `INLET_DURABILITY` requires. */
+/** Thrown at startup if Redis is too old, evicts keys, or is less durable than `INLET_DURABILITY` requires. */
 export class RedisUnfitError extends Error {
   override readonly name = "RedisUnfitError";
 }

@@ -35,15 +35,15 @@ import calculateSlot from "cluster-key-slot";
  * `event/subscription-keys.ts` builds the keys of subscriptions, because readers use them too.
  */
 export const cursorKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:cursor`;
-/** Key prefix of a channel's signed-bytes memory, which detects replayed deliveries (dedupe.lua). */
+/** Key prefix for fingerprints of signed deliveries, which reveal replays. */
 export const signedBytesKey = (channelNumber: number): string => `inlet:{b.${channelNumber}}:`;
-/** Key of the hash that lists the time slicings that a channel's signed-bytes memory uses (dedupe.lua). */
+/** Key of a hash for finding the fingerprints of signed deliveries. It lists the lengths of time slices that the channel has used. */
 export const signedBytesNotesKey = (channelNumber: number): string => `${signedBytesKey(channelNumber)}e`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
 export const rateKey = (limit: string, key: string): string => `inlet:rate:${limit}:${key}`;
 export const jobsPrefix = (queue: string): string => `inlet:{jobs.${queue}}`;
-/** All semaphores share one Cluster slot, because one script takes several of them. */
+/** Returns the key of a semaphore. All semaphores share one Cluster slot, because one script takes several at once. */
 export const slotsKey = (semaphore: string): string => `inlet:{slots}:${semaphore}`;
 
 const quarantinePrefix = (organizationId: string): string => `inlet:{q.${organizationId}}:`;
@@ -54,8 +54,8 @@ export const quarantineDeliveryKey = (organizationId: string, delivery: string):
   `${quarantinePrefix(organizationId)}d:${delivery}`;
 
 /**
- * Key of the byte counts of an organization's delivery records. Without its last letter, it is the prefix of all other delivery record
- * keys.
+ * Key of the byte counts of an organization's delivery records. All other delivery record keys start with this key without its last
+ * letter.
  */
 export const deliveryBytesKey = (organizationId: string): string => `inlet:{d.${organizationId}}:b`;
 export const deliveryIndexKey = (organizationId: string, channelNumber: number): string =>
@@ -63,7 +63,7 @@ export const deliveryIndexKey = (organizationId: string, channelNumber: number):
 export const deliveryRecordKey = (organizationId: string, id: string): string =>
   `inlet:{d.${organizationId}}:r:${id}`;
 
-/** Returns the Cluster slot of a key, 0 to 16,383. */
+/** Returns the Redis Cluster slot of a key, from 0 to 16,383. */
 export const computeSlot = (key: string): number => calculateSlot(key);
 
 export const OVER_LIMIT_KEY = "inlet:organizations:over-limit";

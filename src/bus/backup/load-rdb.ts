@@ -12,20 +12,21 @@ import { RDB_FILE, startLocalRedis } from "../connection/local-redis.ts";
 import { SHARD_KEYS, slotsKey } from "../keys.ts";
 
 export interface RdbLoad {
-  /** Absolute path of the data directory, without symbolic links. No Redis may be running in it, and this process must hold its lock. */
+  /**
+   * Absolute path of the data directory, without symbolic links. This process must hold the lock of the directory, and no Redis may
+   * run in it.
+   */
   readonly dataDir: string;
   readonly content: Readable;
-  /** Returns all topics to which the pull source with this internal channel id has ever written. */
+  /** Returns all topics to which a pull source has ever written. `channelNumber` is its internal channel id. */
   readonly listTopics: (channelNumber: number) => Promise<readonly string[]>;
-  /**
-   * Entries that were deleted while the snapshot was taken. They are deleted again after loading, because the snapshot may contain them.
-   */
+  /** Entries to delete after loading. They were deleted during the snapshot, so the snapshot may still contain them. */
   readonly deleted: readonly { readonly topic: string; readonly entryId: string }[];
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-/** Timeout per Redis command. It is long because a single command may delete many keys. */
+/** Timeout per Redis command, in ms. It is long, because a single command may delete many keys. */
 const TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 100;
 const CURSORS = "inlet:{c.*}:cursor";

@@ -2,15 +2,16 @@ import { connect } from "node:net";
 import { addAbortSignal, Readable } from "node:stream";
 import { withTemporaryClient } from "../connection/general-connection.ts";
 
-/** A snapshot of Redis as an RDB file. Disposing it before the end of `content` aborts the transfer. */
+/** A snapshot of Redis in RDB format. Disposal before the end of `content` aborts the transfer. */
 export interface RdbTransfer extends Disposable {
   readonly version: string;
   readonly content: Readable;
 }
 
 /**
- * Idle timeout of the socket. Redis sends a newline at least every ten seconds while it prepares the snapshot. It also disconnects a
- * replica that reads no data for this long (`repl-timeout`).
+ * Idle timeout of the socket, in ms. While Redis prepares the snapshot, it sends a newline at least every ten seconds.
+ *
+ * Redis also disconnects a replica that reads no data for this long (`repl-timeout`).
  */
 const MAX_SILENCE_MS = 60_000;
 const MARK_BYTES = 40;
@@ -90,7 +91,7 @@ export async function openRdbTransfer(socketPath: string, signal: AbortSignal): 
   }
 
   try {
-    // With `capa eof` Redis streams the snapshot over the socket and writes no file.
+    // `capa eof` makes Redis stream the snapshot over the socket instead of writing a file.
     for (const option of ["capa eof", "rdb-only 1"]) {
       socket.write(`REPLCONF ${option}\r\n`);
       await readReply();

@@ -1,23 +1,26 @@
 import type { NodeFacts } from "./node-facts.ts";
 
 /**
- * Durability levels, weakest first. Acknowledged writes survive no failure (`none`), a crash of the Redis process (`process`), a crash of
- * the machine (`fsync`), or the loss of its disk (`replica`).
+ * Durability levels, weakest first. Each level names the failure that acknowledged writes survive: none, a crash of Redis, a crash
+ * of the machine, or loss of its disk.
  */
 export const DURABILITY_LEVELS = ["none", "process", "fsync", "replica"] as const;
 export type DurabilityLevel = (typeof DURABILITY_LEVELS)[number];
 
-/** `asserted` means that the operator vouches for `level` if Redis does not reveal its settings. */
+/**
+ * The durability that the operator requires. `asserted` means that Redis may hide its settings, because the operator guarantees the
+ * level.
+ */
 export interface DurabilityDemand {
   readonly level: DurabilityLevel;
   readonly asserted: boolean;
 }
 
-/** Commands sent after a batch, on the same connection, to confirm that it is durable. */
+/** Commands to send after a batch of writes, on the same connection, to confirm that the batch is durable. */
 export interface DurabilityWait {
-  /** Whether to send `WAITAOF 1 0`, which waits until this server has synced its append-only file to disk. */
+  /** Whether to send `WAITAOF 1 0`, which waits until Redis has synced its append-only file to disk. */
   readonly localFsync: boolean;
-  /** Number of replicas that must confirm the batch (`WAIT`); 0 to send no WAIT. */
+  /** Number of replicas that must confirm the batch with `WAIT`. 0 sends no `WAIT`. */
   readonly replicas: number;
 }
 
@@ -25,8 +28,10 @@ export const atLeast = (held: DurabilityLevel, wanted: DurabilityLevel): boolean
   DURABILITY_LEVELS.indexOf(held) >= DURABILITY_LEVELS.indexOf(wanted);
 
 /**
- * Returns the durability of one master, assuming that the commands from `requiredWait` follow each batch. Returns `unknown` if it depends
- * on settings that Redis does not reveal. Without these commands, `fsync` needs `appendfsync always`, and `replica` is impossible.
+ * Returns the durability of a master, if the commands from `requiredWait` follow each batch. Returns `unknown` if Redis does not
+ * reveal the necessary settings.
+ *
+ * Without these commands, `fsync` needs `appendfsync always`, and `replica` is impossible.
  */
 export function computeDurability(facts: NodeFacts, demand: DurabilityDemand): DurabilityLevel | "unknown" {
   if (!facts.appendOnly) return "none";
@@ -37,7 +42,7 @@ export function computeDurability(facts: NodeFacts, demand: DurabilityDemand): D
   return wait.replicas > 0 && facts.connectedReplicas >= wait.replicas ? "replica" : "fsync";
 }
 
-/** Returns only the waits that the required level needs, because each one costs a round trip to the disk or to a replica. */
+/** Returns the wait commands that the required level needs, and no others, because each costs a round trip to the disk or to a replica. */
 export function requiredWait(facts: NodeFacts, demand: DurabilityDemand): DurabilityWait {
   return {
     localFsync:
@@ -57,8 +62,8 @@ const REMEDIES: Readonly<Record<DurabilityLevel, string>> = {
 };
 
 /**
- * Returns a message that tells the operator why a master does not reach the required durability. Returns `undefined` if it does, or if its
- * durability is unknown and the operator asserts the level.
+ * Returns an error message if a master is less durable than required, otherwise `undefined`. An unknown durability is no error if
+ * the operator guarantees the level.
  */
 export function durabilityProblem(facts: NodeFacts, demand: DurabilityDemand): string | undefined {
   const held = computeDurability(facts, demand);

@@ -12,7 +12,7 @@ export interface RedisCaller {
   /**
    * Sends one command and returns its reply in RESP2 form.
    *
-   * @throws UnavailableError when Redis is unreachable, loading, read-only, full or slow.
+   * @throws UnavailableError if Redis is unreachable, loading, read-only, full or slow
    */
   call(command: string, args: readonly CommandArg[]): Promise<unknown>;
   /** Like `call`, but returns strings as Buffers. */
@@ -21,24 +21,24 @@ export interface RedisCaller {
 
 export interface RedisEndpoint {
   readonly isCluster: boolean;
-  /** The server, or the Cluster nodes to contact first. The credentials of the first address apply to all nodes. */
+  /** The Redis server, or the Cluster nodes to contact first. The credentials of the first address apply to all nodes. */
   readonly seeds: readonly [RedisAddress, ...RedisAddress[]];
 }
 
-/** Options of ioredis (`RedisOptions`) that a dedicated client can override. */
+/** ioredis options that a dedicated client can override. */
 export interface ClientOptions {
   readonly maxRetriesPerRequest?: number | null;
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly socketTimeout?: number;
 }
 
-/** Connection for everything except publishing events: reads, consumer groups, administration. */
+/** Redis connection for everything except publishing events: reads, consumer groups and administration. */
 export interface GeneralConnection extends RedisCaller, AsyncDisposable {
   /** The Cluster client; `undefined` on a single server. */
   readonly cluster: Cluster | undefined;
 }
 
-/** Returns the delay in ms before reconnect attempt `times`. It is 100 ms at first and doubles up to one second, with ±25 % jitter. */
+/** Returns the delay before reconnect attempt `times`, in ms. It doubles from 100 ms to one second, with ±25 % jitter. */
 export const reconnectMs = (times: number): number =>
   Math.min(50 * 2 ** Math.min(times, 10), 1000) * (0.75 + Math.random() / 2);
 
@@ -58,7 +58,7 @@ const SHARED_OPTIONS = {
   connectionName: "inlet",
 } as const;
 
-/** While Redis is unreachable, calls wait briefly, then fail with UnavailableError. */
+/** Opens the connection. While Redis is unreachable, calls wait briefly and then fail with UnavailableError. */
 export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): GeneralConnection {
   const client = openClient(endpoint, {});
   client.on("error", (error: Error) =>
@@ -86,9 +86,9 @@ export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): Genera
 }
 
 /**
- * Runs `use` with a temporary client, then disconnects it.
+ * Runs `use` with a temporary client, and disconnects the client afterwards.
  *
- * @throws the original connection error if there is one. ioredis emits it only as an event and rejects with a less specific error.
+ * @throws the original connection error, because ioredis reports it only as an event and rejects with a less specific error
  */
 export async function withTemporaryClient<T>(
   address: RedisAddress,
@@ -118,7 +118,7 @@ export async function withTemporaryClient<T>(
   }
 }
 
-/** Opens a dedicated client that reconnects forever. The caller must handle its `error` events and disconnect it. */
+/** Opens a separate client that reconnects forever. The caller must handle its `error` events and disconnect it. */
 export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientOptions): Redis | Cluster {
   const [first] = seeds;
   if (!isCluster) return new Redis({ ...first, ...SHARED_OPTIONS, ...options, retryStrategy: reconnectMs });
@@ -128,7 +128,7 @@ export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientO
     {
       clusterRetryStrategy: reconnectMs,
       slotsRefreshTimeout: 2000,
-      // ioredis documents a default for this option, but applies none.
+      // Must be set here, because ioredis does not apply the default that it documents.
       slotsRefreshInterval: 5000,
       redisOptions: {
         ...SHARED_OPTIONS,

@@ -14,38 +14,43 @@ import { withTemporaryClient } from "./general-connection.ts";
 const run = promisify(execFile);
 
 export interface LocalRedis extends SupervisedServer {
-  /** Absolute path of the server's Unix socket, which is the only way to connect. Use it as `path` in ioredis or with `redis-cli -s`. */
+  /** Absolute path of the server's Unix socket, the only way to connect. Use it as `path` in ioredis or with `redis-cli -s`. */
   readonly socketPath: string;
 }
 
 export interface LocalRedisOptions {
-  /** Absolute path without symbolic links. This process must hold the directory's lock (`acquireDataLock`). */
+  /** Absolute path without symbolic links. The caller must have locked the directory with `acquireDataLock`. */
   readonly dataDir: string;
   readonly log: Log;
-  /** Cancels the start only. To stop a running server, dispose it. */
+  /** Aborts the start. It does not stop a running server: dispose of the server instead. */
   readonly signal: AbortSignal;
-  /** Default: half of the memory of this machine, or of its control group if that has less. */
+  /** Maximum memory in bytes. Defaults to half of the memory of this machine, or of its control group if that is less. */
   readonly maxMemoryBytes?: number;
-  /** Time without a reply after which the server counts as hung. Default: 20 s. */
+  /** Time in ms after which a server that does not reply counts as hung. Default: 20 s. */
   readonly maxSilenceMs?: number;
-  /** Whether to load `redis/<RDB_FILE>` at the start. Redis then has no persistence until the caller sends `CONFIG SET appendonly yes`. */
+  /**
+   * Whether to load `redis/<RDB_FILE>` at the start. The server then persists nothing until the caller sends `CONFIG SET appendonly
+   * yes`.
+   */
   readonly fromRdb?: boolean;
 }
 
-/** RDB file in `<dataDir>/redis` that a restore loads. It exists only during the restore. */
+/** RDB file in `<dataDir>/redis` to load. The file exists only while a backup is being restored. */
 export const RDB_FILE = "restore.rdb";
 
 const INSPECT_TIMEOUT_MS = 2_000;
 const SOCKET_NAME = "redis.sock";
 const CONFIG_FILE = "redis.conf";
-/** Minimum major version. Redis 7.0 introduced scripts that declare their flags (`#!lua flags=…`), which Inlet needs. */
+/** Minimum major version of Redis. Scripts need their flags line (`#!lua flags=…`), which Redis 7.0 introduced. */
 const MIN_MAJOR = 7;
-/** Some systems ship Valkey, a compatible fork, instead of Redis. */
+/** Program names to try. Some systems ship Valkey, a compatible fork, instead of Redis. */
 const PROGRAMS = ["redis-server", "valkey-server"];
 
 /**
- * Starts the embedded Redis under `<dataDir>/redis`, or adopts one that is already running there. Resolves when it replies and has
- * loaded its data. The caller must hold the data lock.
+ * Starts the embedded Redis in `<dataDir>/redis`, or takes over a server that already runs there. Resolves when the server has
+ * loaded its data.
+ *
+ * The caller must hold the data lock.
  *
  * @throws Error whose message says how to fix the problem
  */
@@ -76,7 +81,7 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
         if (seen?.pid !== pid) return "silent";
         return seen.loading ? "busy" : "ready";
       },
-      // On SIGTERM Redis flushes the append-only file before it exits.
+      // Stop with SIGTERM, because Redis then flushes its append-only file before it exits.
       stopSignals: ["SIGTERM"],
       stopGraceMs: 30_000,
       maxSilenceMs: options.maxSilenceMs ?? 20_000,
@@ -96,8 +101,9 @@ export async function startLocalRedis(options: LocalRedisOptions): Promise<Local
 }
 
 /**
- * Returns `undefined` if no embedded Redis runs under the data directory or if it is still loading. `dataDir` must not contain symbolic
- * links.
+ * Finds the socket of the embedded Redis. Returns `undefined` if no Redis runs in the directory or if it is still loading its data.
+ *
+ * `dataDir` must not contain symbolic links.
  */
 export async function findLocalRedis(dataDir: string): Promise<string | undefined> {
   const socketPath = await configuredSocket(dataDir);
@@ -106,7 +112,7 @@ export async function findLocalRedis(dataDir: string): Promise<string | undefine
   return seen?.dir === join(dataDir, "redis") && !seen.loading ? socketPath : undefined;
 }
 
-/** Returns true even if the embedded Redis does not reply. `dataDir` must not contain symbolic links. */
+/** Returns true if an embedded Redis runs in the directory, even if it does not reply. `dataDir` must not contain symbolic links. */
 export async function hasLocalRedis(dataDir: string): Promise<boolean> {
   const socketPath = await configuredSocket(dataDir);
   return socketPath !== undefined && (await findRunningPid(join(dataDir, "redis"), socketPath)) !== undefined;
@@ -161,25 +167,28 @@ function renderConfig(options: {
     "aof-load-truncated yes",
     `maxmemory ${options.maxMemoryBytes}`,
     "maxmemory-policy noeviction",
-    // Lets backups stream the snapshot over the socket, without writing a file and without waiting for more replicas to connect.
+    // Lets backups stream the snapshot over the socket without a file, and without waiting for more replicas.
     "repl-diskless-sync yes",
     "repl-diskless-sync-delay 0",
     "lazyfree-lazy-expire yes",
     "hash-max-listpack-entries 128",
-    // With the default node size of 4 kB, each event of typical size would waste about 76 bytes.
+    // With the default node size of 4 kB, each event of typical size would waste about 76 bytes of memory.
     "stream-node-max-bytes 8192",
   ].join("\n")}\n`;
 }
 
-/** `constrainedMemory` is the limit of the control group. Without such a limit, it returns 0 or more than the machine has. */
+/**
+ * Returns the memory limit of the control group or of the machine. `constrainedMemory` returns 0 or too much if the control group
+ * has no limit.
+ */
 function availableMemoryBytes(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
 /**
- * An embedded Redis that is already running must be found, because two servers would corrupt the append-only file. If it does not reply on
- * its socket, its pid file is used.
+ * Finds a running embedded Redis, because a second server would corrupt the append-only file. Reads the pid file if the server does
+ * not reply.
  */
 async function findRunningPid(redisDir: string, socketPath: string): Promise<number | undefined> {
   const seen = await inspectServer(socketPath);

@@ -4,15 +4,12 @@ export interface NodeFacts {
   readonly isReplica: boolean;
   readonly isCluster: boolean;
   readonly evictionPolicy: string | undefined;
-  /**
-   * Used memory divided by `maxmemory`, or by the machine's memory if `maxmemory` is not set. Can exceed 1. `undefined` if Redis reports
-   * neither.
-   */
+  /** Used memory divided by `maxmemory`, or by the machine's memory if `maxmemory` is not set. Can exceed 1. `undefined` if unknown. */
   readonly memoryUsedFraction: number | undefined;
   /** `undefined` if `maxmemory` is not set. */
   readonly maxMemoryBytes: number | undefined;
   readonly appendOnly: boolean;
-  /** `always`, `everysec` or `no`; `undefined` if Redis rejects CONFIG. */
+  /** Value of `appendfsync`: `always`, `everysec` or `no`. `undefined` if Redis rejects CONFIG. */
   readonly appendFsync: string | undefined;
   readonly hasWaitAof: boolean;
   readonly connectedReplicas: number;
@@ -22,7 +19,7 @@ export const MEMORY_ALARM_FRACTION = 0.85;
 
 export type SendCommand = (command: string, args: readonly string[]) => Promise<unknown>;
 
-/** Only INFO must succeed. If Redis rejects another command, the facts that it would provide are `undefined` or false. */
+/** Reads facts about a Redis server. Only INFO must succeed: if Redis rejects another command, its facts are `undefined` or false. */
 export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   const [info, config, waitAof] = await Promise.all([
     send("info", []),
@@ -46,7 +43,10 @@ export async function readNodeFacts(send: SendCommand): Promise<NodeFacts> {
   };
 }
 
-/** Returns why Inlet cannot use the server at any durability level, or `undefined` if it can. Inlet does not start with an unfit server. */
+/**
+ * Returns the reason why the gateway cannot use this Redis at any durability level, or `undefined`. The gateway does not start with
+ * such a server.
+ */
 export function findUnfitReason(facts: NodeFacts): string | undefined {
   if (Number.parseInt(facts.version, 10) < 7) {
     return `Redis ${facts.version} is too old; install version 7.0 or later`;
@@ -58,8 +58,8 @@ export function findUnfitReason(facts: NodeFacts): string | undefined {
 }
 
 /**
- * Returns a problem that resolves without action by the operator, or `undefined` if there is none. Examples: the server is loading its
- * data, or is a replica during a failover.
+ * Returns a problem that ends without action by the operator, such as loading data or a failover. Returns `undefined` if there is
+ * none.
  */
 export function findTemporaryProblem(facts: NodeFacts): string | undefined {
   if (facts.isLoading) return "Redis is loading its data";

@@ -11,27 +11,28 @@ export interface RedisClockDeps {
   readonly everyMs?: number;
 }
 
-/**
- * Clock of Redis, which decides for all workers when jobs are due. Disposing it stops the periodic comparison with this machine's clock.
- */
+/** The clock of Redis, by which all workers decide when jobs are due. Disposal stops the comparison with this machine's clock. */
 export interface RedisClock extends AsyncDisposable {
-  /** Returns the time of Redis in ms. While the clock of this machine agrees with it, or Redis has not replied yet, returns this clock's time. */
+  /** Returns the time of Redis in ms. Returns this machine's time if the difference is small, or if Redis has not replied yet. */
   readonly now: Clock;
-  /** Returns how many ms this machine's clock is ahead of Redis; negative if it is behind. Differences below one second count as 0. */
+  /**
+   * Returns by how many ms this machine's clock is ahead of Redis. Negative if it is behind, and 0 if the difference is below one
+   * second.
+   */
   readonly aheadMs: () => number;
-  /** Like `aheadMs`, but also returns differences below one second. For display only. */
+  /** Like `aheadMs`, but includes differences below one second. Use it for display only. */
   readonly differenceMs: () => number;
 }
 
-/** Clocks that differ by less than this count as equal. The reply time of Redis makes smaller differences unreliable. */
+/** Minimum difference of two clocks, in ms. Smaller differences are ignored, because the reply time of Redis makes them unreliable. */
 const AGREE_MS = 1_000;
 const WARN_MS = 5_000;
-/** Slower replies are ignored, because they are too imprecise for a comparison. */
+/** Maximum reply time for a comparison, in ms. Slower replies are ignored, because they make the comparison imprecise. */
 const MAX_REPLY_MS = 1_000;
 
 /**
- * Periodically compares this machine's clock with that of Redis. Between two replies, Redis time is computed from the process's monotonic
- * clock, so that changes of the system clock have no effect.
+ * Starts comparing this machine's clock with that of Redis. Between two comparisons, the monotonic clock counts on, so that changes
+ * of the system clock have no effect.
  */
 export async function startRedisClock(deps: RedisClockDeps): Promise<RedisClock> {
   const { redis, log, clock = Date.now, everyMs = 5_000 } = deps;

@@ -1,7 +1,7 @@
 import { ReplyError } from "ioredis";
 import { UnavailableError } from "../../lib/errors.ts";
 
-/** Codes of Redis error replies whose cause is temporary, so that a retry can succeed. */
+/** Codes of temporary Redis errors, after which a retry can succeed. */
 const TRANSIENT = new Set([
   "LOADING",
   "READONLY",
@@ -17,12 +17,12 @@ const TRANSIENT = new Set([
   "UNBLOCKED",
 ]);
 
-/** Returns the code of a Redis error reply, such as `WRONGTYPE` or `OOM`, or `undefined` for any other error. */
+/** Returns the code of a Redis error reply, such as `WRONGTYPE` or `OOM`. Returns `undefined` for other errors. */
 export function replyCode(error: unknown): string | undefined {
   return error instanceof ReplyError && error instanceof Error ? error.message.split(" ", 1)[0] : undefined;
 }
 
-/** Converts temporary errors and connection errors to UnavailableError for the layers above. Returns other errors unchanged. */
+/** Converts temporary errors and connection errors to UnavailableError. Returns other errors unchanged. */
 export function toBusError(error: unknown): unknown {
   if (error instanceof UnavailableError) return error;
   const code = replyCode(error);
@@ -31,13 +31,13 @@ export function toBusError(error: unknown): unknown {
   return new UnavailableError(`Redis: ${text}`, { cause: error });
 }
 
-/** Error codes of a server that rejects every write but still serves reads. */
+/** Codes of Redis errors that affect every write. A server with such an error still serves reads. */
 const REJECTS_ALL_WRITES = new Set(["OOM", "MISCONF", "NOREPLICAS", "NOPERM", "READONLY", "CLUSTERDOWN"]);
 
-/** Thrown when Redis has applied a write but did not confirm the required durability. */
+/** Thrown when Redis has applied a write but has not confirmed the required durability. */
 export class NotDurableError extends UnavailableError {}
 
-/** Returns a message that tells the operator why a server rejects all writes. Returns `undefined` if the error concerns only this write. */
+/** Returns a message for the operator if the server rejects all writes. Returns `undefined` if the error concerns only this write. */
 export function findWriteRejection(error: unknown): string | undefined {
   if (error instanceof NotDurableError)
     return `Redis does not reach the required durability: ${error.message}`;

@@ -4,7 +4,7 @@ import type { WriteConnection } from "./write-connection.ts";
 
 export type RedisState = ReturnType<typeof computeRedisState>;
 
-/** Computes the state of Redis for `/readyz`. Each problem is one sentence for the operator. */
+/** Computes the state of Redis for the readiness endpoint `/readyz`. Each problem is one sentence for the operator. */
 export function computeRedisState(
   connections: readonly WriteConnection[],
   demand: DurabilityDemand,
@@ -29,15 +29,13 @@ export function computeRedisState(
   return {
     ready: problems.length === 0,
     problems: problems as readonly string[],
-    /** Durability of acknowledged events: that of the least durable master. */
+    /** Durability of stored events. The least durable Redis master determines it. */
     durability: durability ?? "unknown",
     version,
     cluster,
-    /**
-     * Used fraction of `maxmemory` on the fullest master, or of the machine's memory if `maxmemory` is not set. `undefined` until known.
-     */
+    /** Used share of `maxmemory`, or of the machine's memory if `maxmemory` is not set, on the fullest master. `undefined` until known. */
     memoryUsedFraction: fullest,
-    /** Sum of `maxmemory` over all masters. `undefined` until known, or if a master has no limit. */
+    /** Total `maxmemory` of all masters, in bytes. `undefined` if unknown, or if a master has no limit. */
     maxMemoryBytes: maxMemoryBytes === 0 ? undefined : maxMemoryBytes,
     memoryAlarm: fullest !== undefined && fullest >= MEMORY_ALARM_FRACTION,
   };

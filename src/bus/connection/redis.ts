@@ -22,38 +22,38 @@ const FIRST_CONTACT_TIMEOUT_MS = 3000;
 const FIRST_CHECK_MS = 2000;
 
 export interface OpenRedisOptions {
-  /** Comma-separated `redis://`, `rediss://` or `unix://` addresses. A Cluster is detected automatically. */
+  /** One or more Redis addresses, separated by commas: `redis://`, `rediss://` or `unix://`. A Cluster is detected automatically. */
   readonly url: string;
   readonly log: Log;
   readonly durability: DurabilityLevel;
   readonly durabilityAsserted: boolean;
   /** Cancels the wait for the first connection. */
   readonly signal: AbortSignal;
-  /** Time after which the outcome of a write counts as unknown. Default: 3,500. */
+  /** Maximum time to wait for a write, in ms. After it, the outcome of the write is unknown. Default: 3,500. */
   readonly writeTimeoutMs?: number | undefined;
   /** Interval between checks of the servers. Default: 5,000. */
   readonly checkEveryMs?: number;
 }
 
-/** Connections to one Redis server or Cluster. They reconnect forever. */
+/** All connections to one Redis server or Cluster. They reconnect forever. */
 export interface RedisBus extends RedisCaller, AsyncDisposable {
   readonly isCluster: boolean;
   readonly endpoint: RedisEndpoint;
-  /** Returns the cached state for `/readyz`, without a call to Redis. */
+  /** Returns the last known state of Redis for `/readyz`, without asking Redis. */
   state(): RedisState;
-  /** Connections for publishing events, used only by `createPublish`. `state()` covers these connections. */
+  /** Connections for publishing events. Only `createPublish` uses them, and `state()` reports on them. */
   readonly writes: WriteRouter;
-  /** Separate connections for large writes, so that small writes do not wait for their transfer. */
+  /** Separate connections for large writes, so that small writes do not wait behind large ones. */
   readonly largeWrites: WriteRouter;
   readonly publishScript: LuaScript;
   readonly demand: DurabilityDemand;
 }
 
 /**
- * While Redis is unreachable, retries until `signal` aborts. Also resolves if the server is loading its data or is a replica, which
- * `state()` then reports.
+ * Connects to Redis, and retries until `signal` aborts. Also resolves if Redis is loading its data or is a replica, which `state()`
+ * then reports.
  *
- * @throws RedisUnfitError when Redis is too old, evicts keys, or is less durable than required.
+ * @throws RedisUnfitError if Redis is too old, evicts keys, or is less durable than required
  */
 export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   const { log, signal, checkEveryMs = 5000, writeTimeoutMs = WRITE_TIMEOUT_MS } = options;
@@ -98,7 +98,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   };
 }
 
-/** Prefers a master to a replica. Retries until at least one address replies. */
+/** Returns the first address of a master, or of a replica if there is no master. Retries until one address replies. */
 async function firstContact(
   addresses: readonly RedisAddress[],
   log: Log,

@@ -5,29 +5,30 @@ import { freeBuffer } from "../../lib/free-buffer.ts";
 type Argument = string | Buffer;
 
 /**
- * Texts shorter than this many characters are joined and written to the buffer together, because a separate write costs about as much as
- * joining this many characters.
+ * Maximum length of a short text, in characters. Short texts are joined before writing, because a separate write costs about as
+ * much as joining this many characters.
  */
 const LONG_TEXT = 512;
-/** Buffers larger than this are passed to the socket without copying. Copying megabytes would block the event loop for milliseconds. */
+/**
+ * Maximum size of a buffer that is copied, in bytes. Larger buffers go to the socket directly, because copying them would block the
+ * event loop for milliseconds.
+ */
 const MAX_COPIED_BYTES = 64 * 1024;
-/** Maximum bytes that RESP adds to an argument: `$`, its length (at most nine digits), and two line breaks. */
+/** Maximum number of bytes that RESP adds to an argument: `$`, at most nine digits for the length, and two line breaks. */
 const FRAME_BYTES = 1 + 9 + 2 + 2;
-/** A UTF-16 code unit is at most three bytes in UTF-8. */
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const MAX_BYTES_PER_CHARACTER = 3;
 const MIN_BUFFER_BYTES = 64 * 1024;
 /**
- * Buffers larger than this are freed after use instead of pooled. A pooled buffer occupies physical memory only for the pages that were
- * written.
+ * Maximum size of a pooled buffer, in bytes. Larger buffers are freed after use.
+ *
+ * A pooled buffer occupies physical memory only for the pages that were written.
  */
 const MAX_POOLED_BYTES = 4 * 1024 * 1024;
-/** Maximum number of pooled buffers: one for each call that can be in flight on a connection. */
+/** Maximum number of pooled buffers. Two are enough, because at most two calls are in flight on a connection. */
 const MAX_POOLED_BUFFERS = 2;
 
-/**
- * Pool of reusable command buffers for one connection. A call with many deliveries needs several hundred kilobytes, and the operating
- * system zeroes each new buffer of that size.
- */
+/** Reuses command buffers of a connection. Each large new buffer costs time, because the operating system fills it with zeros. */
 export class CommandBuffers {
   readonly #spare: Buffer[] = [];
 
@@ -37,7 +38,7 @@ export class CommandBuffers {
     return Buffer.allocUnsafeSlow(Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(bytes))));
   }
 
-  /** Returns a buffer to the pool. Call only after the socket has sent all its bytes. */
+  /** Returns a buffer to the pool for reuse. Call it only after the socket has sent all bytes of the buffer. */
   giveBack(buffer: Buffer): void {
     if (this.#spare.length < MAX_POOLED_BUFFERS && buffer.length <= MAX_POOLED_BYTES)
       this.#spare.push(buffer);
@@ -86,7 +87,10 @@ export class SentCommand extends Command {
     return buffer.subarray(from, end);
   }
 
-  /** Returns the buffer to the pool. Call only after Redis has replied, because until then the socket may still be sending the buffer. */
+  /**
+   * Returns the buffer to the pool. Call it only after Redis has replied, because the socket may still be sending the buffer until
+   * then.
+   */
   giveBack(): void {
     if (this.#buffer !== undefined) this.#buffers.giveBack(this.#buffer);
     this.#buffer = undefined;
@@ -98,8 +102,8 @@ const NO_ARGUMENTS: readonly Argument[] = [];
 const isCopied = ({ length }: Buffer): boolean => length <= MAX_COPIED_BYTES;
 
 /**
- * Encodes a command into `buffer` and returns the end offset. Large binary arguments are not copied. Instead, `onLargeBytes` is called with
- * each of them and the offset where it belongs.
+ * Encodes a command into `buffer` and returns the end offset. Large binary arguments are not copied, but passed to `onLargeBytes`
+ * with their offset.
  */
 function writeCommand(
   buffer: Buffer,
@@ -108,12 +112,12 @@ function writeCommand(
   onLargeBytes: (bytes: Buffer, at: number) => void,
 ): number {
   let at = 0;
-  // `text` holds the characters not yet written: `before`, then the short arguments from index `first` on.
+  // Text that is not yet written: `before`, and the short arguments from index `first` on.
   let first = 0;
   let before = `*${args.length + 1}\r\n$${name.length}\r\n${name}\r\n`;
   let text = before;
-  // Assumes that all characters are ASCII, because measuring a text takes several times longer than writing it. If the byte count
-  // differs, the lengths are measured and the texts are written again.
+  // Assumes that all characters are ASCII, because measuring a text takes several times longer than writing it. If the assumption was
+  // wrong, the texts are measured and written again.
   const write = (next: number, frame: string): number => {
     const bytes = buffer.write(text + frame, at);
     if (bytes === text.length + frame.length) return at + bytes;

@@ -19,7 +19,7 @@ import { CommandBuffers, SentCommand } from "./sent-command.ts";
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
 const WAIT_TIMEOUT_MS = 2000;
-/** An empty script that Redis treats as a write, because it has no `no-writes` flag. Redis rejects it whenever it rejects all writes. */
+/** An empty script to test whether Redis accepts writes. Redis treats the script as a write, because it has no `no-writes` flag. */
 const WRITE_PROBE = "#!lua\nreturn 0";
 
 export interface WriteConnectionOptions {
@@ -28,21 +28,22 @@ export interface WriteConnectionOptions {
   readonly log: Log;
   readonly writeTimeoutMs: number;
   readonly checkEveryMs: number;
-  /** Scripts to load after each connect, before the first write. */
+  /** Lua scripts to load after each connect, before the first write. */
   readonly scripts: readonly LuaScript[];
 }
 
 /**
- * Connection to one master for publishing. Queues no commands while disconnected and never sends a command twice. After each connect, it
- * opens only when a check has found that the server meets the requirements.
+ * Connection to one Redis master for publishing. Never sends a command twice, and rejects commands while disconnected.
+ *
+ * After each connect, it opens only if the server meets the requirements.
  */
 export interface WriteConnection extends AsyncDisposable {
   readonly name: string;
-  /** Facts from the last check; `undefined` before the first. */
+  /** Facts about the server from the last check. `undefined` before the first check. */
   readonly facts: NodeFacts | undefined;
-  /** Why the connection is closed for writes, or `undefined` if it is open. */
+  /** Reason why the connection accepts no writes, or `undefined` if it accepts writes. */
   readonly problem: string | undefined;
-  /** Why the server rejected the last write, or `undefined` if it did not. Further writes are still attempted. */
+  /** Reason why the server rejected the last write, or `undefined` if it accepted the write. Later writes are still attempted. */
   readonly writeRejection: string | undefined;
   /**
    * Commands sent in the same tick reach Redis in the order of the calls.
@@ -51,11 +52,11 @@ export interface WriteConnection extends AsyncDisposable {
    * @throws UnavailableError when the command was not sent or its outcome is unknown. Other Redis error replies are thrown unchanged.
    */
   send(command: string, args: readonly (string | Buffer)[], sinceMs: number): Promise<unknown>;
-  /** Records the result of a write. An error that would affect every write becomes `writeRejection` until a write succeeds. */
+  /** Records the result of a write. An error that affects every write is reported as `writeRejection` until a write succeeds. */
   recordWriteResult(error?: unknown): void;
-  /** Checks the server now. Call when a reply indicates that the server's state has changed. */
+  /** Checks the server now. Call this after a reply that shows a changed state of the server. */
   check(): void;
-  /** Resolves when the connection is open. Rejects like `send` after `timeoutMs`. */
+  /** Resolves when the connection accepts writes. Rejects like `send` after `timeoutMs`. */
   waitUntilOpen(timeoutMs: number): Promise<void>;
 }
 
@@ -109,7 +110,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       enableOfflineQueue: false,
       enableReadyCheck: false,
       maxRetriesPerRequest: 0,
-      // Only affects a server that does not reply to the handshake, because writes and checks have earlier deadlines.
+      // Detects a server that does not reply to the handshake. Writes and checks have shorter timeouts of their own.
       socketTimeout: 2 * writeTimeoutMs,
       connectionName: "inlet-write",
       retryStrategy: (times) => reconnectMs(times - 1),
@@ -129,13 +130,13 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
 
   function inspectServer() {
     clearTimeout(checkTimer);
-    // Runs one check at a time, because many rejected writes can request a check at the same moment.
+    // Run only one check at a time, because many rejected writes can request a check at the same moment.
     if (inspecting === redis) return;
     const seen = redis;
     inspecting = seen;
     const send: SendCommand = (command, args) =>
       seen.sendCommand(new Command(command, [...args], { replyEncoding: "utf8" })) as Promise<unknown>;
-    // Gives the check the same deadline as a write, so that an unresponsive server is noticed even without traffic.
+    // Gives the check the same timeout as a write, so that a hung server is detected even without traffic.
     const silence = Promise.withResolvers<never>();
     const entry: Pending = { sinceMs: performance.now(), reject: silence.reject };
     pending.add(entry);
@@ -163,14 +164,14 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     return found;
   }
 
-  /** Ignores NOPERM: a Redis user that may run only known scripts is denied the probe but can still publish. */
+  /** Ignores the error NOPERM, because a Redis user that may run only known scripts can still publish. */
   const recordProbeResult = (error: unknown): void => {
     if (replyCode(error) !== "NOPERM") recordWriteResult(error);
   };
 
   /**
-   * Sends a write that changes no data. This detects when Redis accepts writes again, even if no events arrive because this gateway is not
-   * ready.
+   * Sends a write that changes no data, to detect that Redis accepts writes again. Without it, a gateway that is not ready gets no
+   * events and cannot recover.
    */
   async function probeWrite(send: SendCommand, seen: NodeFacts) {
     await send("eval", [WRITE_PROBE, "0"]);
@@ -181,8 +182,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   let isLateTick = false;
   const deadlines = setInterval(() => {
     const nowMs = performance.now();
-    // After this thread was blocked, timers run before sockets are read. Skips one check, so that replies that have already arrived are
-    // read before they count as late.
+    // Skip one check if this thread was blocked, so that replies that arrived meanwhile are read before they count as late.
     isLateTick = !isLateTick && nowMs - checkedAtMs > 2 * DEADLINE_CHECK_MS;
     checkedAtMs = nowMs;
     if (isLateTick) return;
@@ -222,8 +222,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     recordWriteResult,
     send(command, args, sinceMs) {
       if (problem !== undefined) return Promise.reject(new UnavailableError(problem));
-      // A large delivery is sent in pieces, and its deadline can pass before the last piece is sent. Only the delivery fails: the
-      // connection still works and stays open.
+      // The deadline of a large delivery can pass before its last piece is sent. Only this delivery fails, because the connection still
+      // works.
       if (performance.now() - sinceMs >= writeTimeoutMs) {
         return Promise.reject(
           new UnavailableError(
@@ -265,8 +265,8 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
 }
 
 /**
- * Sends WAITAOF or WAIT and resolves when the required durability is confirmed. Must be called in the same tick as the write, so that these
- * commands directly follow the write on the connection.
+ * Sends WAITAOF or WAIT, and resolves when the required durability is confirmed. Call it in the same tick as the write, so that no
+ * other command comes between.
  *
  * @throws NotDurableError
  */

@@ -6,17 +6,17 @@ import type { WriteConnection } from "./write-connection.ts";
 
 const RECONCILE_MS = 1000;
 
-/** Finds the connection to the master that a write must be sent to. */
+/** Chooses the Redis connection for a write: that to the master of its Cluster slot. */
 export interface WriteRouter extends AsyncDisposable {
-  /** Whether all keys of one call must be in the same Cluster slot. */
+  /** Whether Redis is a Cluster, so that all keys of one call must be in the same slot. */
   readonly isSlotted: boolean;
   /**
-   * Returns the connection to a slot's master.
+   * Returns the connection to the master of a Cluster slot.
    *
-   * @throws UnavailableError while no master serves the slot.
+   * @throws UnavailableError while the slot has no master
    */
   connectionFor(slot: number): WriteConnection;
-  /** Resolves with the open connection that a MOVED or ASK error points to, or with `undefined` for any other error. */
+  /** Resolves with an open connection to the server that a MOVED or ASK error names. Resolves with `undefined` for any other error. */
   redirect(error: unknown): Promise<{ connection: WriteConnection; isAsking: boolean } | undefined>;
   connections(): readonly WriteConnection[];
 }
@@ -32,8 +32,8 @@ export function createSingleRouter(connection: WriteConnection): WriteRouter {
 }
 
 /**
- * Routes writes by the slot table of ioredis, but not through its Cluster client. That client resends commands automatically, and cannot
- * guarantee that WAIT follows a write on the same connection.
+ * Routes writes with the slot table of ioredis, but not with its Cluster client. That client resends commands, and may send WAIT on
+ * a different connection than the write.
  */
 export function createClusterRouter(
   cluster: Cluster,
@@ -51,12 +51,9 @@ export function createClusterRouter(
     return connection;
   }
 
-  /**
-   * Opens connections to new masters before the first write, so that their state is known. Closes those to nodes that are no longer
-   * masters.
-   */
+  /** Connects to new masters before the first write, so that their state is known. Disconnects from nodes that are no longer masters. */
   function reconcile() {
-    // A dead master sends no MOVED reply, so ask the Cluster for the new one.
+    // Ask the Cluster for a new master, because a dead master cannot reply with MOVED.
     if ([...byNode.values()].some(({ problem }) => problem !== undefined)) cluster.refreshSlotsCache();
     const masters = new Set<string>();
     for (const [master] of Object.values(cluster.slots)) if (master !== undefined) masters.add(master);

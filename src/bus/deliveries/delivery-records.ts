@@ -27,7 +27,7 @@ export const DELIVERY_RECORD_LIMITS: DeliveryRecordLimits = {
 
 export type NewDeliveryRecord = WholeDeliveryRecord;
 
-/** The fields of a delivery record by which lists are filtered and sorted. */
+/** Fields of a delivery record that are used to filter and sort lists. */
 export interface ListedDelivery {
   readonly id: string;
   readonly channelNumber: number;
@@ -39,16 +39,15 @@ export interface ListedDelivery {
 export type DeliveryRecords = ReturnType<typeof createDeliveryRecords>;
 
 /**
- * Lifetime of a guard key, which makes gateways drop records of deleted deliveries. Must exceed the time for which a gateway buffers a
- * record plus the duration of its write.
+ * Lifetime in ms of the mark that a deletion leaves. While the mark exists, gateways drop buffered records of the deleted
+ * deliveries.
+ *
+ * Must exceed the time in a gateway's buffer plus the time of the write.
  */
 const GUARD_MS = 10_000;
 const CONCURRENCY = 16;
 
-/**
- * Stores the newest deliveries of each channel for inspection. Records are limited in number and size, expire after one day, and are less
- * durable than events.
- */
+/** Stores the newest deliveries of each channel for inspection. Records expire after one day, and may be lost when Redis crashes. */
 export function createDeliveryRecords({
   redis,
   limits = DELIVERY_RECORD_LIMITS,
@@ -78,7 +77,7 @@ export function createDeliveryRecords({
 
   return {
     /**
-     * Stores the records that fit the limits and returns how many were stored. Uses one script call, or one per slot in a Cluster.
+     * Stores the records that fit the limits and returns their number. Makes one script call, or one per slot in a Cluster.
      *
      * @throws UnavailableError
      */
@@ -103,7 +102,7 @@ export function createDeliveryRecords({
       });
       return pages.flat().sort((a, b) => a.receivedAtMs - b.receivedAtMs || (a.id < b.id ? -1 : 1));
     },
-    /** Reads records in the order of `ids`. Skips expired records. */
+    /** Reads records in the order of `ids`. Expired records are left out. */
     async read(organizationId: string, ids: readonly string[]): Promise<readonly DeliveryRecord[]> {
       const texts = await mapBounded(ids, CONCURRENCY, (id) =>
         redis.call("hget", [deliveryRecordKey(organizationId, id), "m"]),
@@ -122,7 +121,7 @@ export function createDeliveryRecords({
         body: read.hasBody ? Buffer.from(body ?? "", "base64") : null,
       };
     },
-    /** Deletes the records with these ids. Also makes gateways drop all buffered records of the channel, even if `ids` is empty. */
+    /** Deletes the records with these ids. Gateways also drop all buffered records of the channel, even if `ids` is empty. */
     async delete(organizationId: string, channelNumber: number, ids: readonly string[]): Promise<void> {
       if (ids.length === 0)
         await redis.call("set", [guardKey(organizationId, channelNumber), "", "px", GUARD_MS]);
@@ -161,7 +160,7 @@ function parseListed(reply: readonly string[], channelNumber: number): readonly 
   });
 }
 
-/** Restores `headers` and `query` as objects without a prototype, so that names like `__proto__` are plain keys. */
+/** Parses a record. `headers` and `query` get no prototype, so that names like `__proto__` are plain keys. */
 function readRecord(text: string): DeliveryRecord {
   const { headers, query, ...rest } = JSON.parse(text) as DeliveryRecord;
   return {

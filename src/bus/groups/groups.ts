@@ -12,7 +12,7 @@ export interface GroupInfo {
   readonly consumers: number;
   readonly pending: number;
   readonly lastDeliveredId: string;
-  /** Number of undelivered entries; `undefined` if Redis does not know it. */
+  /** Number of entries not yet delivered to the group. `undefined` if Redis does not know the number. */
   readonly lag: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
   };
 
   return {
-    /** Creates the group, and its stream if needed. Returns false if the group already exists. */
+    /** Creates a consumer group, and its stream if needed. Returns false if the group already exists. */
     async ensure(topic: string, group: string, startId: string): Promise<boolean> {
       try {
         await redis.call("xgroup", ["create", topic, group, startId, "mkstream"]);
@@ -53,8 +53,8 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
       return Number(await runReset([topic], [group, startId]));
     },
     /**
-     * Returns true if the group existed. Also removes the dead letters of its readers, and the stream if it has no other group and never
-     * held an entry.
+     * Deletes a consumer group with its dead letters, and returns true if it existed. Also deletes the stream if it has no other
+     * group and never held an entry.
      */
     async remove(topic: string, group: string): Promise<boolean> {
       return (await runRemove([topic], [group])) === 1;
@@ -63,7 +63,10 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
     async find(topic: string, group: string): Promise<GroupInfo | undefined> {
       return (await list(topic)).find(({ name }) => name === group);
     },
-    /** Replaces the set `inlet:sub:<id>`, where readers find the topics of a subscription, and marks the subscription as existing. */
+    /**
+     * Replaces the set `inlet:sub:<id>`, from which readers learn the topics of a subscription. Also marks the subscription as
+     * existing.
+     */
     async setTopics(subscriptionId: string, topics: readonly string[]): Promise<void> {
       await redis.call("set", [knownSubscriptionKey(subscriptionId), ""]);
       await runSet([subscriptionKey(subscriptionId)], topics);
@@ -73,7 +76,7 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
       await redis.call("unlink", [subscriptionKey(subscriptionId)]);
       await redis.call("unlink", [pausedSubscriptionKey(subscriptionId)]);
     },
-    /** Pauses or resumes the readers of a subscription. Only readers that use `inlet-consumer` check this key. */
+    /** Pauses or resumes the readers of a subscription. Readers without `inlet-consumer` ignore the pause. */
     async setPaused(subscriptionId: string, isPaused: boolean): Promise<void> {
       const key = pausedSubscriptionKey(subscriptionId);
       await (isPaused ? redis.call("set", [key, ""]) : redis.call("unlink", [key]));
@@ -95,10 +98,10 @@ export function parseGroups(reply: unknown): readonly GroupInfo[] {
   });
 }
 
-/** Parses a RESP2 map: a flat list of alternating names and values. */
+/** Parses a RESP2 map, which is a flat list of alternating names and values. */
 export const parsePairs = (reply: readonly unknown[]): ReadonlyMap<unknown, unknown> =>
   new Map(reply.flatMap((name, i) => (i % 2 ? [] : [[name, reply[i + 1]]])));
 
-/** XINFO reports a missing key only in the message text, under the generic code ERR. */
+/** Returns true if XINFO failed because the key is missing. Checks the message, because the error has only the generic code ERR. */
 export const isNoSuchKey = (error: unknown): boolean =>
   error instanceof Error && error.message.includes("no such key");

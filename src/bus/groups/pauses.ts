@@ -3,28 +3,27 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { quarantineBudgetKey } from "../keys.ts";
 
-/** Identifies a pause of a channel. Later pauses of the channel have higher numbers. */
+/** Identifies one pause of a channel. Each later pause of the channel has a higher number. */
 export interface PauseRef {
   readonly channel: Pick<ChannelIdentity, "number" | "organizationId">;
   readonly pause: number;
 }
 
 /**
- * State of the buffer that holds a channel's deliveries during a pause. While it is `closing`, the last deliveries are drained and new ones
- * are rejected.
+ * State of the buffer for deliveries that arrive during a pause. While it is `closing`, new deliveries are rejected and the last
+ * ones are processed.
  */
 export type PauseState = "buffering" | "closing" | "over";
 
 /**
- * Tracks whether the buffer of a channel's pause is empty. The state shares a Redis hash with the quarantine budget, so a pause cannot end
- * while another worker adds a delivery to its buffer. All methods throw UnavailableError.
+ * Tracks whether a paused channel has buffered deliveries. A pause cannot end while another worker adds a delivery to the buffer.
+ *
+ * All methods throw UnavailableError.
  */
 export type Pauses = ReturnType<typeof createPauses>;
 
-/**
- * Maximum time for which a closing pause buffer rejects deliveries, and a new delivery waits for the pause to end. Draining the last
- * deliveries takes less.
- */
+/** Maximum time in ms for processing the last buffered deliveries of a pause, which takes less. Meanwhile, new deliveries wait or
+ * are rejected. */
 export const CLOSING_MS = 1_000;
 
 const STATES: readonly PauseState[] = ["buffering", "closing", "over"];
@@ -39,8 +38,8 @@ export function createPauses({ redis }: { readonly redis: RedisBus }) {
       return STATES[Number(reply)] ?? "buffering";
     },
     /**
-     * Ends the pause and returns true if its buffer is empty. Otherwise returns false. If `closes` is true and at most `maxLeft` deliveries
-     * are left, it also closes the buffer.
+     * Ends the pause and returns true if its buffer is empty. With `closes`, a buffer with at most `maxLeft` deliveries starts
+     * rejecting new ones.
      */
     async end(
       { channel, pause }: PauseRef,

@@ -6,8 +6,8 @@ import { compareEntryIds } from "../entry-id.ts";
 import { type Groups, isNoSuchKey, parsePairs } from "./groups.ts";
 
 /**
- * A `pending` entry was taken by a reader. A `setAside` entry is a dead letter of the group's readers. An `acknowledged` entry was handled,
- * or redriven from the dead letters.
+ * State of a stream entry in a consumer group. `setAside` means a dead letter, `acknowledged` means handled or sent again from the
+ * dead letters.
  */
 export type GroupProgress =
   | { readonly group: string; readonly state: "unread" | "setAside" | "acknowledged" }
@@ -16,11 +16,11 @@ export type GroupProgress =
       readonly state: "pending";
       readonly reader: string;
       readonly idleMs: number;
-      /** Number of times that Redis delivered the entry to a reader. */
+      /** Number of times that Redis delivered this entry to any reader of the group. */
       readonly deliveries: number;
     };
 
-/** A reader of a group, which Redis calls a consumer. */
+/** A reader in a consumer group, which Redis calls a consumer. */
 export interface GroupReader {
   readonly name: string;
   readonly pending: number;
@@ -30,7 +30,7 @@ export interface GroupReader {
 
 export type GroupProgressReader = ReturnType<typeof createGroupProgressReader>;
 
-/** Limits of a search through the newest dead letters, so that it blocks Redis for a few milliseconds at most. */
+/** Maximum number of dead letters that one search reads, newest first, so that it blocks Redis for a few milliseconds at most. */
 const MAX_DEAD_LETTERS = 500;
 const MAX_DEAD_LETTER_BYTES = 8 * 1024 * 1024;
 const CONCURRENCY = 16;
@@ -64,7 +64,7 @@ export function createGroupProgressReader({
         return { group, state: (await isDeadLettered(topic, group, entryId)) ? "setAside" : "acknowledged" };
       });
     },
-    /** Returns an empty list if the group does not exist. */
+    /** Lists the readers of a group. The list is empty if the group does not exist. */
     async listReaders(topic: string, group: string): Promise<readonly GroupReader[]> {
       try {
         const reply = (await redis.call("xinfo", ["consumers", topic, group])) as unknown[][];

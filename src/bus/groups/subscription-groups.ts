@@ -5,26 +5,24 @@ import { idBefore, parseEntryMs } from "../entry-id.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
 import { type GroupInfo, type Groups, readRedisTimeMs } from "./groups.ts";
 
-/** Consumer groups that a subscription needs: one per topic, each starting with the first entry at or after `startMs`. */
+/** Consumer groups of a subscription, one for each topic. Each group starts at the first entry at or after `startMs`. */
 export interface SubscriptionGroups {
   readonly id: string;
-  /** Redis time in ms; 0 to start at the first entry. */
+  /** Start in ms, by the clock of Redis. 0 means the first entry. */
   readonly startMs: number;
   readonly topics: readonly string[];
   readonly isPaused: boolean;
 }
 
 const CONCURRENCY = 32;
-/**
- * If Redis does not know the lag of a group, undelivered entries are counted one by one. Above this number, the lag is reported as unknown.
- */
+/** Maximum number of undelivered entries to count if Redis does not know the lag of a group. Above it, the lag is unknown. */
 const MAX_COUNTED = 500;
-/** If one request needs the lag of more topics than this, no lag is read and all backlogs are unknown. */
+/** Maximum number of topics per request for lags. Above it, no lags are read and all backlogs are unknown. */
 const MAX_LAG_TOPICS = 2_000;
 
 /**
- * Creates the missing groups of a subscription and returns the topics where a group was missing. Updates the topic set of the readers last,
- * so that every topic in the set has its group.
+ * Creates the missing consumer groups of a subscription, and returns the topics of these groups. Readers learn about a topic only
+ * after its group exists.
  */
 export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): Promise<readonly string[]> {
   const { id, startMs, topics, isPaused } = wanted;
@@ -45,7 +43,7 @@ export async function rewindSubscription(
   return dropped.reduce((sum, count) => sum + count, 0);
 }
 
-/** Removes the subscription's groups on all topics in its topic set and on `topics`, then the set itself. */
+/** Removes the consumer groups of a deleted subscription on `topics` and on its known topics. Then removes the list of known topics. */
 export async function removeSubscription(
   { redis, groups }: { readonly redis: RedisBus; readonly groups: Groups },
   id: string,
@@ -57,10 +55,10 @@ export async function removeSubscription(
   await groups.removeTopics(id);
 }
 
-/** Backlog of a subscription across all its topics. A value is `null` if it is unknown. */
+/** Undelivered events of a subscription across all its topics. `null` means unknown. */
 export interface Backlog {
   readonly lag: number | null;
-  /** Age of the oldest undelivered entry by Redis time; 0 when there is none. */
+  /** Age of the oldest undelivered event, by the clock of Redis. 0 if there is none, `null` if unknown. */
   readonly lagSeconds: number | null;
   readonly pending: number | null;
   /** Number of the readers' dead letters. */
@@ -69,7 +67,7 @@ export interface Backlog {
 
 export const UNKNOWN_BACKLOG: Backlog = { lag: null, lagSeconds: null, pending: null, setAside: null };
 
-/** Returns backlogs by subscription id, or an empty map if the subscriptions have more than `MAX_LAG_TOPICS` topics in total. */
+/** Returns backlogs by subscription id. Returns an empty map if the subscriptions have more than `MAX_LAG_TOPICS` topics in total. */
 export async function readBacklogs(
   deps: { readonly redis: RedisBus; readonly groups: Groups; readonly entries: EntryIndex },
   subscriptions: readonly Pick<SubscriptionGroups, "id" | "topics">[],

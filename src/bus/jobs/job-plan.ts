@@ -17,9 +17,9 @@ type Repetition =
     };
 
 /**
- * Returns the first time of the plan after `afterMs`. Returns `undefined` if there is none, as for February 30 (`0 0 30 2 *`).
+ * Returns the first time of the schedule after `afterMs`. Returns `undefined` if there is none, as for February 30 (`0 0 30 2 *`).
  *
- * @throws Error on an invalid cron expression or timezone.
+ * @throws Error on an invalid cron expression or timezone
  */
 export function nextTimeMs(plan: JobPlan, afterMs: number): number | undefined {
   for (const baseMs of "everyMs" in plan ? intervalTimes(plan, afterMs) : cronTimes(plan, afterMs)) {
@@ -30,8 +30,8 @@ export function nextTimeMs(plan: JobPlan, afterMs: number): number | undefined {
 }
 
 /**
- * Returns the interval in ms between the next two times of the plan, without offset and jitter. Returns Infinity if there are fewer than
- * two.
+ * Returns the time in ms between the next two runs of the schedule, ignoring offset and jitter. Returns Infinity if there are fewer
+ * than two.
  */
 export function gapMs(plan: JobPlan, afterMs: number): number {
   if ("everyMs" in plan) return plan.everyMs;
@@ -80,14 +80,14 @@ function* cronTimes(
     try {
       atMs = times.next().getTime();
     } catch {
-      // `parse` above throws on an invalid expression. An error here means that the expression has no further time.
+      // The expression is valid, because `parse` above has accepted it. An error here means that it has no further time.
       return;
     }
     yield atMs;
   }
 }
 
-/** Returns the jitter of a scheduled time: at least 0 and less than `jitterMs`. The same plan and time always give the same jitter. */
+/** Returns a delay from 0 up to `jitterMs` for a scheduled time. The same schedule and time always get the same delay. */
 function jitterAtMs(plan: JobPlan, baseMs: number): number {
   if (plan.jitterMs === 0) return 0;
   const digest = createHash("md5")

@@ -18,10 +18,10 @@ export interface Job<D> {
   readonly data: D;
   /** Due time, by the clock of Redis. */
   readonly dueAtMs: number;
-  /** Number of starts, including this one. Above 1 if the job was postponed, failed, or its worker died. */
+  /** Number of starts of this job, including this one. Above 1 if the job was postponed or failed, or if its worker died. */
   readonly starts: number;
   readonly createdAtMs: number;
-  /** The schedule that created the job; `undefined` if the job was added individually. */
+  /** Id of the schedule that created the job. `undefined` if the job was added directly. */
   readonly scheduleId: string | undefined;
 }
 
@@ -39,28 +39,31 @@ export type JobHandler<D> = (
 
 export interface WorkOptions {
   readonly concurrency: number;
-  /** Returns the delay before the next attempt after the n-th failure. Default: one second, doubled each time. */
+  /** Returns the delay in ms after the given number of failures. By default one second, doubled each time. */
   readonly backoffMs?: (failures: number) => number;
-  /** Lock duration of a job. After a worker dies, other workers take its jobs within about twice this time. Default: 15,000. */
+  /** Lock duration of a job, in ms. If a worker dies, others take its jobs within about twice this time. Default: 15,000. */
   readonly lockMs?: number;
-  /** How long disposal waits for running jobs before it aborts their signals. Default: 2,000. */
+  /** Maximum time in ms that disposal waits for running jobs. After it, their signals abort. Default: 2,000. */
   readonly graceMs?: number;
-  /** A job is dropped if more workers than this died while they ran it, because the job may be the cause. Default: 5. */
+  /**
+   * Maximum number of workers that may die while running the same job. The job is then dropped, because it may be the cause.
+   * Default: 5.
+   */
   readonly maxDeaths?: number;
 }
 
 const MAX_DEATHS = 5;
-/** Polling interval in seconds. Workers poll because a worker that dies can lose the wake-up for the next job. */
+/** Polling interval in seconds. Workers must poll, because a worker that dies can lose the wake-up for the next job. */
 const POLL_INTERVAL_S = 1;
-/** A connection without a reply for this long counts as dead. Must exceed BullMQ's blocking reads, which take up to ten seconds. */
+/** Time in ms without a reply after which a connection counts as dead. Must exceed BullMQ's blocking reads of up to ten seconds. */
 const SOCKET_TIMEOUT_MS = 15_000;
-/** Pause after an error reply such as OOM or READONLY, because BullMQ would retry immediately. */
+/** Pause in ms after an error reply such as OOM or READONLY, because BullMQ would retry at once. */
 const PAUSE_AFTER_ERROR_MS = 1_000;
-/** An error that follows this much time without errors counts as a new outage and is logged as a warning again. */
+/** Time in ms without errors that ends an outage. The first error of a new outage is logged as a warning. */
 const OUTAGE_GAP_MS = 30_000;
 const ABORTED_GRACE_MS = 2_000;
 
-/** Disposal stops taking jobs, waits for running ones, and leaves the rest to other workers. */
+/** Starts a worker that runs jobs. Disposal waits for running jobs and leaves all others to other workers. */
 export function startJobWorker<D extends object>(
   deps: {
     readonly redis: Pick<RedisBus, "endpoint">;
@@ -76,7 +79,7 @@ export function startJobWorker<D extends object>(
   const { redis, name, prefix, log, repeatStrategy, backend } = deps;
   const { concurrency, backoffMs = exponentialBackoffMs, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
-  /** One controller per running job, because a signal shared by all jobs would accumulate listeners. */
+  /** One controller for each running job, because a signal shared by all jobs would accumulate listeners. */
   const inFlight = new Set<AbortController>();
   let onIdle = (): void => {};
   let failedAtMs = Number.NEGATIVE_INFINITY;
@@ -120,7 +123,7 @@ export function startJobWorker<D extends object>(
   };
   const worker = new Worker<D, void>(name, process, workerOptions, backend);
   worker.on("error", (error) => {
-    // Only time ends an outage, not a started job: a full Redis can still start a delayed job while it rejects fetching further jobs.
+    // An outage ends only after a time without errors. A started job proves little, because a full Redis may still start delayed jobs.
     const isNew = performance.now() - failedAtMs > OUTAGE_GAP_MS && !stopping.signal.aborted;
     failedAtMs = performance.now();
     log[isNew ? "warn" : "debug"]({ event: "jobs.failing", err: error }, "Redis error: jobs are delayed");
@@ -147,7 +150,7 @@ export function startJobWorker<D extends object>(
 
   async function stop(): Promise<void> {
     stopping.abort();
-    // While Redis is unreachable, BullMQ's close() would wait forever for its connection.
+    // Skip BullMQ's `close()` while Redis is unreachable, because it would wait forever for its connection.
     const ended = client.status === "ready" ? worker.close() : idle();
     if (!(await endsWithin(graceMs, ended))) {
       for (const controller of inFlight) controller.abort();
@@ -158,7 +161,7 @@ export function startJobWorker<D extends object>(
         );
       }
     }
-    // Forces the close: BullMQ no longer waits for running jobs and stops renewing their locks.
+    // Force the close, so that BullMQ stops waiting for running jobs and stops renewing their locks.
     worker.closing = undefined;
     await worker.close(true);
     client.disconnect();

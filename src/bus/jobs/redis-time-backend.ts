@@ -2,8 +2,8 @@ import { type BackendFactory, createRedisBackend, type RedisQueueBackend } from 
 import { nextTimeMs, parsePlan } from "./job-plan.ts";
 
 /**
- * Index of the current time in the keys and arguments of each BullMQ command. Negative indexes count from the end. Commands that are not
- * listed do not use their time to compute due times.
+ * Position of the current time in each BullMQ command; negative positions count from the end. Other commands do not use the time to
+ * compute due times.
  */
 const TIME_ARGUMENT_INDEX: ReadonlyMap<string, number> = new Map([
   ["moveToActive", -2],
@@ -31,9 +31,7 @@ export const createRedisTimeBackend =
     const waitForJob = backend.waitForJob.bind(backend);
     const updateNextMillis = backend.updateJobSchedulerNextMillis.bind(backend);
 
-    /**
-     * Replaces the due time that BullMQ computes: returns the first time of the schedule after both `afterMs` and the current Redis time.
-     */
+    /** Returns the first time of the schedule after both `afterMs` and the current Redis time. Replaces BullMQ's own calculation. */
     const computeDueMs = (pattern: string | undefined, afterMs: number): number | undefined =>
       pattern === undefined
         ? undefined
@@ -48,7 +46,7 @@ export const createRedisTimeBackend =
     };
     backend.waitForJob = async (timeoutS) => {
       const marker = await waitForJob(timeoutS);
-      // A score of 0 means that a job is ready now.
+      // Keep a score of 0, which means that a job is ready now.
       return marker && marker.score > 0 ? { ...marker, score: marker.score + aheadMs() } : marker;
     };
     backend.addJobScheduler = (id, nextMs, data, templateOptions, repeat, jobOptions, producer) => {
@@ -57,7 +55,7 @@ export const createRedisTimeBackend =
       return addJobScheduler(id, dueMs, data, templateOptions, repeat, due, producer);
     };
     backend.updateJobSchedulerNextMillis = (id, nextMs, data, jobOptions, producer) => {
-      // `producer` is the id of the job that a worker has taken, and ends with its due time. The next job must be due later.
+      // `producer` is the id of the running job and ends with its due time. The next job must be due later.
       const takenMs = Number(producer?.slice(producer.lastIndexOf(":") + 1)) || 0;
       const dueMs = computeDueMs((jobOptions as Repeated).repeat?.pattern, takenMs) ?? nextMs;
       return updateNextMillis(id, dueMs, data, { ...jobOptions, prevMillis: dueMs }, producer);
@@ -65,13 +63,13 @@ export const createRedisTimeBackend =
     return backend;
   };
 
-/** Converts the next due time in a reply from Redis time to this machine's clock, because BullMQ's worker waits by that clock. */
+/** Converts the next due time in a reply from Redis time to local time, because BullMQ's worker waits by the local clock. */
 function toLocalTime(reply: unknown, aheadMs: number): unknown {
   const dueMs = Array.isArray(reply) ? Number(reply[NEXT_DUE_INDEX]) : 0;
   return dueMs > 0 && Array.isArray(reply) ? reply.with(NEXT_DUE_INDEX, dueMs + aheadMs) : reply;
 }
 
-/** Job options that BullMQ passes but does not declare in its type. */
+/** Job options that BullMQ passes but does not declare in its types. */
 interface Repeated {
   readonly repeat?: { readonly pattern?: string };
 }

@@ -7,7 +7,9 @@ import { OVER_LIMIT_KEY } from "../keys.ts";
 const READ_EVERY_MS = 2_000;
 
 /**
- * Returns a function that tells all gateways which organizations are over their topic storage limit. The list expires after `ttlMs`.
+ * Returns a function that publishes to all gateways which organizations exceed their topic storage limit. The list expires after
+ * `ttlMs`.
+ *
  * @throws UnavailableError
  */
 export function createWriteOverLimit(redis: RedisBus) {
@@ -18,18 +20,17 @@ export function createWriteOverLimit(redis: RedisBus) {
   };
 }
 
-/**
- * Organizations over their topic storage limit, as last determined by the housekeeper. While Redis is unreachable, the last known list
- * applies.
- */
+/** Organizations that exceed their topic storage limit. While Redis is unreachable, the last known list applies. */
 export interface OverLimit extends AsyncDisposable {
   readonly has: (organizationId: string) => boolean;
   readonly count: () => number;
 }
 
 /**
- * Periodically reads which organizations are over their limit. Resolves after the first read, so that the limit applies from the first
- * delivery. If that read fails, Redis is unreachable and accepts no events anyway.
+ * Starts reading which organizations exceed their storage limit. Resolves after the first read, so that the limit applies from the
+ * first delivery.
+ *
+ * A failed first read does no harm, because Redis then accepts no events anyway.
  */
 export async function startOverLimit(deps: {
   readonly redis: RedisBus;

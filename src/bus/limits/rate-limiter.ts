@@ -13,9 +13,9 @@ export interface RateLimitState {
   readonly allowed: boolean;
 }
 
-/** Limits requests per key in a window of fixed length. The first request of a key starts its window. */
+/** Limits the number of requests per key in a fixed time window. The window starts with the first request of the key. */
 export interface RateLimiter {
-  /** State of a key that has not made any requests. */
+  /** State of a key without any requests. */
   readonly untouched: RateLimitState;
   /** Counts one request. Never throws. */
   readonly take: (key: string) => Promise<RateLimitState>;
@@ -33,12 +33,10 @@ interface RateCount {
   readonly endsInMs: number;
 }
 
-/** Default timeout of counting a request in Redis. It is short, because an HTTP request waits for it. */
+/** Default timeout in ms for counting a request in Redis. It is short, because an HTTP request waits for the result. */
 const TIMEOUT_MS = 300;
 const SKIP_REDIS_MS = 1_000;
-/**
- * Maximum number of keys counted in this process while Redis is unreachable. Above it, the least recently used key starts again at zero.
- */
+/** Maximum number of keys to count in this process while Redis is unreachable. Above it, the least recently used key is forgotten. */
 const MAX_LOCAL_KEYS = 50_000;
 
 /**
@@ -49,7 +47,7 @@ const MAX_LOCAL_KEYS = 50_000;
  */
 export function createRateLimiters(deps: {
   readonly redis: RedisCaller;
-  /** Redis counts as slow if it does not reply within this time. Default: 300. */
+  /** Maximum time to wait for Redis, in ms. After it, this process counts requests itself. Default: 300. */
   readonly timeoutMs?: number | undefined;
 }) {
   const { redis, timeoutMs = TIMEOUT_MS } = deps;

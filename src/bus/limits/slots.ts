@@ -3,42 +3,44 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { slotsKey } from "../keys.ts";
 
-/** A counting semaphore: at most `limit` slots are held at once across all workers. */
+/** A counting semaphore across all workers. At most `limit` slots are held at the same time. */
 export interface Semaphore {
   readonly key: string;
   readonly limit: number;
-  /** If true, a caller that finds the semaphore full joins its queue and later gets a reservation. */
+  /** Whether callers wait in a queue if all slots are taken. The first caller in the queue gets the next free slot reserved. */
   readonly canQueue: boolean;
 }
 
 export interface SlotRequest {
-  /** Name of the caller. Must be the same for each attempt, because a queue has one entry per name. */
+  /** Name of the caller. It must be the same for each attempt, because the queue has one place per name. */
   readonly name: string;
-  /** Time since which the caller has been waiting. A queue serves the caller with the earliest time first. */
+  /** Time since when the caller has been waiting, in ms. The caller with the earliest time is served first. */
   readonly sinceMs: number;
   readonly semaphores: readonly Semaphore[];
 }
 
-/** A queued name for which a slot is now reserved. */
+/** A waiting caller, for which a free slot is now reserved. */
 export interface SlotReservation {
   readonly name: string;
   readonly sinceMs: number;
 }
 
-/** The slots that a caller holds, one per requested semaphore. The caller must release them. */
+/** Slots that a caller holds, one for each requested semaphore. The caller must release them. */
 export interface Slot {
-  /** Aborts when the slots could not be renewed in time. Another caller may then hold them. */
+  /** Aborts if the slots could not be renewed in time, because another caller may then hold them. */
   readonly lost: AbortSignal;
   /**
-   * Releases the slots and returns the resulting reservations.
-   * @throws UnavailableError; the slots then expire later.
+   * Releases the slots, and returns the waiting callers that may now take them.
+   *
+   * @throws UnavailableError; the slots then expire later
    */
   readonly release: () => Promise<readonly SlotReservation[]>;
 }
 
 /**
- * Result of `take`. With kind `full`, `semaphore` had no free slot, so no slot was taken from any semaphore. `reservations` lists slots
- * that this call has reserved for other names.
+ * Result of taking slots. `full` means that `semaphore` had no free slot, so that no slot was taken.
+ *
+ * `reservations` lists slots that are now reserved for other callers.
  */
 export type TakenSlot = { readonly reservations: readonly SlotReservation[] } & (
   | { readonly kind: "taken"; readonly slot: Slot }
@@ -78,7 +80,7 @@ export function createSlots({
           if (held === 1) renewedAtMs = startedAtMs;
           else lose();
         },
-        // Ignores the error, because a later renewal may succeed before the slots expire.
+        // Ignore the error, because a later renewal may succeed before the slots expire.
         () => {},
       );
     }, heldMs / 3);
@@ -97,7 +99,8 @@ export function createSlots({
 
   return {
     /**
-     * Takes one slot of each semaphore, or no slot at all.
+     * Takes one slot from each of the semaphores, or no slot at all.
+     *
      * @throws UnavailableError
      */
     async take({ name, sinceMs, semaphores }: SlotRequest): Promise<TakenSlot> {

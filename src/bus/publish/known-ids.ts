@@ -3,7 +3,7 @@ import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { computeSlicing } from "./publish.ts";
 
-/** Whether a topic knows an event id: `new`, known with the same data (`duplicate`), or known with other data (`conflict`). */
+/** Whether an event id was published before: `new`, known with the same data (`duplicate`), or known with other data (`conflict`). */
 export type KnownId =
   | { readonly kind: "new" }
   | { readonly kind: "duplicate" | "conflict"; readonly entryId: string };
@@ -13,8 +13,9 @@ export type FindKnownIds = ReturnType<typeof createFindKnownIds>;
 const NEW: KnownId = { kind: "new" };
 
 /**
- * Looks up event ids by the rules of publishing, without writing. Results are in the order of the events. Two equal unknown events
- * are both `new`, and so are events without deduplication.
+ * Looks up which event ids are known, without publishing anything. Results have the order of the events.
+ *
+ * Two equal unknown events are both `new`. Events without deduplication are `new` too.
  *
  * @throws UnavailableError
  */

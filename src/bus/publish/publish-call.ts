@@ -3,38 +3,38 @@ import type { OutgoingEvent } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { EncodedQuarantine } from "../quarantine/quarantine-record.ts";
 
-/** A part of a delivery that is written by a single script call. In a Cluster, the caller must ensure that all its keys share a slot. */
+/** The part of a delivery that one script call writes to Redis. In a Cluster, the caller must ensure that all its keys share a slot. */
 export interface PublishGroup {
   readonly policy: string;
   readonly events: readonly OutgoingEvent[];
   readonly position?: GroupPosition | undefined;
   readonly quarantine?: EncodedQuarantine | undefined;
   readonly release?: { readonly budgetKey: string; readonly ids: readonly string[] } | undefined;
-  /** `mark` identifies the signed bytes of the delivery. `memoryKey` is the key prefix of the channel's signed-bytes memory. */
+  /** Fingerprint of the signed delivery, for detecting replays. `memoryKey` is the key prefix of known fingerprints. */
   readonly signed?: { readonly memoryKey: string; readonly mark: string } | undefined;
-  /** Whether the same signed bytes arrived before with other event ids or types. If so, no new event is published. */
+  /** Whether the same signed bytes arrived before with other event ids or types. A replay publishes no new events. */
   readonly isReplay?: boolean;
-  /** Estimated size; limits how many groups fit one call. */
+  /** Estimated size in bytes, which limits how many groups fit into one call. */
   readonly bytes: number;
 }
 
 interface GroupPosition {
   readonly source: number;
   readonly at: SourcePosition;
-  /** `undefined` when the cursor is in another Cluster slot. Only the epochs of the topics are then checked. */
+  /** The stored cursor. `undefined` if the cursor is in another Cluster slot, and only the fencing tokens of the topics can be checked. */
   readonly cursor?: { readonly key: string; readonly commits: boolean };
 }
 
 type Arg = string | Buffer;
 
 /**
- * Returns the EVALSHA arguments after the hash of the script: number of keys, keys, ARGV. See publish.lua and publish-group.lua for their
- * format.
+ * Returns the arguments of EVALSHA after the script's hash: number of keys, keys, ARGV. `publish.lua` and `publish-group.lua`
+ * describe the format.
  */
 export function encodeCall(
   groups: readonly PublishGroup[],
   settings: {
-    /** Whether a WAIT follows the call. The script then always writes, because the WAIT must also confirm the durability of duplicates. */
+    /** Whether WAIT follows the call. The script then always writes, because WAIT must also confirm that duplicates are durable. */
     readonly mustWrite: boolean;
     readonly quarantineLimits: string;
   },
@@ -62,16 +62,16 @@ interface Call {
   readonly args: Arg[];
   readonly keys: NumberedTexts;
   readonly templates: NumberedTexts;
-  /** Last template of each topic. The topic's next event usually has the same template, so its text need not be built again. */
+  /** The last used template of each topic. The next event usually has the same template, so its text can be reused. */
   readonly lastTemplates: Map<string, EventTemplate>;
 }
 
-/** Values that many events of a call share. Each template is sent once (see publish.lua). */
+/** Values that many events of a call share. Each template is sent to Redis only once per call. */
 interface EventTemplate {
   readonly number: string;
   readonly policy: string;
   readonly memoryKey: string | undefined;
-  /** Number of strings in the entry, or 0 if the template has all values except id, time and data. */
+  /** Number of strings in the stream entry. 0 if the template has all values except id, time and data. */
   readonly count: number;
   readonly source: string | undefined;
   readonly type: string | undefined;
@@ -118,7 +118,7 @@ function encodeGroup(group: PublishGroup, call: Call): void {
   for (const one of events) encodeEvent(one, group.policy, undefined, call);
 }
 
-/** Adds an event to the call. Sends only the values that its template lacks, because every argument costs Redis time. */
+/** Adds an event to the call. Sends only values that are not in its template, because every argument costs Redis time. */
 function encodeEvent(event: OutgoingEvent, policy: string, signed: PublishGroup["signed"], call: Call): void {
   const { args } = call;
   const { fields } = event;
@@ -155,7 +155,7 @@ function findOrAddTemplate(
     (isUsual ? last.count === 0 : last.count === fields.length)
   )
     return last;
-  // The template has one line per value, so only the last value may contain a line break.
+  // Checks for line breaks, because a template has one line per value. Only the last value may contain a line break.
   const count = isUsual && !source?.includes("\n") && !type?.includes("\n") ? 0 : fields.length;
   const places = `${keys.numberFor(topic)} ${memoryKey === undefined ? "0" : keys.numberFor(memoryKey)}`;
   const common = count === 0 ? `\n${source}\n${type}\n${contentType}` : "";

@@ -8,7 +8,7 @@ import type { WriteRouter } from "../connection/write-router.ts";
 import { StaleSourceError } from "../errors.ts";
 import { encodeCall, type PublishGroup } from "./publish-call.ts";
 
-/** Limits of one script call, so that no call blocks Redis for long. */
+/** Maximum number of events per script call, so that no call blocks Redis for long. */
 export const MAX_CALL_EVENTS = 500;
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 /**
@@ -20,14 +20,11 @@ export const MAX_CALL_BYTES = 4 * 1024 * 1024;
 const MAX_CALLS = 2;
 const GROUPS_SENT_AHEAD = 64;
 /**
- * Maximum calls in flight if WAIT or WAITAOF follows each call. These commands block the connection, so further calls would only queue
- * behind them.
+ * Maximum number of calls in flight if WAIT or WAITAOF follows each call. More calls gain nothing, because these commands block the
+ * connection.
  */
 const MAX_WAITING_CALLS = 1;
-/**
- * An organization whose next group does not fit into a call is skipped. After more skipped organizations than this, the call is sent as it
- * is.
- */
+/** Maximum number of organizations to skip because their next group does not fit into a call. The call is then sent as it is. */
 const MAX_SKIPPED = 16;
 const MAX_RETRIES = 3;
 const QUARANTINE_RETRY_SECONDS = 60;
@@ -40,17 +37,17 @@ interface Queued {
 }
 
 interface Lane {
-  /** Groups that wait for a call, scheduled round-robin by organization, so that a busy organization only delays its own groups. */
+  /** Groups of events that wait for a call. Organizations are scheduled round-robin, so that a busy one delays only its own groups. */
   readonly queue: FairQueue<string, Queued>;
   callsInFlight: number;
   isScheduled: boolean;
 }
 
-/** The groups of a delivery share this data, so that they have one deadline. */
+/** Data that all groups of a delivery share, so that they have the same deadline. */
 export interface PendingDelivery {
   readonly organizationId: string;
   readonly signal: AbortSignal;
-  /** Time at which the delivery began to wait for Redis (`performance.now()`). The write timeout starts at this time. */
+  /** Time by `performance.now()` when the delivery started to wait for Redis. The write timeout counts from this time. */
   readonly sinceMs: number;
 }
 
@@ -58,11 +55,11 @@ export interface LanesOptions {
   readonly writes: WriteRouter;
   readonly quarantineLimits: string;
   readonly onCall: ((seconds: number) => void) | undefined;
-  /** Maximum bytes of a call with more than one group. A larger group is sent as a call of its own. */
+  /** Maximum size in bytes of a call with several groups. A group that is larger gets its own call. */
   readonly maxCallBytes: number;
 }
 
-/** Batches the groups submitted within one event loop iteration into one script call per Cluster slot. */
+/** Combines the groups of one event loop iteration into one script call per Cluster slot. */
 export function createLanes(
   { publishScript, demand }: Pick<RedisBus, "publishScript" | "demand">,
   { writes, quarantineLimits, onCall, maxCallBytes }: LanesOptions,
@@ -159,7 +156,7 @@ export function createLanes(
   }
 
   /**
-   * Queues a group for the next call of its slot (0 on a single server). `resolve` is called with the script's reply to this group: words
+   * Adds a group to the next call of its Cluster slot, 0 on a single server. `resolve` gets the script's reply to this group: words
    * separated by spaces.
    */
   return (
@@ -210,8 +207,8 @@ function takeCall(queue: FairQueue<string, Queued>, maxBytes: number): Queued[] 
 }
 
 /**
- * Converts every error to an UnavailableError, because the outcome of the write is unknown. This includes errors that only an operator can
- * fix.
+ * Converts every error to UnavailableError, because the outcome of the write is unknown. Even errors that only an operator can fix
+ * are converted.
  */
 function toUnavailableError(error: unknown): UnavailableError {
   if (error instanceof UnavailableError) return error;

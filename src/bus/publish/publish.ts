@@ -22,7 +22,7 @@ export interface PublishPolicy {
   readonly dedupeWindowMs: number;
   readonly conflict: ConflictRule["conflict"];
   readonly maxEntries: number;
-  /** Maximum bytes per topic. Not enforced here, but passed to `onAppended` so that retention can trim busy topics early. */
+  /** Maximum bytes per topic. Publishing does not enforce it, but passes it to `onAppended` so that busy topics can be trimmed early. */
   readonly maxBytes?: number;
 }
 
@@ -30,11 +30,11 @@ export interface PublishBatch {
   readonly channel: ChannelIdentity;
   readonly events: readonly OutgoingEvent[];
   readonly policy: PublishPolicy;
-  /** Items of the same delivery that failed before publishing. */
+  /** Items of the same delivery that failed before publishing, to be stored as quarantine records. */
   readonly quarantine?: QuarantineWrite | undefined;
   /**
-   * Ids of the quarantine records from which these events are redriven. Publishing deletes these records, unless an event has an id that is
-   * already used with other data.
+   * Ids of the quarantine records that these events come from. The records are deleted, unless an event id is already used with
+   * other data.
    */
   readonly release?: readonly string[] | undefined;
   /**
@@ -42,7 +42,7 @@ export interface PublishBatch {
    * again with other event ids or types, the delivery is a replay: no new event is published, and known events are reported as duplicates.
    */
   readonly signed?: SignedMark | undefined;
-  /** Position of the pull source after this delivery. The cursor does not move if an event conflicts. */
+  /** Position of the pull source after this delivery. It is not stored if an event id is already used with other data. */
   readonly position?: SourcePosition | undefined;
 }
 
@@ -50,7 +50,7 @@ export type Receipt =
   | { readonly status: "published" | "duplicate"; readonly entryId: string }
   | { readonly status: "conflict" | "replayed" };
 
-/** Results in the order of the batch: one receipt per event, and one id per quarantine item. */
+/** Results in the given order: one receipt for each event, and one id for each quarantined item. */
 export interface PublishResult {
   readonly receipts: readonly Receipt[];
   readonly quarantineIds: readonly string[];
@@ -72,35 +72,33 @@ export type Publish = (batch: PublishBatch, options: PublishOptions) => Promise<
 
 export interface PublishOptions {
   readonly signal: AbortSignal;
-  /** Time at which the delivery began to wait for Redis (`performance.now()`), shared by all its calls. Default: now. */
+  /** Time by `performance.now()` when the delivery started to wait for Redis. All calls of the delivery share this time. Default: now. */
   readonly sinceMs?: number;
 }
 
-/** Arguments of `onAppended`. It is only called for events whose policy has `maxBytes`. */
+/** Arguments of `onAppended`, which is called only for events whose policy has `maxBytes`. */
 export type Appended = readonly [topic: string, bytes: number, maxBytes: number];
 
 export interface PublishDeps {
   readonly redis: RedisBus;
   readonly newQuarantineId: NewId;
   readonly onAppended?: (...appended: Appended) => void;
-  /** Called after each successful script call with its duration in seconds. */
+  /** Called after each successful script call with the duration of the call in seconds. */
   readonly onCall?: (seconds: number) => void;
-  /**
-   * Maximum bytes of queued and in-flight deliveries, shared fairly among organizations. Further deliveries are rejected. Default: 64 MiB.
-   */
+  /** Maximum bytes of unfinished deliveries, shared fairly among organizations. Deliveries above it are rejected. Default: 64 MiB. */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
-  /** Returns the quarantine limit of an organization; `undefined` stands for the limit in `quarantineLimits`. */
+  /** Returns the quarantine limit of an organization in bytes. `undefined` means the default in `quarantineLimits`. */
   readonly getQuarantineLimitBytes?: (organizationId: string) => number | undefined;
 }
 
 const NO_WORDS: readonly string[] = [];
-/** Reply words of publish.lua: a known id with other data, and signed bytes known with other ids or types. */
+/** Words in the script's reply: `!` for a known id with other data, `?` for signed bytes known with other ids or types. */
 const CONFLICT = "!";
 const REPLAYED = "?";
 /**
- * Groups larger than this are sent as calls of their own on a separate connection, so that their transfer does not delay small groups of
- * other organizations. Their execution in Redis still does.
+ * Minimum size in bytes of large groups, which use a separate connection. Their transfer then does not delay small groups, but
+ * their execution in Redis still does.
  */
 const LARGE_BYTES = 128 * 1024;
 const DEFAULT_WINDOW_MS = 86_400_000;
@@ -114,7 +112,7 @@ export function createPublish(deps: PublishDeps): Publish {
   const lanes = { quarantineLimits: limits, onCall: deps.onCall };
   const submitSmall = createLanes(redis, { ...lanes, writes: redis.writes, maxCallBytes: MAX_CALL_BYTES });
   const submitLarge = createLanes(redis, { ...lanes, writes: redis.largeWrites, maxCallBytes: LARGE_BYTES });
-  // Groups with a position always use the connection for small groups, because cursor versions must be committed in order.
+  // Groups that move a pull source's position always use the connection for small groups, because positions must be stored in order.
   const submit: typeof submitSmall = (slot, group, ...rest) =>
     (group.bytes > LARGE_BYTES && group.position === undefined ? submitLarge : submitSmall)(
       slot,
@@ -148,7 +146,7 @@ export function createPublish(deps: PublishDeps): Publish {
         inFlight.giveBack(organizationId, whole.bytes);
         const result = parseReply(words, batch.events.length);
         reportAppended(batch, result);
-        // Safe only on success: after a failed call the socket may still be sending these bytes.
+        // Free the buffers only on success, because after a failed call the socket may still be sending them.
         for (const { large } of batch.events) if (large !== undefined) freeBuffer(large.bytes);
         resolve(result);
       };
@@ -172,8 +170,10 @@ export function createPublish(deps: PublishDeps): Publish {
   }
 
   /**
-   * Writes a delivery to a single Redis in ordered pieces. The first piece also writes the quarantine records. The last piece also releases
-   * quarantine records and commits the cursor.
+   * Writes a delivery to a single Redis in ordered pieces. The last piece deletes the processed quarantine records and moves the
+   * stored cursor.
+   *
+   * The first piece also writes new quarantine records.
    */
   async function writeInOrder(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
@@ -201,8 +201,8 @@ export function createPublish(deps: PublishDeps): Publish {
   }
 
   /**
-   * Writes a delivery to a Cluster: checks the signed bytes first, then writes all slots in parallel. Finally releases quarantine records
-   * and commits the cursor.
+   * Writes a delivery to a Cluster, all slots in parallel, after checking for a replay. Deletes the processed quarantine records
+   * and moves the stored cursor last.
    */
   async function writeBySlot(whole: PublishGroup, delivery: PendingDelivery): Promise<readonly string[]> {
     const { policy, events, position, quarantine, release, signed } = whole;
@@ -267,7 +267,7 @@ function createGroup(
     policy,
     events,
     bytes,
-    // Sets every member, even to `undefined`, so that all groups have one object shape in V8.
+    // Set every member, even to `undefined`, so that V8 gives all groups the same object shape.
     position: position && {
       source: channel.number,
       at: position,
@@ -309,7 +309,7 @@ function createPolicyEncoder(): (policy: PublishPolicy) => string {
   };
 }
 
-/** Returns the name of the shortest dedupe slicing whose four slices cover the window (see dedupe.lua). */
+/** Returns the name of the shortest time slice length for deduplication. Four slices must cover the whole dedupe window. */
 export function computeSlicing(dedupeWindowMs: number): string {
   const steps = Math.ceil(Math.log2(dedupeWindowMs / DEFAULT_WINDOW_MS));
   return String.fromCharCode(DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)));
@@ -326,8 +326,8 @@ function parseReply(words: readonly string[], events: number): PublishResult {
 }
 
 /**
- * Returns true if at least one event was not published. The cursor commit and the release of quarantine records must then wait until that
- * event is in quarantine.
+ * Returns true if an event was not published. Its delivery must then go to quarantine before the cursor moves or old quarantine
+ * records are deleted.
  */
 const hasConflict = (eventWords: readonly string[]): boolean =>
   eventWords.includes(CONFLICT) || eventWords.includes(REPLAYED);
@@ -345,7 +345,7 @@ interface Piece {
   readonly bytes: number;
 }
 
-/** Splits events into ordered pieces that each fit into one script call. A single event above the byte limit becomes a piece of its own. */
+/** Splits events into ordered pieces that each fit into one script call. An event above the byte limit gets a piece of its own. */
 function splitEvents(events: readonly OutgoingEvent[]): readonly Piece[] {
   const pieces: Piece[] = [];
   let piece: OutgoingEvent[] = [];

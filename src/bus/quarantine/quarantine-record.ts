@@ -8,13 +8,15 @@ import { quarantineBudgetKey } from "../keys.ts";
 export interface QuarantineItem {
   readonly failure: ItemFailure;
   /**
-   * `all` keeps the item for seven days, or rejects the delivery if the budget is full. `newest` evicts and counts the oldest items
-   * instead. It applies to items that match no definition, if the channel has `keepLast`.
+   * Storage rule: `all` keeps the item for seven days, or rejects the delivery if the quarantine is full. `newest` deletes the
+   * oldest items instead.
+   *
+   * `newest` applies to items that match no event definition, if the channel has `keepLast`.
    */
   readonly keep: "all" | "newest";
 }
 
-/** Failed items of one delivery, which is stored only once. */
+/** Failed items of one delivery. The delivery itself is stored only once. */
 export interface QuarantineWrite {
   readonly delivery: VerifiedDelivery;
   readonly items: readonly QuarantineItem[];
@@ -27,7 +29,7 @@ export interface QuarantineRecord {
   readonly organizationId: string;
   readonly appId: string;
   readonly channelUid: string;
-  /** Index of the item; `null` for the delivery as a whole. */
+  /** Index of the item in its delivery. `null` if the delivery as a whole failed. */
   readonly item: number | null;
   readonly reason: QuarantineReason;
   readonly path?: string;
@@ -44,11 +46,11 @@ export interface QuarantinedItem {
 }
 
 export interface QuarantineLimits {
-  /** Maximum number of items kept as `newest`, per channel and reason. */
+  /** Maximum number of items stored as `newest`, per channel and reason. */
   readonly newestItems: number;
-  /** Maximum bytes of items kept as `newest`, per channel and reason. */
+  /** Maximum bytes of items stored as `newest`, per channel and reason. */
   readonly newestBytes: number;
-  /** Maximum bytes per channel of items kept as `all`. */
+  /** Maximum bytes of items stored as `all`, per channel. */
   readonly channelBytes: number;
   readonly organizationBytes: number;
   readonly keepMs: number;
@@ -66,15 +68,12 @@ export const QUARANTINE_LIMITS: QuarantineLimits = {
 
 export interface EncodedQuarantine {
   readonly budgetKey: string;
-  /** Arguments of publish.lua that follow the index of the budget key. */
+  /** Arguments for the publish script, after the index of the budget key. */
   readonly args: readonly (string | Buffer)[];
   readonly bytes: number;
 }
 
-/**
- * Headers that can differ between retries of the same delivery. They are excluded from the delivery digest, so that a retry is counted
- * instead of stored again.
- */
+/** Headers that may differ when a sender retries a delivery. The digest ignores them, so that a retry is counted but not stored again. */
 const HOP_HEADERS = new Set([
   "accept",
   "accept-encoding",
@@ -98,7 +97,7 @@ const HOP_PREFIXES = ["x-forwarded-", "x-b3-", "x-amzn-", "cf-"];
 export const encodeLimits = (limits: QuarantineLimits): string =>
   `${limits.newestItems} ${limits.newestBytes} ${limits.channelBytes} ${limits.organizationBytes} ${limits.keepMs} ${QUARANTINE_REASONS.join(" ")}`;
 
-/** @param organizationBytes the organization's own limit, or `undefined` if the general limit applies */
+/** @param organizationBytes maximum bytes for this organization, or `undefined` for the general limit */
 export function encodeQuarantine(
   channel: ChannelIdentity,
   { delivery, items }: QuarantineWrite,
@@ -111,11 +110,11 @@ export function encodeQuarantine(
     String(channel.number),
     deliveryDigest(delivery),
     metaText,
-    // A Buffer, because a few large strings would make V8 collect the whole heap.
+    // Keep the body as a Buffer, because a few large strings would make V8 collect the whole heap.
     body,
     organizationBytes === undefined ? String(items.length) : `${items.length} ${organizationBytes}`,
   ];
-  // Sorts the ids, so that the items of a delivery are listed and redriven in their original order.
+  // Sort the ids, so that the items of a delivery are listed and processed again in their original order.
   const ids = items.map(newId).sort();
   for (const [i, { failure, keep }] of items.entries()) {
     const { item, reason, path, detail, definitions } = failure;
@@ -139,7 +138,7 @@ export function encodeQuarantine(
   };
 }
 
-/** Returns a 128-bit digest (22 base64url characters) of the parts of a delivery that a sender's retry repeats unchanged. */
+/** Returns a 128-bit digest (22 base64url characters) of the parts of a delivery that stay the same when the sender retries it. */
 function deliveryDigest({ method, headers, query, body, deliveryId }: VerifiedDelivery): string {
   const comparedHeaders = Object.entries(headers)
     .filter(([name]) => !HOP_HEADERS.has(name) && !HOP_PREFIXES.some((prefix) => name.startsWith(prefix)))

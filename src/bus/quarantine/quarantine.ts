@@ -26,23 +26,23 @@ export interface QuarantineFilter {
 export interface QuarantineUsage {
   readonly totalBytes: number;
   readonly limitBytes: number;
-  /** Bytes of records that are stored for days (`keep: "all"`), by internal channel id. */
+  /** Bytes of quarantined items that are stored for days, by internal channel id. */
   readonly keptBytes: ReadonlyMap<number, number>;
 }
 
 export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 
-/** Maximum number of records deleted per script call, so that a call blocks Redis for a limited time. */
+/** Maximum number of records that one script call deletes, so that the call blocks Redis only briefly. */
 const RECORDS_AT_ONCE = 200;
-/** An age that matches all records, even those dated in the future by a wrong clock. */
+/** Age that matches all records. It is negative, so that records with a future date from a wrong clock match too. */
 const EVERY_AGE_MS = -1_000_000_000_000;
 const NO_DEDUPE_POLICY = { dedupeWindowMs: 0, conflict: "report", maxEntries: 1 } as const;
-/** Each reason has two indexes: one of records that are stored for days, and one (`:last`) of records of which only the newest are kept. */
+/** Names of all record indexes. Each reason has two: records stored for days, and (`:last`) only the newest records. */
 const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`]);
-/** Indexes of failed items that are stored for days. Items with the reason `paused` have not failed. */
+/** Reasons of items that really failed. Items with the reason `paused` only wait for the end of a pause. */
 const FAILURE_REASONS = QUARANTINE_REASONS.filter((reason) => reason !== "paused");
 
-/** Stores items that could not be published, in the same Redis as the events and with the same durability. */
+/** Stores items that could not be published. They are in the same Redis as events and are as durable. */
 export function createQuarantineStore({
   redis,
   publish,
@@ -52,7 +52,7 @@ export function createQuarantineStore({
   readonly redis: RedisBus;
   readonly publish: Publish;
   readonly limits?: QuarantineLimits;
-  /** Returns the limit of an organization, or `undefined` if `limits` applies. */
+  /** Returns the limit of an organization in bytes. `undefined` means the limit in `limits`. */
   readonly getLimitBytes?: (organizationId: string) => number | undefined;
 }) {
   const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
@@ -61,7 +61,7 @@ export function createQuarantineStore({
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
-  /** Returns a record together with the part of its delivery's key that follows the organization. */
+  /** Reads a record, and the part of its delivery's key after the organization. */
   async function readRecord(organizationId: string, id: string) {
     const fields = ["s", "n", "f", "l", "d"];
     const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);
@@ -88,10 +88,11 @@ export function createQuarantineStore({
 
   return {
     /**
-     * Stores the failed items of a delivery and returns one record id per item, in the same order. For a pull source, the same call commits
-     * its position.
+     * Stores the failed items of a delivery and returns one record id for each item, in the same order.
      *
-     * @throws UnavailableError when the quarantine is full or the outcome is unknown.
+     * For a pull source, the same call stores its position.
+     *
+     * @throws UnavailableError if the quarantine is full or the outcome is unknown
      */
     async put(
       channel: ChannelIdentity,
@@ -101,7 +102,7 @@ export function createQuarantineStore({
       const batch = { channel, events: [], policy: NO_DEDUPE_POLICY, quarantine };
       return (await publish({ ...batch, ...(position && { position }) }, options)).quarantineIds;
     },
-    /** Lists records by first arrival, then id. `total` is the number of all records that match the filter. */
+    /** Lists records by first arrival, then by id. `total` counts all records that match the filter. */
     async list(
       { organizationId, channelNumbers, reason, fromMs, toMs }: QuarantineFilter,
       { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -120,7 +121,7 @@ export function createQuarantineStore({
       if (row === undefined) return undefined;
       const key = quarantineDeliveryKey(organizationId, row.delivery);
       const [meta, body] = (await redis.callBuffer("hmget", [key, "m", "b"])) as (Buffer | null)[];
-      // The record was released or has expired since `readRecord` returned.
+      // The record was deleted or has expired after `readRecord` returned.
       if (!meta || !body) return undefined;
       return { record: row.record, delivery: readDelivery(meta, body) };
     },
@@ -155,15 +156,15 @@ export function createQuarantineStore({
       return { totalBytes: Number(total), limitBytes, keptBytes: new Map(kept) };
     },
     /**
-     * Counts failed items of a channel that arrived since `sinceMs` and are stored for days. Excludes items that are only buffered by a
-     * pause.
+     * Counts items of a channel that have failed since `sinceMs` and are stored for days. Items that wait for the end of a pause
+     * are not counted.
      */
     async countKept(organizationId: string, channelNumber: number, sinceMs: number): Promise<number> {
       const args = [sinceMs * 1000, "+inf", 0, 0, FAILURE_REASONS.join(" "), channelNumber];
       const [total] = (await runList([quarantineBudgetKey(organizationId)], args)) as [number];
       return total;
     },
-    /** Returns how many items of a channel were evicted by newer ones. */
+    /** Returns the number of a channel's items that were deleted to make space for newer ones. */
     async countDropped(organizationId: string, channelNumber: number): Promise<number> {
       const fields = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const counts = await redis.call("hmget", [quarantineBudgetKey(organizationId), ...fields]);
@@ -172,7 +173,7 @@ export function createQuarantineStore({
   };
 }
 
-/** Restores `headers` and `query` as objects without a prototype, so that names like `__proto__` are plain keys. */
+/** Parses a delivery. `headers` and `query` get no prototype, so that names like `__proto__` are plain keys. */
 function readDelivery(meta: Buffer, body: Buffer): VerifiedDelivery {
   const { headers, query, ...rest } = JSON.parse(meta.toString("utf8")) as Omit<VerifiedDelivery, "body">;
   return {

@@ -5,27 +5,29 @@ import type { RetainedTopic } from "./retention.ts";
 export interface GroupStatus {
   readonly name: string;
   /**
-   * Whether the oldest unhandled entry (undelivered or pending) has passed `RISK_FRACTION` of the topic's maximum age, entries or bytes.
-   * The number of entries that follow a pending entry is only estimated.
+   * Whether unhandled entries may soon be trimmed: the oldest has passed `RISK_FRACTION` of the topic's maximum age, entries or
+   * bytes.
+   *
+   * The number of entries after a pending entry is estimated.
    */
   readonly isAtRisk: boolean;
-  /** Undelivered entries; estimated if Redis does not know the number. */
+  /** Number of undelivered entries, estimated if Redis does not know it. */
   readonly lag: number;
-  /** Age of the oldest undelivered entry; 0 if there is none. */
+  /** Age of the oldest undelivered entry in ms, 0 if there is none. */
   readonly lagMs: number;
-  /** Age of the oldest undelivered or pending entry; 0 if there is none. */
+  /** Age of the oldest undelivered or unacknowledged entry in ms, 0 if there is none. */
   readonly unhandledMs: number;
   readonly pending: number;
-  /** Number of the readers' dead letters. Those of the handler are not included. */
+  /** Number of dead letters of readers. Dead letters of HTTP handlers are stored elsewhere and not counted. */
   readonly deadLetters: number;
 }
 
-/** Returns an empty list if the stream does not exist. */
+/** Inspects the consumer groups of a topic. Returns an empty list if the stream does not exist. */
 export type InspectGroups = (topic: RetainedTopic) => Promise<readonly GroupStatus[]>;
 
 const RISK_FRACTION = 0.8;
 const MEMORY_SAMPLES = 10;
-/** Maximum number of groups per script call, so that a call blocks Redis for a few milliseconds at most. */
+/** Maximum number of consumer groups per script call, so that a call blocks Redis for a few milliseconds at most. */
 const GROUPS_PER_CALL = 200;
 
 type GroupReply = readonly [string, 0 | 1, number, number, number, number, number];

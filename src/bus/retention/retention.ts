@@ -6,7 +6,7 @@ import type { RedisBus } from "../connection/redis.ts";
 export interface RetentionLimits {
   readonly maxAgeSeconds: number;
   readonly maxEntries: number;
-  /** Memory that Redis needs for the stream, as estimated by MEMORY USAGE. Not the size of the payloads. */
+  /** Maximum memory of the stream in bytes, as estimated by MEMORY USAGE. It includes the overhead of Redis. */
   readonly maxBytes: number;
 }
 
@@ -15,19 +15,22 @@ export interface RetainedTopic extends RetentionLimits {
 }
 
 const MEMORY_SAMPLES = 20;
-/** Maximum number of entries trimmed per call, so that a call blocks Redis for a limited time. */
+/** Maximum number of entries that one call trims, so that the call blocks Redis only briefly. */
 const MAX_ENTRIES_PER_CALL = 20_000;
-/** A topic that this process has grown by `maxBytes` divided by this number is trimmed before the next sweep. */
+/** Share of `maxBytes` that a topic may grow, as a divisor. After more growth, it is trimmed before the next sweep. */
 const GROWTH_DIVISOR = 16;
 const MIN_GROWTH_BYTES = 256 * 1024;
-/** After this many failures in a row, Redis counts as unreachable and the sweep is stopped. */
+/** Maximum number of consecutive failures. After it, the sweep stops, because Redis is probably unreachable. */
 const MAX_FAILURES_IN_A_ROW = 10;
 const MAX_WATCHED_TOPICS = 100_000;
 const DEFAULT_INTERVAL_MS = 60_000;
-/** The pause between sweeps is divided by this number while `isHurried` returns true. */
+/** Divides the pause between sweeps while `isHurried` returns true. */
 const HURRIED_DIVISOR = 3;
 
-/** The returned function trims a topic to its limits. It returns the number of removed entries, and the remaining entries and bytes. */
+/**
+ * Returns a function that trims a topic to its limits. That function returns the number of removed entries, and the remaining
+ * entries and bytes.
+ */
 export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./trim.lua", import.meta.url));
   return async ({ topic, maxAgeSeconds, maxEntries, maxBytes }: RetainedTopic) => {
@@ -41,7 +44,10 @@ export function createTrimTopic({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** The returned function trims the entries that all groups of a topic have acknowledged. It returns the remaining bytes. */
+/**
+ * Returns a function that trims entries which all consumer groups of a topic have acknowledged. That function returns the remaining
+ * bytes.
+ */
 export function createTrimAcknowledged({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./trim-acknowledged.lua", import.meta.url));
   return async (topic: string): Promise<number> => {
@@ -62,16 +68,16 @@ export interface RetentionSweeperDeps {
   readonly topics: () => AsyncIterable<RetainedTopic>;
   /** Pause between sweeps. Default: one minute. */
   readonly intervalMs?: number;
-  /** Called after each sweep. Return true to start the next sweep sooner. */
+  /** Called after each sweep. Returns true if the next sweep should start sooner. */
   readonly isHurried?: () => boolean;
   /**
-   * Called for each swept topic with its remaining entries and bytes. The caller deletes the row of a retired topic once the topic is
-   * empty, and adds the bytes to the organization's usage.
+   * Called after a topic was trimmed, with its remaining entries and bytes. The caller deletes the database row of an unused topic
+   * once the topic is empty.
    */
   readonly onSwept?: (topic: string, left: number, bytes: number) => void | Promise<void>;
 }
 
-/** Trims all topics to their limits periodically, because publishing only limits the number of entries. */
+/** Starts trimming all topics periodically. Publishing limits only the number of entries, not their age and bytes. */
 export function startRetentionSweeper(deps: RetentionSweeperDeps) {
   const { log, topics, onSwept, intervalMs = DEFAULT_INTERVAL_MS, isHurried = () => false } = deps;
   const trim = createTrimTopic(deps);
@@ -102,7 +108,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
         await onSwept?.(topic.topic, trimmed.length, trimmed.bytes);
         failedInARow = 0;
       } catch (err) {
-        // Continues with the other topics, because they must not fill the memory either.
+        // Continue with the other topics, because their entries must not fill the memory either.
         if (++failedInARow >= MAX_FAILURES_IN_A_ROW) throw err;
         log.warn({ event: "retention.trim_failed", topic: topic.topic, err }, "trimming a topic failed");
       }
@@ -127,7 +133,7 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
     noteAppended(topic: string, bytes: number, maxBytes: number): void {
       const grown = (growth.get(topic) ?? 0) + bytes;
       if (grown < Math.max(maxBytes / GROWTH_DIVISOR, MIN_GROWTH_BYTES)) {
-        // Limits the size of the map. A lost count only delays a trim until the next sweep.
+        // Limit the size of the map. Lost counts do little harm, because the next sweep trims these topics anyway.
         if (growth.size >= MAX_WATCHED_TOPICS) growth.clear();
         growth.set(topic, grown);
         return;
@@ -144,5 +150,5 @@ export function startRetentionSweeper(deps: RetentionSweeperDeps) {
   };
 }
 
-/** Limits that never apply, for trimming by bytes only. */
+/** Limits that are never reached, for trimming a topic only by bytes. */
 export const UNLIMITED = { maxAgeSeconds: 2 ** 31, maxEntries: Number.MAX_SAFE_INTEGER };

@@ -4,12 +4,12 @@ import { readRedisTimeMs } from "../groups/groups.ts";
 import { SHARD_KEYS } from "../keys.ts";
 
 /**
- * Number of shards, which are fixed groups of pull sources. Workers lease shards instead of single sources, to avoid renewing thousands of
- * leases.
+ * Number of shards, which are fixed groups of pull sources. Workers lease whole shards, because renewing thousands of single leases
+ * would be expensive.
  */
 export const SHARDS = 256;
 
-/** Returns the shard of a source. Consecutive channel ids map to different shards. */
+/** Returns the shard of a pull source. Sources with consecutive channel ids get different shards. */
 export const computeShard = (channelNumber: number): number =>
   (Math.imul(channelNumber ^ (channelNumber >>> 16), 0x9e3779b1) >>> 24) % SHARDS;
 
@@ -23,7 +23,11 @@ export interface ShardLease {
 
 export type ShardLeases = ReturnType<typeof createShardLeases>;
 
-/** Leases that assign shards to workers and expire by the clock of Redis. All methods throw UnavailableError if Redis does not reply. */
+/**
+ * Leases that assign groups of pull sources (shards) to workers. They expire by the clock of Redis.
+ *
+ * All methods throw UnavailableError if Redis does not reply.
+ */
 export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
   const runRenew = luaScript(redis, new URL("./rebalance.lua", import.meta.url));
   const runRelease = luaScript(redis, new URL("./shard-release.lua", import.meta.url));
@@ -41,7 +45,7 @@ export function createShardLeases({ redis }: { readonly redis: RedisBus }) {
       const [workers = 1, share = SHARDS, ...held] = reply as number[];
       return { workers, share, held };
     },
-    /** Call only after the worker has stopped all sources in these shards. */
+    /** Releases shards. Call it only after the worker has stopped all pull sources in these shards. */
     async release(worker: string, shards: readonly number[]): Promise<void> {
       if (shards.length > 0) await runRelease(keys, [worker, "0", ...shards]);
     },

@@ -7,65 +7,65 @@ import { parseOptionalNumber } from "./source-states.ts";
 export interface SourceRef {
   /** Internal channel id. */
   readonly number: number;
-  /** All topics that the source has ever written to. Includes former topics, because an earlier run may still write to them. */
+  /** All topics that the pull source has ever written to. Former topics are included, because an earlier run may still write to them. */
   readonly topics: readonly string[];
 }
 
 export interface AcquiredSource {
   readonly kind: "acquired";
-  /** Whether Redis had no data about the source, because this is its first run or the data was lost. */
+  /** Whether Redis had no data about the pull source, because this is its first run or because Redis lost its data. */
   readonly isFirst: boolean;
-  /** Fencing token. Writes with a lower epoch are rejected from now on. */
+  /** Fencing token of this run. Redis rejects writes with a lower token from now on. */
   readonly epoch: number;
   readonly version: number;
-  /** The stored cursor; `undefined` at the first run and after a reset. */
+  /** The stored cursor. `undefined` at the first run and after a reset. */
   readonly value: string | undefined;
-  /** Redis time at which the source was created or reset. */
+  /** Redis time in ms when the pull source was created or last reset. */
   readonly startedAtMs: number;
   /** Number of consecutive failures before this run. */
   readonly failures: number;
 }
 
 /**
- * The source must wait before its next run. The reason is `backoff` if a run failed or the sender requested a delay. It is `interval` if
- * the last run started too recently.
+ * A required wait before the next run of a pull source. `backoff` follows a failure or a request of the sender, `interval` a run
+ * that started too recently.
  */
 export interface BackoffPending {
   readonly kind: "backoff" | "interval";
   readonly waitMs: number;
 }
 
-/** Minimum time between the starts of two runs of a source. */
+/** Minimum time between the starts of two runs of a pull source. */
 export interface RunSpacing {
   readonly intervalMs: number;
-  /** Applies instead of `intervalMs` if the last run did not finish, or if a user has changed the configuration since. */
+  /** Minimum time if the last run did not finish, or if a user has changed the configuration since. Replaces `intervalMs`. */
   readonly retryMs: number;
 }
 
 export interface TakeOverOptions {
-  /** Whether to ignore earlier failures and the resulting delay, because a user has changed the configuration. */
+  /** Whether to ignore earlier failures and their delay, because a user has changed the configuration. */
   readonly skipBackoff?: boolean;
   /** `undefined` if runs need no minimum interval. */
   readonly spacing?: RunSpacing | undefined;
 }
 
-/** Result of a run, including how long the source must wait afterwards. */
+/** Result of a run of a pull source, and the wait before the next run. */
 export interface RunEnding {
   readonly failures: number;
   /** Delay requested by the sender; 0 for none. */
   readonly notBeforeMs: number;
-  /** Delay after a failure; 0 for none. If a user changes the configuration, the delay ends. */
+  /** Delay in ms after a failure, 0 for none. A change of the configuration ends the delay. */
   readonly retryInMs: number;
-  /** `done` if the run finished, `more` if it finished but the source continues at once with the rest. Default: the run did not finish. */
+  /** `done` if the run finished, `more` if the next run must start at once to fetch the rest. Default: the run did not finish. */
   readonly progress?: "done" | "more" | undefined;
   /**
-   * The threshold for persistent rejections if the sender rejected the run. `none` if the run succeeded, which resets the count of
-   * rejections. Default: the count does not change.
+   * Threshold for persistent rejections if the sender rejected the run. `none` resets the count after success. Default: the count
+   * stays the same.
    */
   readonly refusal?: RejectionThreshold | "none" | undefined;
 }
 
-/** After `count` consecutive rejections over at least `forMs`, they count as persistent, and the source waits for `retryInMs`. */
+/** Number and period in ms of consecutive rejections after which they count as persistent. The pull source then waits for `retryInMs`. */
 export interface RejectionThreshold {
   readonly count: number;
   readonly forMs: number;
@@ -78,8 +78,9 @@ export type StoredCursor = Awaited<ReturnType<SourcePositions["read"]>>;
 const MAX_TAKE_OVERS = 4;
 
 /**
- * Stores the cursors of pull sources, and makes Redis reject writes of former owners. All methods throw UnavailableError if Redis is
- * unavailable.
+ * Stores the cursors of pull sources. Rejects writes of a worker after another worker has taken over.
+ *
+ * All methods throw UnavailableError if Redis is unavailable.
  */
 export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   const runTakeOver = luaScript(redis, new URL("./source-take-over.lua", import.meta.url));
@@ -88,10 +89,13 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
   const runEnd = luaScript(redis, new URL("./source-end.lua", import.meta.url));
   const { isSlotted } = redis.writes;
 
-  /** In a Cluster the topics are left out, because their keys are in other slots. */
+  /** Leaves out the topics in a Cluster, because their keys are in other slots than the cursor. */
   const keysOf = ({ number, topics }: SourceRef) => [cursorKey(number), ...(isSlotted ? [] : topics)];
 
-  /** Writes the epoch to all topics, with one call per Cluster slot. Returns the highest epoch that the topics had before. */
+  /**
+   * Writes the fencing token (epoch) to all topics, with one call per Cluster slot. Returns the highest token that the topics had
+   * before.
+   */
   async function stamp({ number, topics }: SourceRef, epoch: number): Promise<number> {
     const seen = await Promise.all(
       [...Map.groupBy(topics, computeSlot).values()].map((keys) => runStamp(keys, [number, epoch])),
@@ -99,9 +103,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
     return Math.max(0, ...seen.map(Number));
   }
 
-  /**
-   * In a Cluster, the previous owner may have moved the cursor before the last topic received the new epoch, so the cursor is read again.
-   */
+  /** Reads the cursor again in a Cluster. The previous owner may have moved it before the last topic got the new fencing token. */
   async function rereadCursor(number: number, epoch: number): Promise<Omit<AcquiredSource, "isFirst">> {
     const row = await redis.call("hmget", [cursorKey(number), "e", "v", "s", "f", "c"]);
     const [held, ...rest] = row as (string | null)[];
@@ -113,9 +115,10 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
 
   return {
     /**
-     * Makes the caller the only owner of a source. Writes a new epoch to all its topics, then reads the cursor.
+     * Makes this worker the only one that can write for a pull source. Writes a new fencing token to all topics, then reads the
+     * cursor.
      *
-     * @throws StaleSourceError when another worker takes the source over at the same time.
+     * @throws StaleSourceError if another worker takes over at the same time
      */
     async takeOver(
       source: SourceRef,
@@ -126,7 +129,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       let isRetry = false;
       let isFirst = false;
       for (let attempt = 0; attempt < MAX_TAKE_OVERS; attempt++) {
-        // The previous attempt has already recorded a run, so a retry must not wait for the interval again.
+        // Do not wait again on a retry, because the previous attempt has already recorded the start of this run.
         const waits = isRetry ? [0, 0] : [intervalMs, retryMs];
         const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits];
         const reply = await runTakeOver(keysOf(source), args);
@@ -142,7 +145,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       }
       throw new StaleSourceError("epoch", "another worker keeps taking over the source");
     },
-    /** `version` is 0 if the cursor was never written. Times are `undefined` if the source never ran. */
+    /** Reads the stored cursor. `version` is 0 if the cursor was never written. Times are `undefined` if the pull source never ran. */
     async read(channelNumber: number) {
       const row = await redis.call("hmget", [cursorKey(channelNumber), "c", "v", "u", "s"]);
       const [value, version, updatedAtMs, startedAtMs] = row as (string | null)[];
@@ -157,8 +160,9 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       return Number((await redis.call("hget", [cursorKey(channelNumber), "f"])) ?? 0);
     },
     /**
-     * Sets the cursor, or resets it if `value` is `undefined`. Fences the current run and ends all waits. Returns the new version, or
-     * `undefined` if the cursor is no longer at the given version.
+     * Sets the cursor, or resets it if `value` is `undefined`. Redis then rejects writes of the current run, and all waits end.
+     *
+     * Returns the new version, or `undefined` if the cursor no longer has the given version.
      */
     async set(
       source: SourceRef,
@@ -170,7 +174,8 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       return written < 0 ? undefined : written;
     },
     /**
-     * Stores the result of a run. Returns `gone` if another run owns the source, and `lasting` if the rejections now count as persistent.
+     * Stores the result of a run. Returns `gone` if another run has taken over, and `lasting` if the rejections now count as
+     * persistent.
      */
     async end(
       channelNumber: number,

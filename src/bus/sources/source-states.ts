@@ -11,10 +11,10 @@ export interface SourceError {
   readonly atMs: number;
 }
 
-/** Fields of the visible state to write. Missing fields keep their value; `null` removes a field. */
+/** Changes to the visible state of a pull source. Missing fields keep their value, and `null` removes a field. */
 export interface SourceFacts {
   readonly state?: SourceState;
-  /** Worker that currently runs the source, or that ran it last. */
+  /** Worker that runs the pull source now, or that ran it last. */
   readonly owner?: string;
   readonly lastEventAtMs?: number;
   readonly lastError?: SourceError;
@@ -22,7 +22,7 @@ export interface SourceFacts {
   readonly nextAtMs?: number | null;
 }
 
-/** Last known state of a source. Its owner may have died since. */
+/** Last known state of a pull source. The worker that wrote it may have died since. */
 export type SourceSnapshot = Awaited<ReturnType<SourceStates["read"]>>;
 
 export type SourceStates = ReturnType<typeof createSourceStates>;
@@ -31,7 +31,7 @@ export type SourceStates = ReturnType<typeof createSourceStates>;
 export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./source-state.lua", import.meta.url));
   return {
-    /** Returns false without writing if another run has taken the source over. */
+    /** Writes the state of a pull source. Returns false and writes nothing if another run has taken over. */
     async write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean> {
       const args: (string | number)[] = [epoch, "at", nowMs];
       const { lastError, ...rest } = facts;
@@ -59,6 +59,6 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
   };
 }
 
-/** Returns `undefined` if the hash field does not exist. */
+/** Parses the value of a Redis hash field. Returns `undefined` if the field does not exist. */
 export const parseOptionalNumber = (text: string | null | undefined): number | undefined =>
   text == null ? undefined : Number(text);

@@ -1,22 +1,22 @@
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 
-/** Range in XRANGE syntax: `-`, `+`, an entry id, or milliseconds. `(` before an id excludes that id. */
+/** Range in the syntax of XRANGE: `-`, `+`, an entry id, or milliseconds. A leading `(` excludes the id itself. */
 export interface EntryRange {
   readonly from: string;
   readonly to: string;
 }
 
-/** The first ids of a range. `ended` is true if these are all ids of the range. */
+/** The first entry ids of a range. `ended` is true if the range has no more ids. */
 export interface EntryIds {
   readonly ids: readonly string[];
   readonly ended: boolean;
 }
 
-/** Lists the entry ids of topics without transferring the payloads. */
+/** Lists the entry ids of topics without loading the events themselves. */
 export type EntryIndex = ReturnType<typeof createEntryIndex>;
 
-/** Limits of one call, so that it blocks Redis for a few milliseconds at most. */
+/** Maximum number of ids per call, so that a call blocks Redis for a few milliseconds at most. */
 const MAX_IDS_AT_ONCE = 500;
 const MAX_BYTES_AT_ONCE = 8 * 1024 * 1024;
 
@@ -24,8 +24,8 @@ export function createEntryIndex({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./entry-ids.lua", import.meta.url));
   return {
     /**
-     * Lists the oldest entries of a range, or the newest entries in reverse order. Returns at most `limit` ids. Returns fewer ids, but at
-     * least one, if the range has many or large entries.
+     * Lists up to `limit` entries of a range, oldest or newest first. Returns fewer entries, but at least one, if the range has
+     * many or large entries.
      */
     async listIds(
       topic: string,

@@ -9,7 +9,7 @@ export interface EntryPlace {
 const CONCURRENCY = 16;
 const IDS_AHEAD = 100;
 
-/** Read position in a topic: the next entry to yield, and the ids already loaded after it. */
+/** Read position in a topic: the next entry, and the ids that are already loaded after it. */
 interface Head {
   readonly topic: string;
   readonly ids: readonly string[];
@@ -19,8 +19,9 @@ interface Head {
 }
 
 /**
- * Yields the entries of all topics in a range, ordered by time, then id, then topic. Reads lazily. With `after`, continues after that
- * entry in the same order.
+ * Yields the entries of all topics in one order: by time, then id, then topic. Reads only as needed.
+ *
+ * With `after`, continues after that entry.
  */
 export async function* mergeEntries(
   entries: EntryIndex,
@@ -40,7 +41,7 @@ export async function* mergeEntries(
   yield* mergeHeads(first, read, (a, b) => a > b);
 }
 
-/** Yields the entries of all topics in a range in reverse order of `mergeEntries`. */
+/** Yields the entries of all topics in a range, newest first. The order is exactly the reverse of `mergeEntries`. */
 export async function* mergeNewest(
   entries: EntryIndex,
   topics: readonly string[],
@@ -54,13 +55,17 @@ export async function* mergeNewest(
   yield* mergeHeads(first, read, (a, b) => a < b);
 }
 
-/** @param comesAfter returns true if `key` must be yielded after `other` */
+/**
+ * Merges entries of several topics.
+ *
+ * @param comesAfter returns true if `key` must be yielded after `other`
+ */
 async function* mergeHeads(
   first: readonly (Head | undefined)[],
   read: (topic: string, from: string) => Promise<Head | undefined>,
   comesAfter: (key: string, other: string) => boolean,
 ): AsyncGenerator<EntryPlace, void, void> {
-  // Sorts in reverse order, because removing the next head from the end is cheap.
+  // Sort in reverse order, because removing the last element of an array is cheap.
   const heads = first
     .filter((head) => head !== undefined)
     .sort((a, b) => (comesAfter(a.key, b.key) ? -1 : 1));
@@ -79,13 +84,13 @@ function headAt(topic: string, ids: readonly string[], at: number, ended: boolea
   return id === undefined ? undefined : { topic, ids, at, ended, key: `${sortKey(id)} ${topic}` };
 }
 
-/** Pads the two 64-bit numbers of an entry id with zeros, so that the texts sort like the ids. */
+/** Returns an entry id with both numbers padded to a fixed length, so that ids sort correctly as text. */
 function sortKey(entryId: string): string {
   const [ms = "", sequence = ""] = entryId.split("-");
   return `${ms.padStart(20, "0")}-${sequence.padStart(20, "0")}`;
 }
 
-/** Binary search in `heads`, which are sorted in reverse order. */
+/** Finds the place of a new head by binary search. `heads` are sorted in reverse order. */
 function findInsertIndex(
   heads: readonly Head[],
   key: string,

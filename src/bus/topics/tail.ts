@@ -7,15 +7,12 @@ import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
 
 export interface TailLimits {
   readonly entries: number;
-  /** The entry that exceeds this limit is still returned, as the last one. */
+  /** Maximum bytes of entries. The entry that exceeds this limit is still returned, as the last one. */
   readonly bytes: number;
 }
 
 export interface TailRead {
-  /**
-   * Redis time at which the first script call began. Unless `more` is true, every entry appended before this time was either read or
-   * removed.
-   */
+  /** Redis time in ms when the first call started. If `more` is false, all entries added before this time were read or deleted. */
   readonly timeMs: number;
   readonly more: boolean;
 }
@@ -28,8 +25,9 @@ export function createTail({ redis }: { readonly redis: RedisBus }) {
   const runLua = luaScript(redis, new URL("./tail.lua", import.meta.url));
   return {
     /**
-     * Calls `onEntry` for each entry after the given ids, in order within each topic. Reads at most 64 topics per script call; the
-     * limits apply to each call.
+     * Calls `onEntry` for each entry after the given ids, in order within each topic.
+     *
+     * A script call reads at most 64 topics, and the limits apply to each call.
      *
      * @throws UnavailableError
      */

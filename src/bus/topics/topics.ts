@@ -14,16 +14,19 @@ export interface TopicEntry {
 export type TopicInfo = NonNullable<Awaited<ReturnType<Topics["find"]>>>;
 export type Topics = ReturnType<typeof createTopics>;
 
-/** Page size for reading dead letters. It is small, because dead letters contain copies of events, which may be large. */
+/** Number of dead letters per page. It is small, because dead letters contain whole events, which may be large. */
 const DEAD_LETTERS_PER_PAGE = 50;
-/** Samples for MEMORY USAGE. More samples give a better estimate but make the command slower. */
+/** Number of samples for MEMORY USAGE. More samples give a better estimate but make the command slower. */
 const MEMORY_SAMPLES = 10;
 
 export function createTopics({ redis }: { readonly redis: RedisBus }) {
   const runDelete = luaScript(redis, new URL("./topic-delete.lua", import.meta.url));
   const runLastAppended = luaScript(redis, new URL("./last-appended.lua", import.meta.url));
 
-  /** Calls the script until it is done, because a topic may have thousands of dedupe buckets and one call deletes at most 500. */
+  /**
+   * Calls the script until everything is deleted. One call deletes at most 500 keys, but a topic may have thousands of keys for
+   * deduplication.
+   */
   async function deleteInSteps(topic: string, onlyEmpty: 0 | 1): Promise<unknown> {
     for (;;) {
       const reply = await runDelete([topic], [onlyEmpty]);
@@ -32,7 +35,7 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
   }
 
   return {
-    /** Returns `undefined` if the stream does not exist. `bytes` is estimated by MEMORY USAGE. */
+    /** Reads facts about a topic's stream, or returns `undefined` if the stream does not exist. `bytes` is an estimate by MEMORY USAGE. */
     async find(topic: string) {
       try {
         const [stream, groups, bytes] = await Promise.all([
@@ -80,8 +83,9 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       return ENTRY_ID.test(entryId) && (await redis.call("xdel", [topic, entryId])) === 1;
     },
     /**
-     * Returns the Redis time of the last append to any of the topics, even if that entry has been removed since. Returns `undefined` if no
-     * entry was ever appended.
+     * Returns the Redis time of the last append to any of these topics. Entries that have been deleted since count as well.
+     *
+     * Returns `undefined` if no entry was ever appended.
      */
     async lastAppendedMs(topics: readonly string[]): Promise<number | undefined> {
       const times = await Promise.all(
@@ -90,13 +94,15 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       const newest = Math.max(0, ...times.map(Number));
       return newest === 0 ? undefined : newest;
     },
-    /** Deletes the stream with its groups and related keys. */
+    /** Deletes the stream of a topic, its consumer groups and all related keys. */
     async delete(topic: string): Promise<void> {
       await deleteInSteps(topic, 0);
     },
     /**
-     * Deletes the stream and returns true if it is empty. Returns false if it holds an entry, even one appended during the call. Dedupe ids
-     * may be deleted in either case.
+     * Deletes the stream of a topic and returns true if it is empty. Returns false if it has entries, even new ones from during the
+     * call.
+     *
+     * Ids for deduplication may be deleted in either case.
      */
     async deleteEmpty(topic: string): Promise<boolean> {
       return (await deleteInSteps(topic, 1)) === 0;
