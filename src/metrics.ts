@@ -15,54 +15,59 @@ import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
 export interface Metrics {
   readonly registry: Registry;
   /**
-   * Returns the counts of a channel, or the shared counts of all channels that are not counted individually. Increment the returned object
-   * directly, and do not keep it.
+   * Returns the counts of a channel, which the caller increments directly. Do not keep them, because a channel may stop being
+   * counted individually.
+   *
+   * Less busy channels share their counts.
    */
   readonly countsOf: (channel: ChannelName) => ChannelCounts;
   /** Time from the headers of a hook request to its response, by outcome: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
   readonly hookSeconds: Timings;
-  /** Deliveries by channel kind and result: the kinds of `IngestResult`, or `refused`, `unavailable`, `internal`. */
+  /** Number of deliveries by channel kind and result: any kind of `IngestResult`, or `refused`, `unavailable`, `internal`. */
   readonly deliveries: Tally;
-  /** Events by channel kind and status: `published` or `duplicate`. */
+  /** Number of events by channel kind and status: `published` or `duplicate`. */
   readonly events: Tally;
   readonly quarantined: Tally;
-  /** Delivery records that were not written, by channel kind and cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
+  /** Number of delivery records that were not written, by channel kind and cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
   readonly recordsDropped: Tally;
-  /** Entries trimmed, whether read or not, because their organization is over its limit and chose to trim. */
+  /** Number of entries that were trimmed, even unread, because their organization exceeds its storage limit and has chosen trimming. */
   readonly trimmedOverLimit: Counter;
-  /** Deliveries that failed verification but were accepted in shadow mode, by failure reason. */
+  /** Number of deliveries that failed verification but were accepted in shadow mode, by failure reason. */
   readonly shadowed: Tally;
-  /** Time from sending a publish script to Redis until its reply. */
+  /** Time in seconds from sending a publish script to Redis until its reply. */
   readonly publishSeconds: Timings;
-  /** Time to load or compile the code of a schema that is not in memory, by result: `stored`, `compiled`, `refused`. */
+  /** Time in seconds to load or compile a schema that is not in memory, by result: `stored`, `compiled`, `refused`. */
   readonly schemaCompileSeconds: Timings;
-  /** Poll jobs by channel kind and result (`PolledOnce`, `PollJobs`). */
+  /** Number of poll jobs by channel kind and result. */
   readonly polls: Tally;
-  /** Delay between the due time of a poll and its start. */
+  /** Time in seconds from the due time of a poll to its start. */
   readonly pollLagSeconds: Histogram;
-  /** Source runs by channel kind and how they ended. */
+  /** Number of pull source runs, by channel kind and end. */
   readonly sourceRuns: Tally;
-  /** Streams opened again after an end, a failure or a handover, by channel kind. */
+  /** Number of reopened streams by channel kind. A stream reopens after it ended, failed or moved to another worker. */
   readonly sourceReconnects: Counter<"kind">;
-  /** Rejected source writes by channel kind and cause: `epoch` (another worker took over) or `cursor` (the stored cursor has moved). */
+  /**
+   * Number of rejected writes of pull sources by channel kind and cause: `epoch` (another worker took over) or `cursor` (the stored
+   * cursor has changed).
+   */
   readonly rejectedSourceWrites: Tally;
-  /** Handler attempts by result (`taken`, `refused`) and status class (`2xx` …, or `none` without a response). */
+  /** Number of handler attempts by result (`taken`, `refused`) and status class (`2xx` …, or `none` without a response). */
   readonly handlerAttempts: Tally;
-  /** Duration of handler attempts in seconds, by result as in `handlerAttempts`. */
+  /** Duration of handler attempts in seconds, by result (`taken`, `refused`). */
   readonly handlerSeconds: Timings;
-  /** Responses of the management API. `method` is `other` for methods without a route, and `route` is a path pattern. */
+  /** Number of responses of the management API. `route` is a path pattern, and `method` is `other` for methods without a route. */
   readonly apiRequests: Counter<"method" | "route" | "status">;
   readonly apiRequestSeconds: Histogram<"method" | "route">;
-  /** Registers a gauge whose value is read on each scrape. */
+  /** Registers a gauge. Its value is read at each scrape. */
   readonly observe: (name: string, help: string, read: () => number) => void;
-  /** Registers a gauge with one label from a closed set. Its values are read on each scrape. */
+  /** Registers a gauge with one label. Its values are read at each scrape, and the label values must be from a closed set. */
   readonly observeBy: (
     name: string,
     help: string,
     label: string,
     read: () => ReadonlyMap<string, number>,
   ) => void;
-  /** Registers a gauge with several labels, read on each scrape. The caller must keep the number of series small. */
+  /** Registers a gauge with several labels. Its values are read at each scrape, and the caller must limit the number of series. */
   readonly observeEach: <L extends string>(
     name: string,
     help: string,
@@ -77,15 +82,15 @@ export interface Figure<L extends string = string> {
 }
 
 /**
- * Two-label counter for hot paths. It keeps plain numbers until they are scraped, because prom-client hashes the labels on each increment,
- * which would cost 10 % of a delivery's CPU time.
+ * A counter with two labels for frequent use. It keeps plain numbers, because hashing labels in prom-client would cost 10 % of a
+ * delivery's CPU time.
  */
 export interface Tally {
   readonly add: (first: string, second: string, count?: number) => void;
 }
 
 /**
- * Creates the metrics in a registry of their own. `includeProcessMetrics` adds Node's metrics, whose event loop timer runs until the
+ * Creates metrics in a separate registry. `includeProcessMetrics` adds Node's own metrics, whose event loop timer runs until the
  * process exits.
  */
 export function createMetrics({
@@ -93,7 +98,7 @@ export function createMetrics({
   channels = 100,
 }: {
   readonly includeProcessMetrics?: boolean;
-  /** Maximum number of channels that have their own series. */
+  /** Maximum number of channels with their own time series. */
   readonly channels?: number;
 } = {}): Metrics {
   const registry = new Registry();

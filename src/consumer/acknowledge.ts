@@ -5,17 +5,19 @@ const RETRY_MS = 250;
 const MAX_IDS = 500;
 
 interface Line {
-  /** Entries that were handled after the current call was sent. */
+  /** Ids of entries that were handled after the current call was sent. */
   ids: string[];
   /** Callbacks to run once Redis has acknowledged `ids`. */
   waiting: (() => void)[];
-  /** Entries in the call that is currently in flight. */
+  /** Ids of the entries in the call that is in flight. */
   sent: readonly string[];
 }
 
 /**
- * Acknowledges handled entries and retries until Redis accepts them. Each topic has at most one call in flight, and entries handled
- * meanwhile share the next call. Topics are independent, because a Redis Cluster may lose the node of only some of them.
+ * Acknowledges handled entries and retries until Redis accepts. Entries that are handled during a call share the next call of their
+ * topic.
+ *
+ * Topics are independent, because a Redis Cluster may lose the node of only some topics.
  */
 export class Acknowledger {
   readonly #commands: Pick<Commands, "acknowledge">;
@@ -37,7 +39,7 @@ export class Acknowledger {
     return this.#count;
   }
 
-  /** Returns whether the entry was handled but not yet acknowledged by Redis. */
+  /** Returns true if the entry was handled, but Redis has not acknowledged it yet. */
   holds(topic: string, entryId: string): boolean {
     const line = this.#lines.get(topic);
     return line !== undefined && (line.ids.includes(entryId) || line.sent.includes(entryId));
@@ -48,18 +50,18 @@ export class Acknowledger {
     this.#count++;
   }
 
-  /** Like `add`, but calls `then` once Redis has acknowledged the entry. */
+  /** Adds an entry, and calls `then` once Redis has acknowledged it. */
   addThen(topic: string, entryId: string, then: () => void): void {
     this.add(topic, entryId);
     this.#lineOf(topic).waiting.push(then);
   }
 
-  /** Resolves once Redis has acknowledged all added entries, or after `close`. */
+  /** Resolves once Redis has acknowledged all entries, or after `close`. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
   }
 
-  /** Stops retrying. Entries whose acknowledgement fails after this are delivered again. */
+  /** Stops retrying. Redis later delivers entries again if their acknowledgement fails after this call. */
   close(): void {
     this.#closing.abort();
   }
@@ -77,7 +79,7 @@ export class Acknowledger {
   }
 
   async #run(topic: string, line: Line): Promise<void> {
-    // Wait for the end of this event loop iteration, so that all entries handled in it share one call.
+    // Wait until the end of this event loop iteration, so that all entries handled in it share one call.
     await new Promise(setImmediate);
     while (line.ids.length > 0) {
       const { ids, waiting } = line;

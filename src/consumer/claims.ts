@@ -11,7 +11,7 @@ export interface ReadingDeps {
   readonly window: InFlightWindow;
   readonly onError: (error: unknown) => void;
   readonly signal: AbortSignal;
-  /** Aborts after `signal`, once the last running handler has finished. */
+  /** Aborts when the reader has stopped and its last handler has finished. */
   readonly idle: AbortSignal;
 }
 
@@ -21,8 +21,8 @@ const AFTER_ERROR_MS = 500;
 const CLEANUP_EVERY_MS = 600_000;
 
 /**
- * Keeps extending this reader's claims on its in-flight entries until the last handler has finished. Drops entries that another reader has
- * claimed.
+ * Keeps telling Redis that this reader still works on its entries, until the last handler has finished. Drops entries that another
+ * reader has claimed.
  */
 export const extendClaims = ({ commands, window, settings, idle, onError }: ReadingDeps): Promise<void> =>
   repeat(
@@ -35,10 +35,10 @@ export const extendClaims = ({ commands, window, settings, idle, onError }: Read
     { signal: idle, onError, afterErrorMs: AFTER_ERROR_MS },
   );
 
-/** Keeps claiming the entries of dead readers, and entries that stopping readers released. */
+/** Periodically claims entries of dead readers, and entries that stopping readers have released. */
 export function recoverEntries(deps: ReadingDeps): Promise<void> {
   const { commands, window, settings, signal, onError, topics } = deps;
-  // The random part prevents readers that started together from claiming at the same time.
+  // The random part prevents readers that started together from claiming at the same moment.
   const pauseMs = (): number => settings.deadAfterMs * (0.25 + Math.random() / 4);
   let cleanedAtMs = performance.now();
   return repeat(
@@ -58,7 +58,7 @@ export function recoverEntries(deps: ReadingDeps): Promise<void> {
   );
 }
 
-/** Claims all entries of a topic that have been idle for at least `idleMs`. Returns false if the window is full before all are claimed. */
+/** Claims all entries of a topic that have been pending for at least `idleMs`. Returns false if there is no more space for entries. */
 async function claimAll(
   { commands, window, settings, signal }: ReadingDeps,
   topic: string,
@@ -76,11 +76,12 @@ async function claimAll(
   return true;
 }
 
-/** The topics that this ordered reader may read, all covered by a single lease. */
+/** The topics that this reader alone may read, for handling events in order. One lease covers all of them. */
 export class TopicOwnership {
   /**
-   * A topic becomes readable once this reader has claimed its pending entries. Each lease of a topic creates a new object, so that a lost
-   * and regained lease can be detected.
+   * Topics by name. `isClaimed` is true once this reader has claimed the topic's pending entries, so that the topic can be read.
+   *
+   * Each new lease creates a new object, so that a lost and regained lease can be detected.
    */
   readonly #owned = new Map<string, { isClaimed: boolean }>();
   #leaseEndMs = Number.NEGATIVE_INFINITY;
@@ -93,7 +94,7 @@ export class TopicOwnership {
     return performance.now() < this.#leaseEndMs;
   }
 
-  /** Returns whether the reader may currently pass entries of the topic to the handler. */
+  /** Returns true if this reader may handle entries of the topic now. */
   owns(topic: string): boolean {
     return this.isLeased && this.#owned.has(topic);
   }
@@ -107,7 +108,7 @@ export class TopicOwnership {
     this.#owned.delete(topic);
   }
 
-  /** Returns the topics that may have pending entries outside this reader's window. */
+  /** Returns the topics that may have pending entries which this reader has not claimed yet. */
   unclaimed(): readonly string[] {
     return this.topics.filter((topic) => !this.#owned.get(topic)?.isClaimed);
   }
@@ -117,10 +118,7 @@ export class TopicOwnership {
     if (owned) owned.isClaimed = true;
   }
 
-  /**
-   * Returns the topics that may be read now. After the read, `isAsBefore` returns whether the reader held the topic's lease without
-   * interruption.
-   */
+  /** Returns the topics that may be read now. Call `isAsBefore` after the read to check whether the reader kept the topic all the time. */
   readable(): { readonly topics: readonly string[]; readonly isAsBefore: (topic: string) => boolean } {
     const asked = new Map([...this.#owned].filter(([, { isClaimed }]) => this.isLeased && isClaimed));
     return {
@@ -129,20 +127,22 @@ export class TopicOwnership {
     };
   }
 
-  /** Marks the topic as having entries that are assigned to this reader but not in its window. They are claimed before the next read. */
+  /** Notes that Redis may have delivered entries that this reader did not receive. They are claimed before the next read of the topic. */
   noteUnread(topic: string): void {
     const owned = this.#owned.get(topic);
     if (owned) owned.isClaimed = false;
   }
 }
 
-/** Fraction of a lease that is left unused, as a margin for clocks that run at different speeds. */
+/** Unused share of the lease time. It is a margin for machines whose clocks run at different speeds. */
 const LEASE_RESERVE = 0.2;
 const MAX_RELEASED = 8;
 
 /**
- * Leases a fair share of the topics and keeps renewing the lease. On a new topic it first claims all pending entries, even those of live
- * readers. That keeps the order, because no other reader may read the topic now.
+ * Leases a fair share of the topics and keeps renewing the lease. Claims all pending entries of a new topic first, to keep the
+ * order.
+ *
+ * Even entries of live readers can be claimed, because no other reader may read the topic now.
  */
 export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: TopicOwnership }) {
   const { commands, window, settings, signal, idle, onError, ownership, topics } = deps;
@@ -151,7 +151,7 @@ export function startOwnedTopics(deps: ReadingDeps & { readonly ownership: Topic
 
   async function renew(): Promise<void> {
     if (!ownership.isLeased) for (const topic of ownership.topics) forget(topic);
-    // A stopping reader keeps its topics but takes no new ones.
+    // Do not take new topics while stopping. Keep the topics that the reader has.
     const all = signal.aborted ? ownership.topics : await topics.current();
     const released = ownership.topics
       .slice(Math.max(share, 0))

@@ -14,7 +14,7 @@ export interface Entry {
   readonly entryId: string;
   /** Alternating names and values. */
   readonly fields: readonly string[];
-  /** How often the entry has been delivered to any reader, including this time. */
+  /** Number of deliveries of this entry to any reader, including this delivery. */
   readonly attempt: number;
 }
 
@@ -23,12 +23,12 @@ export type Commands = ReturnType<typeof createCommands>;
 type RawEntry = readonly [id: string, fields: readonly string[] | null];
 
 const DEAD_LETTERS_TTL_MS = 30 * 86_400_000;
-/** Silent readers are removed from the group after a day. Other readers claim their entries long before that. */
+/** Time in ms without a sign of life after which a reader is removed from the group. Other readers claim its entries much earlier. */
 const READER_GONE_MS = 86_400_000;
-/** Idle time of a released entry: the largest 32-bit integer, so that any reader may claim the entry immediately. */
+/** Idle time in ms to set on a released entry. It is the largest 32-bit integer, so that any reader may claim the entry at once. */
 const RELEASED_IDLE_MS = 2_147_483_647;
 
-/** Creates the Redis commands of a reader. They reject with the errors of ioredis. */
+/** Creates the Redis commands of a reader. The commands reject with the errors of ioredis. */
 export function createCommands(
   redis: Pick<Connection, "call">,
   settings: Pick<ConsumerSettings, "subscription" | "name" | "maxDeadLetters">,
@@ -47,7 +47,7 @@ export function createCommands(
       const keys = [knownSubscriptionKey(group), subscriptionKey(group), pausedSubscriptionKey(group)];
       return (await Promise.all(keys.map((key) => call("exists", [key])))).includes(1);
     },
-    /** Returns the topics of the subscription. The list is empty while the subscription is paused. */
+    /** Returns the topics of the subscription, or an empty list while the subscription is paused. */
     async listTopics(): Promise<readonly string[]> {
       const [isPaused, topics] = await Promise.all([
         call("exists", [pausedSubscriptionKey(group)]),
@@ -56,9 +56,9 @@ export function createCommands(
       return isPaused === 1 ? [] : (topics as string[]);
     },
     /**
-     * Reads new entries, waiting for them for up to `blockMs`.
+     * Reads new entries, and waits up to `blockMs` for them.
      *
-     * @param topics topics that one command can read; in a Redis Cluster, they must share a hash slot
+     * @param topics topics for one command; in a Redis Cluster, they must share a hash slot
      */
     async read(
       topics: readonly string[],
@@ -76,7 +76,8 @@ export function createCommands(
       return entries;
     },
     /**
-     * Claims entries that have been pending for `idleMs`, oldest first. `lost` lists claimed entries that retention has already trimmed.
+     * Claims entries that have been pending for at least `idleMs`, oldest first. `lost` lists ids of entries that were already
+     * trimmed.
      */
     async claimIdle(
       topic: string,
@@ -98,16 +99,16 @@ export function createCommands(
     async acknowledge(topic: string, entryIds: readonly string[]): Promise<void> {
       if (entryIds.length > 0) await call("xack", [topic, group, ...entryIds]);
     },
-    /** Returns the entries that another reader has claimed in the meantime. */
+    /** Keeps the claims of this reader on these entries. Returns the entries that another reader has claimed meanwhile. */
     async extendClaims(topic: string, entryIds: readonly string[]): Promise<readonly string[]> {
       return (await runExtendClaims([topic], [group, reader, ...entryIds])) as string[];
     },
-    /** Releases entries so that another reader can claim them immediately. */
+    /** Releases entries, so that another reader can claim them at once. */
     async release(topic: string, entryIds: readonly string[]): Promise<void> {
       if (entryIds.length === 0) return;
       await call("xclaim", [topic, group, reader, 0, ...entryIds, "IDLE", RELEASED_IDLE_MS, "JUSTID"]);
     },
-    /** Stores the attempt count of an entry. Returns false if another reader has claimed it. */
+    /** Stores the number of attempts at an entry. Returns false if another reader has claimed the entry. */
     async countAttempt(
       { topic, entryId }: Pick<Entry, "topic" | "entryId">,
       attempt: number,
@@ -124,11 +125,11 @@ export function createCommands(
       await runRemoveGoneReaders([topic], [group, READER_GONE_MS]);
     },
     async leaveGroup(topic: string): Promise<void> {
-      // A reader is removed only without pending entries, because Redis would delete those too.
+      // Remove the reader only if it has no pending entries, because Redis would delete these entries from the group too.
       const mine = (await call("xpending", [topic, group, "-", "+", 1, reader])) as unknown[];
       if (mine.length === 0) await call("xgroup", ["DELCONSUMER", topic, group, reader]);
     },
-    /** Renews the lease for `ttlMs`. Returns this reader's topics, and how many topics each reader should have. */
+    /** Renews the lease for `ttlMs`. Returns the topics of this reader, and the fair number of topics per reader. */
     async rebalance(
       topics: readonly string[],
       { ttlMs, released }: { readonly ttlMs: number; readonly released: readonly string[] },

@@ -20,7 +20,7 @@ const OPTIONS = {
 /**
  * Connects to Redis and detects whether it is a Cluster.
  *
- * @throws Error that names the address, if it is invalid or unreachable; its cause is the error of ioredis
+ * @throws Error that names an invalid or unreachable address; its cause is the error of ioredis
  */
 export async function connect(addresses: string, onError: (error: unknown) => void): Promise<Connection> {
   const [first, ...others] = parseRedisAddresses(addresses);
@@ -35,7 +35,7 @@ export async function connect(addresses: string, onError: (error: unknown) => vo
     if (!/^cluster_enabled:1/m.test(String(await single.info("cluster")))) return asConnection(single, false);
   } catch (error) {
     single.disconnect();
-    // ioredis rejects with "Connection is closed" and reports the real reason in an error event.
+    // Prefer the error from the error event, because ioredis rejects only with "Connection is closed".
     const cause = last ?? error;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`Redis at ${addressName(first)} cannot be reached: ${reason}`, { cause });

@@ -21,7 +21,7 @@ export type { ConsumedEvent, ConsumerOptions };
  * ```
  */
 export interface DeliveryContext extends DeliveredEntry {
-  /** The original text of `data`, with numbers as the sender wrote them. `undefined` when the event has no data or binary data. */
+  /** Original text of `data`, with numbers exactly as the sender wrote them. `undefined` if the event has no data or binary data. */
   readonly text: string | undefined;
 }
 
@@ -42,14 +42,14 @@ export type Handler<T = unknown> = (
 ) => Promise<void> | void;
 
 /**
- * An event from `Consumer.events`, with its context.
+ * An event from `Consumer.events`, with details about its delivery.
  *
- * @typeParam T type of `event.data`. It is not checked at run time.
+ * @typeParam T type of `event.data`, which is not checked at run time
  */
 export interface Delivery<T = unknown> extends DeliveryContext {
   readonly event: ConsumedEvent<T>;
   /**
-   * Call this to have the event delivered again later. Otherwise the event is acknowledged when you ask for the next one.
+   * Delivers the event again later. Without this call, asking for the next event acknowledges this one.
    *
    * @param reason reported to `onProblem`, and stored if the event becomes a dead letter
    */
@@ -57,7 +57,7 @@ export interface Delivery<T = unknown> extends DeliveryContext {
 }
 
 export interface RunOptions {
-  /** Stops the consumer when it aborts. The consumer then waits for running handlers, at most `stopTimeoutMs`. */
+  /** Stops the consumer when the signal aborts. The consumer then waits up to `stopTimeoutMs` for running handlers. */
   readonly signal?: AbortSignal;
 }
 
@@ -131,7 +131,7 @@ export function createConsumer<T = unknown>(options: ConsumerOptions): Consumer<
   };
 }
 
-/** A class, because an object literal would create a new getter function per entry. */
+/** A class instead of an object literal, which would create a new getter function for each entry. */
 class Context implements DeliveryContext {
   readonly topic: string;
   readonly entryId: string;
@@ -187,9 +187,9 @@ async function consume<T>(
 }
 
 /**
- * Waits for the subscription to appear in Redis, because the gateway may need a moment to write a new one.
+ * Waits for the subscription to appear in Redis, because the gateway may still be writing it.
  *
- * @throws Error if the subscription is still missing after two seconds
+ * @throws Error if the subscription is missing after two seconds
  */
 async function requireSubscription(
   settings: ConsumerSettings,
@@ -208,7 +208,7 @@ async function requireSubscription(
   }
 }
 
-/** Converts a consumer with a handler to an iterator over its events. */
+/** Turns a consumer with a handler into an iterator over its events. */
 async function* iterate<T>(
   start: (handler: Handler<T>, signals: { readonly stop: AbortSignal }) => Promise<void>,
 ): AsyncGenerator<Delivery<T>, void, void> {

@@ -11,15 +11,15 @@ import { createTopicList } from "./topic-list.ts";
 export interface EngineDeps {
   readonly settings: ConsumerSettings;
   readonly connection: Pick<Connection, "isCluster" | "call">;
-  /** Connection for reads that block until new entries arrive. If omitted, the engine polls. */
+  /** Connection for reads that wait for new entries. Without it, the engine polls. */
   readonly blocking?: Pick<Connection, "call">;
-  /** Waits after a poll that returned no entries. Defaults to `sleep`. */
+  /** Waits after a poll without entries. Defaults to `sleep`. */
   readonly idle?: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly handler: EntryHandler;
   readonly signal: AbortSignal;
 }
 
-/** Reads a subscription. Resolves after `signal` aborts and all running handlers have finished. */
+/** Reads and handles the events of a subscription. Resolves after `signal` has aborted and all running handlers have finished. */
 export async function runEngine(deps: EngineDeps): Promise<void> {
   const { settings, connection, blocking, handler, signal } = deps;
   const onError = (error: unknown): void => settings.onProblem({ kind: "redis", error });

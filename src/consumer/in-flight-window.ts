@@ -8,17 +8,17 @@ import type { ConsumerSettings } from "./options.ts";
 export interface DeliveredEntry {
   /** Name of the topic, which is also the key of its Redis stream. */
   readonly topic: string;
-  /** Id of the entry in the topic's stream. It is unique within the topic only. */
+  /** Id of the entry in the topic's stream. Entries of other topics may have the same id. */
   readonly entryId: string;
-  /** Number of this attempt, from 1. An earlier attempt may never have reached a handler, because its reader may have died. */
+  /** Number of this attempt, starting at 1. Earlier attempts may never have reached a handler, because their reader died. */
   readonly attempt: number;
   /** The raw entry, with alternating names and values. */
   readonly fields: readonly string[];
-  /** Aborts when the consumer's stop timeout ends, or when another reader has claimed the entry. Pass it on to your own calls. */
+  /** Aborts when the stop timeout has passed, or when another reader has claimed the entry. Pass the signal on to your own calls. */
   readonly signal: AbortSignal;
 }
 
-/** Handles an entry. When it resolves, the entry is acknowledged. When it rejects, the entry is delivered again. */
+/** Handles an entry. The entry is acknowledged if the promise resolves, and delivered again if the promise rejects. */
 export type EntryHandler = (entry: DeliveredEntry) => Promise<void> | void;
 
 class InFlight implements DeliveredEntry {
@@ -36,7 +36,7 @@ class InFlight implements DeliveredEntry {
     this.attempt = attempt;
   }
 
-  /** Created on demand, because few handlers use it and it costs more than the rest of the entry. */
+  /** Creates the signal only when it is used, because the signal costs more than the rest of the entry. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     if (this.isDropped) this.#abort.abort();
@@ -55,21 +55,24 @@ export interface WindowDeps {
   readonly handler: EntryHandler;
   readonly acknowledger: Acknowledger;
   readonly onError: (error: unknown) => void;
-  /** In ordered mode, returns whether this reader currently owns the topic. */
+  /** Returns true if this reader may handle entries of the topic. Set only if events are handled in order. */
   readonly owns?: ((topic: string) => boolean) | undefined;
 }
 
-/** Fraction of the window that must be free before the reader reads again. */
+/** Share of the window that must be free before the reader reads more entries. */
 const REFILL_SHARE = 0.5;
 /** Maximum number of queued entries per ordered topic. */
 const READ_AHEAD = 32;
 
-/** Holds the entries that are assigned to this reader, runs the handler on them and retries failed ones. */
+/** Holds the entries that were delivered to this reader. Runs the handler on each entry and retries failed ones. */
 export class InFlightWindow {
   readonly #deps: WindowDeps;
   readonly #inFlight = new Map<string, Map<string, InFlight>>();
   #count = 0;
-  /** Entries ready to run, in order of arrival. Ordered mode has one queue per topic; otherwise all topics share the queue "". */
+  /**
+   * Entries ready to run, in order of arrival. Ordered consumers have one queue per topic; in all others, all topics share the
+   * queue "".
+   */
   readonly #queues = new Map<string, InFlight[]>();
   readonly #busy = new Set<string>();
   /** Pending retries and dead letter writes. */
@@ -91,8 +94,9 @@ export class InFlightWindow {
   }
 
   /**
-   * Whether to read more entries now. Normally waits until half of the window is free, so that one read returns many entries. Reads earlier
-   * if handlers would be idle, for example because a failed entry blocks its ordered topic.
+   * Whether to read more entries now. Normally waits until half of the window is free, because large reads are cheaper.
+   *
+   * Reads earlier if handlers are idle, for example because a failed entry blocks its ordered topic.
    */
   get hasRoom(): boolean {
     const { free } = this;
@@ -100,12 +104,12 @@ export class InFlightWindow {
     return free >= this.#size * REFILL_SHARE || (free > 0 && isIdle);
   }
 
-  /** Returns whether the queue of an ordered topic has space for more entries. */
+  /** Returns true if the queue of an ordered topic has space for more entries. */
   wants(topic: string): boolean {
     return (this.#queues.get(topic)?.length ?? 0) < READ_AHEAD;
   }
 
-  /** Returns whether an entry of the ordered topic is being handled or is waiting for its retry. */
+  /** Returns true if an entry of this ordered topic is running or waiting for its retry. */
   isBusy(topic: string): boolean {
     return this.#busy.has(topic);
   }
@@ -114,9 +118,9 @@ export class InFlightWindow {
     for (const entry of entries) {
       const { topic, entryId } = entry;
       let ofTopic = this.#inFlight.get(topic);
-      // The reader has claimed an entry that is already in its own window.
+      // Skip an entry that is already in this window, because the reader has claimed it again.
       if (ofTopic?.has(entryId)) continue;
-      // The reader has claimed an entry that it already handled and that Redis has not acknowledged yet.
+      // Skip an entry that was already handled, but whose acknowledgement has not reached Redis yet.
       if (entry.attempt > 1 && this.#deps.acknowledger.holds(topic, entryId)) continue;
       if (ofTopic === undefined) {
         ofTopic = new Map();
@@ -147,7 +151,7 @@ export class InFlightWindow {
     this.#noteRoom();
   }
 
-  /** Starts entries that were waiting for their reader to own the topic. */
+  /** Starts entries that had to wait because this reader was not allowed to handle their topic. */
   resume(): void {
     this.#dispatch();
   }
@@ -159,12 +163,12 @@ export class InFlightWindow {
     });
   }
 
-  /** Stops passing entries to the handler. Running handlers continue. */
+  /** Starts no more handlers. Running handlers continue. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** Stops, waits up to `timeoutMs` for running handlers and their acknowledgements, then releases all remaining entries. */
+  /** Starts no more handlers, waits up to `timeoutMs` for running ones and their acknowledgements, then releases all remaining entries. */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
     await endsWithin(timeoutMs, this.#settled());
@@ -185,7 +189,7 @@ export class InFlightWindow {
     await Promise.all([...this.#tasks, this.#deps.acknowledger.settled()]);
   }
 
-  /** Removes an entry from the window. Returns false if it was already dropped. */
+  /** Removes an entry from the window. Returns false if it was removed before. */
   #forget({ topic, entryId }: InFlight): boolean {
     const ofTopic = this.#inFlight.get(topic);
     if (!ofTopic?.delete(entryId)) return false;
@@ -221,7 +225,7 @@ export class InFlightWindow {
         if (ordered) this.#busy.add(name);
         this.#start(next, name);
       }
-      // Deleting the empty queue moves its topic to the end of the iteration order.
+      // Delete the empty queue, so that its topic moves to the end of the iteration order.
       if (queue.length === 0) this.#queues.delete(name);
     }
   }
@@ -252,7 +256,7 @@ export class InFlightWindow {
     if (!this.#forget(inFlight)) {
       this.#leave(name);
     } else if (settings.ordered) {
-      // The topic's next entry must wait until Redis has acknowledged this one.
+      // Wait for Redis to acknowledge this entry before the next entry of the topic starts.
       acknowledger.addThen(topic, entryId, () => this.#leave(name));
     } else {
       acknowledger.add(topic, entryId);
@@ -278,7 +282,7 @@ export class InFlightWindow {
       this.#leave(name);
       return;
     }
-    // Free the handler for other topics while this ordered topic waits for its retry.
+    // Let other topics use the handler while this ordered topic waits for its retry.
     this.#running--;
     void retried.finally(() => {
       this.#running++;
@@ -287,7 +291,7 @@ export class InFlightWindow {
     this.#dispatch();
   }
 
-  /** Frees the slot of a finished handler and starts the next entry. */
+  /** Frees the place of a finished handler and starts the next entries. */
   #leave(name: string): void {
     this.#running--;
     this.#busy.delete(name);

@@ -6,8 +6,9 @@ interface RetryOptions {
 }
 
 /**
- * Repeats `step` until the signal aborts. The step returns the pause before the next one, in milliseconds. Errors are reported and do not
- * end the loop.
+ * Repeats `step` until the signal aborts. `step` returns the pause in ms before its next call.
+ *
+ * Errors are reported and do not end the loop.
  */
 export async function repeat(
   step: () => Promise<number>,

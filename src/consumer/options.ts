@@ -18,30 +18,39 @@ import type { Backoff } from "../lib/backoff.ts";
 export interface ConsumerOptions {
   /** Address of Redis: `redis://…`, `rediss://…` or `unix://…`. Separate the nodes of a Cluster with commas. */
   readonly redis: string;
-  /** Id of the subscription. The consumer also reads topics that the subscription covers later. */
+  /** Id of the subscription to read. Topics that are added to the subscription later are read too. */
   readonly subscription: string;
-  /** Selects the topics to read. Other consumers must read the rest. Defaults to all topics. */
+  /** Returns true for topics that this consumer reads. Other consumers must read the rest. Defaults to all topics. */
   readonly only?: (topic: string) => boolean;
   /** Maximum number of handlers that run at the same time. Integer from 1 to 10,000, default 16. */
   readonly concurrency?: number;
   /**
-   * Whether to handle the events of each topic in order, one at a time. Only one consumer reads a topic at a time. A failing event
-   * blocks its topic until it is handled or becomes a dead letter. Defaults to false.
+   * Whether to handle the events of each topic in order, one at a time. A failing event blocks its topic until it succeeds or
+   * becomes a dead letter.
+   *
+   * Only one consumer reads a topic at a time. Defaults to false.
    */
   readonly ordered?: boolean;
-  /** Number of attempts before an event becomes a dead letter. Crashes count. Integer from 1 to 1,000,000, default 10. */
+  /**
+   * Maximum number of attempts before an event becomes a dead letter. Crashes count as attempts. Integer from 1 to 1,000,000,
+   * default 10.
+   */
   readonly maxAttempts?: number;
-  /** Backoff between attempts. By default it starts at 1 s and doubles up to 5 min, and half of each wait is random. */
+  /** Wait between attempts. By default it doubles from 1 s to 5 min, and half of each wait is random. */
   readonly retry?: Partial<Backoff>;
-  /** Time after which other consumers take over the events of a silent one. Integer from 1,000 to 86,400,000, default 30,000. */
+  /**
+   * Time in ms after which other consumers take over the events of a silent consumer. Integer from 1,000 to 86,400,000, default
+   * 30,000.
+   */
   readonly deadAfterMs?: number;
-  /** Maximum time to wait for running handlers when the consumer stops. Integer from 0 to 86,400,000, default 30,000. */
+  /** Maximum time in ms to wait for running handlers when the consumer stops. Integer from 0 to 86,400,000, default 30,000. */
   readonly stopTimeoutMs?: number;
-  /** Maximum number of dead letters per topic. The oldest are removed. Integer from 1 to 1,000,000, default 10,000. */
+  /** Maximum number of dead letters per topic. The oldest ones above it are deleted. Integer from 1 to 1,000,000, default 10,000. */
   readonly maxDeadLetters?: number;
   /**
-   * Called when Redis is unavailable, an event fails or becomes a dead letter, or retention trimmed events before they were handled.
-   * An error that it throws becomes a process warning with the code `INLET_ON_PROBLEM`, and the consumer continues.
+   * Called if Redis is unavailable, an event fails, becomes a dead letter, or was trimmed unhandled.
+   *
+   * If the callback throws, the consumer emits a process warning with the code `INLET_ON_PROBLEM` and continues.
    */
   readonly onProblem?: (problem: ConsumerProblem) => void;
 }
@@ -74,7 +83,7 @@ export type ConsumerProblem =
 
 export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry">> {
   readonly retry: Backoff;
-  /** Unique name of this reader in the consumer group. */
+  /** Name of this reader in the consumer group. Each reader has a different name. */
   readonly name: string;
 }
 
@@ -89,7 +98,11 @@ const NUMBERS = {
 } as const;
 const KNOWN = { ...NUMBERS, redis: 0, subscription: 0, only: 0, ordered: 0, retry: 0, onProblem: 0 };
 
-/** @throws TypeError that names the invalid option, or all unknown options */
+/**
+ * Validates options and fills in defaults.
+ *
+ * @throws TypeError that names the invalid option, or all unknown options
+ */
 export function readOptions(options: ConsumerOptions): ConsumerSettings {
   const unknown = [
     ...namesBeyond(KNOWN satisfies Record<keyof ConsumerOptions, unknown>, options),
@@ -117,7 +130,7 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
   };
 }
 
-/** Reports an error of `onProblem` as a process warning, which Node prints to standard error by default. */
+/** Wraps `onProblem` so that its errors become process warnings, which Node prints to standard error by default. */
 const contained = (onProblem: (problem: ConsumerProblem) => unknown) => (problem: ConsumerProblem) => {
   const warn = (thrown: unknown): void => {
     const reason = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
@@ -126,7 +139,7 @@ const contained = (onProblem: (problem: ConsumerProblem) => unknown) => (problem
     });
   };
   try {
-    // TypeScript accepts an async function as `onProblem`, so its rejection must be caught too.
+    // Catch rejections too, because TypeScript accepts an async function as `onProblem`.
     Promise.resolve(onProblem(problem)).catch(warn);
   } catch (error) {
     warn(error);

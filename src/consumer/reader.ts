@@ -8,21 +8,24 @@ export interface ReaderDeps extends ReadingDeps {
   readonly isBlocking: boolean;
   /** Waits after a poll that returned no entries. */
   readonly rest: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** The topics that this reader may read. `undefined` in unordered mode. */
+  /** The topics that this reader may read. `undefined` if events need not be handled in order. */
   readonly ownership: TopicOwnership | undefined;
 }
 
-/** Maximum blocking time of one command, in milliseconds. It also delays stopping. */
+/** Maximum time in ms that one command blocks. Stopping may take as long. */
 const BLOCK_MS = 500;
-/** Minimum wait between polls, in milliseconds. Used if there are more topics than one command can block on. */
+/** Minimum wait between polls, in ms. Readers poll if one command cannot block on all their topics. */
 const MIN_REST_MS = 5;
 const MAX_REST_MS = 100;
-/** Maximum wait of the gateway's own readers, in milliseconds. A gateway may run thousands of them, and wakes them when it publishes. */
+/**
+ * Maximum wait between polls in ms, for readers inside the gateway. It is long, because the gateway wakes its readers when it
+ * publishes.
+ */
 const MAX_UNBLOCKED_REST_MS = 500;
 const AFTER_ERROR_MS = 500;
 const MAX_ENTRIES = 256;
 
-/** Reads new entries whenever the window has room, until the signal aborts. */
+/** Reads new entries whenever there is space for them, until the signal aborts. */
 export function readNewEntries(deps: ReaderDeps): Promise<void> {
   const { window, rest, isBlocking, signal, onError, topics } = deps;
   const maxRestMs = isBlocking ? MAX_REST_MS : MAX_UNBLOCKED_REST_MS;
@@ -42,7 +45,7 @@ export function readNewEntries(deps: ReaderDeps): Promise<void> {
   );
 }
 
-/** Reads each topic at most once and returns the number of entries read. */
+/** Reads each topic at most once and returns the number of new entries. */
 async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<number> {
   const { window, isBlocking, isCluster, ownership, commands, signal, topics } = deps;
   const owned = ownership?.readable();
@@ -55,19 +58,19 @@ async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<numbe
     const block = isBlocking && chunks.length === 1 ? { blockMs: BLOCK_MS } : {};
     try {
       const entries = await commands.read(chunk, { count, ...block });
-      // Another reader may have owned the topic during this read. To keep its order, claim all pending entries first, including those just
-      // read.
+      // Another reader may have owned the topic during this read. To keep the order, all pending entries must be claimed first, including
+      // the new ones.
       const late = new Set(chunk.filter((topic) => owned?.isAsBefore(topic) === false));
       for (const topic of late) ownership?.noteUnread(topic);
       window.add(late.size === 0 ? entries : entries.filter(({ topic }) => !late.has(topic)));
       read += entries.length;
     } catch (error) {
       if (!isNoGroup(error)) {
-        // If only the reply was lost, its entries are now pending for this reader and must be claimed.
+        // Claim these entries later. If only the reply was lost, Redis has already assigned them to this reader.
         for (const topic of chunk) ownership?.noteUnread(topic);
         throw error;
       }
-      // A single missing group fails the whole command. The error message names its topic.
+      // One missing consumer group fails the whole command. Only the error message says which topic it belongs to.
       const { message } = error;
       const named = chunk.filter((topic) => message.includes(`'${topic}'`));
       topics.skip(named.length > 0 ? named : chunk);
@@ -76,6 +79,6 @@ async function readOnce(deps: ReaderDeps, all: readonly string[]): Promise<numbe
   return read;
 }
 
-/** Redis replies UNBLOCKED to blocked readers if a stream is deleted together with its last group. */
+/** Returns true if a consumer group is missing. UNBLOCKED means that a stream was deleted with its last group during a blocking read. */
 const isNoGroup = (error: unknown): error is Error =>
   error instanceof Error && /^(?:NOGROUP|UNBLOCKED) /.test(error.message);

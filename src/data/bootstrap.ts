@@ -17,7 +17,7 @@ export interface BootstrapOptions {
   readonly clock: Clock;
   /** API key from the configuration. It is valid in addition to the keys in the database. */
   readonly apiKey?: string | undefined;
-  /** Channel of the example app `welcome`, which is created only in an empty database. Its settings must already be validated. */
+  /** Channel of the example app `welcome`, which is created only in an empty database. Its config must already be validated. */
   readonly welcome?: NewChannel | undefined;
 }
 

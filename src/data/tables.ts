@@ -28,9 +28,9 @@ interface ChannelsTable extends Timestamps {
   uid: string;
   kind: ChannelKindName;
   title: string | null;
-  /** Settings without secrets. */
+  /** Config without secrets. */
   config: Json<Readonly<Record<string, unknown>>>;
-  /** Secret settings, encrypted as one JSON object. `null` if there are none. */
+  /** Secret config fields, encrypted as one JSON object. `null` if there are none. */
   sealedSettings: string | null;
   events: Json<readonly Definition[]>;
   connectionId: string | null;

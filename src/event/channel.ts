@@ -2,7 +2,7 @@ import { z } from "zod";
 import { integer, pathText } from "./config-fields.ts";
 import { dedupeSchema } from "./dedupe.ts";
 
-/** Name of a channel kind. A plain string, because only `channels/kinds.ts` lists the kinds. */
+/** Name of a channel kind. It is a plain string, because only `channels/kinds.ts` knows all kinds. */
 export type ChannelKindName = string;
 
 export const CHANNEL_STATES = [
@@ -15,14 +15,17 @@ export const CHANNEL_STATES = [
 ] as const;
 export type ChannelState = (typeof CHANNEL_STATES)[number];
 
-/** The uid is unique within the app and never changes, because every topic name of the channel contains it. */
+/**
+ * Schema of a channel's uid, which is unique within its app. The uid never changes, because every topic name of the channel
+ * contains it.
+ */
 export const channelUidSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ -");
 
 /**
- * Identifies a channel inside the gateway. The channel's address is a credential and can be rotated. `number` never changes,
- * so dedupe, quarantine and the change feed use it as their key.
+ * Identifies a channel inside the gateway. `number` is the internal id and never changes, unlike the address, which is a credential
+ * and can be rotated.
  */
 export interface ChannelIdentity {
   readonly number: number;
@@ -32,7 +35,7 @@ export interface ChannelIdentity {
   readonly organizationId: string;
 }
 
-/** Returns log fields that identify a channel: app and uid for API calls, and the number for Redis keys and the change feed. */
+/** Returns the log fields of a channel: app and uid to find it in the API, and `number` to find its Redis keys. */
 export const channelFacts = ({
   number,
   uid,
@@ -47,7 +50,7 @@ export const channelFacts = ({
 
 const MIB = 1024 * 1024;
 
-/** Fields that every channel kind has. Each kind extends this shape with its own. The descriptions appear in the API reference. */
+/** Config fields that all channel kinds have in common. Their descriptions appear in the API reference. */
 export const commonFields = {
   dedupe: dedupeSchema.prefault({}).describe("How the channel recognizes duplicate events."),
   retention: z

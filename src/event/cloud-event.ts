@@ -13,7 +13,7 @@ export interface ConsumedEvent<T = unknown> {
   readonly specversion: "1.0";
   /** Unique per `source`. */
   readonly id: string;
-  /** URI reference of the system that produced the event. */
+  /** URI reference that identifies the system in which the event happened. */
   readonly source: string;
   /** Event type, for example `order.created`. */
   readonly type: string;
@@ -22,9 +22,9 @@ export interface ConsumedEvent<T = unknown> {
   readonly datacontenttype?: string;
   readonly subject?: string;
   readonly dataschema?: string;
-  /** The parsed value for JSON, a string for other text, a `Buffer` for bytes. Missing when the event has no data. */
+  /** Parsed JSON, a string for other text, or a `Buffer` for binary data. Missing if the event has no data. */
   readonly data?: T;
-  /** Binary data in base64. The same bytes are in `data`. */
+  /** Binary data in base64. `data` contains the same bytes. */
   readonly data_base64?: string;
   /** W3C Trace Context of the delivery. */
   readonly traceparent?: string;
@@ -34,18 +34,18 @@ export interface ConsumedEvent<T = unknown> {
 /** Extension attribute that marks a test event. */
 export const TEST_EXTENSION = "inlettest";
 
-/** Returns whether a stream entry is a test event. `fields` alternates names and values. */
+/** Returns true if a stream entry is a test event. `fields` contains names and values in turn. */
 export function isTestEvent(fields: readonly string[]): boolean {
-  // Searches from the end, because extension attributes come after all others.
+  // Searches from the end, because extension attributes come last.
   for (let at = fields.length - 2; at >= 0; at -= 2) if (fields[at] === TEST_EXTENSION) return true;
   return false;
 }
 
 /**
- * Splits a stream entry into its attributes and the text of `data`.
+ * Splits a stream entry into event attributes and the text of `data`.
  *
- * @param fields alternating names and values
- * @returns `text` is `undefined` when the event has no text data
+ * @param fields names and values in turn
+ * @returns `text` is `undefined` if the event has no text data
  */
 export function readAttributes(fields: readonly string[]): {
   readonly attributes: Record<string, string>;
@@ -62,7 +62,7 @@ export function readAttributes(fields: readonly string[]): {
   return { attributes, text };
 }
 
-/** Parses a stream entry into an event. JSON data is parsed, and base64 data becomes a `Buffer`. */
+/** Parses a stream entry into an event. JSON data is parsed, and base64 data is decoded to a `Buffer`. */
 export function readEvent<T>(fields: readonly string[]): {
   readonly event: ConsumedEvent<T>;
   readonly text: string | undefined;
@@ -78,7 +78,7 @@ export function readEvent<T>(fields: readonly string[]): {
   return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
 }
 
-/** Returns whether a stream entry has only the usual attributes, in the order in which the gateway writes them, and no extensions. */
+/** Returns true if a stream entry has exactly the usual attributes in the usual order, so that it can be read without a search. */
 export function hasUsualNames(fields: readonly string[]): boolean {
   return (
     fields.length === 14 &&
@@ -93,7 +93,7 @@ export function hasUsualNames(fields: readonly string[]): boolean {
   );
 }
 
-/** Fast path of `readEvent`. An object literal is much cheaper than adding attributes one by one. */
+/** Parses an event with only the usual attributes. An object literal is much cheaper than adding attributes one by one. */
 function readUsual<T>(fields: readonly string[]) {
   const [, , , id = "", , source = "", , type = "", , time = "", , datacontenttype = "", , text = ""] =
     fields;
@@ -102,7 +102,7 @@ function readUsual<T>(fields: readonly string[]) {
   return { event: Object.freeze(event), text };
 }
 
-/** Returns whether data of this content type is JSON (CloudEvents JSON format, section 3.1.1). Data without a type counts as JSON. */
+/** Returns true if the content type means JSON, or is missing (CloudEvents JSON format, section 3.1.1). */
 export function isJsonData(contentType: string | undefined): boolean {
   if (contentType === undefined || contentType === "application/json") return true;
   const subtype = contentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";

@@ -11,10 +11,10 @@ export const text = (maxChars: number): z.ZodString => z.string().min(1).max(max
 
 export const pathText = text(1024);
 
-/** Rejects the field at a dotted path such as `resume.param`. */
+/** Reports an invalid field at a dotted path, such as `resume.param`. */
 export type ReportIssue = (path: string, message: string) => void;
 
-/** Returns a function for rejecting fields that are valid alone but not in combination. */
+/** Returns a function that rejects fields which are valid alone but not in combination. */
 export const createIssueReporter =
   (context: z.RefinementCtx): ReportIssue =>
   (path, message) =>

@@ -1,18 +1,17 @@
 import { z } from "zod";
 import { integer } from "./config-fields.ts";
 
-/** How an event is treated whose id is already known. */
+/** How to handle an event whose id was published before. */
 export interface ConflictRule {
-  /** The values that identify an event: its id, or its id together with its data. */
+  /** Values that identify an event: its id alone, or its id and its data. */
   readonly identity: "id" | "idAndData";
-  /** Whether an event with known identity but other data is reported as a conflict, or treated as a duplicate. */
+  /** Whether an event with known identity but other data is a conflict or counts as a duplicate. */
   readonly conflict: "report" | "duplicate";
 }
 
 /**
- * The meaning of each value of `dedupe.onConflict`.
- *
- * With `publish`, an event with other data has another identity, so it is published and no conflict can occur.
+ * Rules for each value of `dedupe.onConflict`. With `publish`, no conflict is possible, because events with other data have another
+ * identity.
  */
 const CONFLICT_RULES = {
   quarantine: { identity: "id", conflict: "report" },
@@ -24,7 +23,7 @@ export const onConflictSchema = z.enum(
   Object.keys(CONFLICT_RULES) as [keyof typeof CONFLICT_RULES, ...(keyof typeof CONFLICT_RULES)[]],
 );
 
-/** The setting `dedupe` of a channel. */
+/** The config field `dedupe` of a channel. */
 export const dedupeSchema = z.strictObject({
   windowSeconds: integer(0, 2_592_000, 86_400).describe(
     "Seconds for which an event id is remembered. 0 turns deduplication off.",
@@ -38,7 +37,7 @@ export const dedupeSchema = z.strictObject({
     .describe("How to handle an event whose id is known but whose data differs."),
 });
 
-/** Returns how to treat events whose id is already known. */
+/** Returns how to handle events whose id was published before. */
 export const getConflictRule = ({
   onConflict,
 }: Pick<z.output<typeof dedupeSchema>, "onConflict">): ConflictRule => CONFLICT_RULES[onConflict];

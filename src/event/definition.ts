@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A JSON Schema document exactly as the user wrote it: an object, `true` or `false`. */
+/** A JSON Schema exactly as the user wrote it: an object, `true` or `false`. */
 export const jsonSchemaDocument = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
 
 const path = z.string().min(1).max(1024);
@@ -51,7 +51,7 @@ export const definitionsSchema = z
     });
   });
 
-/** Fills in the preset's paths where a definition leaves them `undefined`. `null` keeps a path turned off. */
+/** Fills in default paths of the preset for paths that are `undefined`. `null` means that a path is turned off. */
 export const fillPaths = (
   definitions: readonly Definition[],
   { typePath, idPath }: { readonly typePath?: string | undefined; readonly idPath?: string | undefined },

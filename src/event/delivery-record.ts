@@ -46,7 +46,7 @@ export interface RecordedVerification {
   readonly deliveryId: string | null;
 }
 
-/** A stored delivery for people to inspect. It contains no secrets. */
+/** A record of a delivery for people to inspect. It contains no secrets. */
 export interface DeliveryRecord {
   readonly id: string;
   readonly channelNumber: number;
@@ -54,16 +54,16 @@ export interface DeliveryRecord {
   readonly appId: string;
   readonly organizationId: string;
   readonly requestId: string | null;
-  /** Address of the sender. `null` when the gateway fetched the delivery. */
+  /** IP address of the sender. `null` if the gateway fetched the delivery. */
   readonly clientAddress: string | null;
   readonly method: string;
   readonly headers: Values;
   readonly query: Values;
   readonly receivedAtMs: number;
-  /** Time from arrival to the HTTP response. For a delivery that the gateway fetched, time from arrival to the write. */
+  /** Time in ms from arrival to the HTTP response, or to the write if the gateway fetched the delivery. */
   readonly durationMs: number;
   readonly status: DeliveryStatus;
-  /** Status of the HTTP response. `null` when the gateway fetched the delivery. */
+  /** Status of the HTTP response. `null` if the gateway fetched the delivery. */
   readonly httpStatus: number | null;
   readonly reason: string | null;
   readonly verification: RecordedVerification;
@@ -72,13 +72,13 @@ export interface DeliveryRecord {
     readonly events: readonly EventReceipt[];
     readonly quarantine: readonly QuarantineReceipt[];
   };
-  /** Size of the body as received. `null` when the body was not read or its size is withheld. */
+  /** Size of the received body in bytes. `null` if the body was not read or its size is withheld. */
   readonly bodyBytes: number | null;
-  /** False for rejected deliveries and for bodies that are too large to store. */
+  /** Whether the body is stored. False if the delivery was rejected or its body is too large. */
   readonly hasBody: boolean;
 }
 
-/** Results of applying the channel's definitions to one item. The definitions are those at the time of the delivery. */
+/** Results of applying the event definitions to one item. These are the definitions at the time of the delivery. */
 export type RecordedItem = Pick<ExplainedItem, "item" | "failures" | "definitions" | "closest">;
 
 export interface WholeDeliveryRecord {

@@ -7,20 +7,23 @@ export interface OutgoingEvent {
   readonly id: string;
   readonly type: string;
   readonly topic: string;
-  /** Zero-based index of the item in its delivery. `null` when the event is the whole delivery. */
+  /** Zero-based index of the item in its delivery. `null` if the event is the whole delivery. */
   readonly item: number | null;
-  /** Dedupe key: a hash of at least 128 bits as 22 base64url characters. Empty when deduplication is off. */
+  /** Hash for deduplication: at least 128 bits as 22 base64url characters. Empty if deduplication is off. */
   readonly identity: string;
-  /** Hash of the data: 64 bits as 11 base64url characters. If a known event has another digest, it is a conflict and not a duplicate. */
+  /** Hash of the data, 64 bits as 11 base64url characters. A known event with a different hash is a conflict, not a duplicate. */
   readonly digest: string;
   readonly fields: readonly string[];
-  /** A large field value as UTF-8 bytes outside the V8 heap. `at` is its index in `fields`, which contains an empty string there. */
+  /**
+   * A large value as UTF-8 bytes outside the V8 heap. `at` is the index in `fields` that it belongs to, which contains an empty
+   * string.
+   */
   readonly large?: { readonly at: number; readonly bytes: Buffer };
-  /** Estimated size of `fields` and `large` in UTF-8 bytes, for memory budgets and batches. */
+  /** Estimated size of `fields` and `large` in bytes, used for memory limits and batch sizes. */
   readonly bytes: number;
 }
 
-/** Fingerprint of a signed delivery, stored to detect replays: the same signed bytes under another event id or type. */
+/** Fingerprint of a signed delivery, stored to detect replays. A replay has the same signed bytes but another event id or type. */
 export interface SignedMark {
   /** Hash of the signed bytes, as 22 base64url characters. */
   readonly identity: string;

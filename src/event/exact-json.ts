@@ -1,4 +1,4 @@
-/** `JSON.rawJSON` and source text access in `JSON.parse`. V8 has them, but TypeScript's library does not declare them yet. */
+/** Declares `JSON.rawJSON` and the source text in `JSON.parse`, which V8 supports but TypeScript does not declare yet. */
 interface ExactJson {
   rawJSON(text: string): unknown;
   parse(
@@ -8,7 +8,7 @@ interface ExactJson {
 }
 const { parse, rawJSON }: ExactJson = JSON as typeof JSON & ExactJson;
 
-/** Parses JSON so that `JSON.stringify` prints every number as in the source, even when a double cannot represent it. */
+/** Parses JSON and keeps the original text of each number, so that `JSON.stringify` prints numbers exactly as in the source. */
 export const parseExactly = (text: string): unknown =>
   parse(text, (_, value, { source }) =>
     typeof value === "number" && source !== undefined && source !== String(value) ? rawJSON(source) : value,

@@ -4,9 +4,9 @@ import type { StructuredEvent } from "./typed-event.ts";
 
 export interface ExplainedPath {
   readonly path: string;
-  /** The first ten values, each truncated: strings verbatim, numbers as spelled, everything else as JSON. */
+  /** The first ten values as text, each truncated. Strings are unquoted, numbers are as the sender wrote them, and all others are JSON. */
   readonly values: readonly string[];
-  /** True if the path selected more values than `values` lists. */
+  /** True if the path selects more values than are listed. */
   readonly isCut: boolean;
 }
 
@@ -24,27 +24,27 @@ export interface ExplainedRule extends ExplainedDefinition {
   readonly failure: Pick<ItemFailure, "reason" | "path" | "detail"> | null;
 }
 
-/** Maximum length of event data in an explanation. Longer data is omitted. */
+/** Maximum length of event data in an explanation, in characters. Longer data is left out. */
 export const MAX_EXPLAINED_DATA_CHARS = 4_096;
 
 export interface ExplainedEvent extends Pick<OutgoingEvent, "id" | "type" | "topic"> {
-  /** Data as text. `null` when the event has no data or binary data. */
+  /** Data as text. `null` if the event has no data or binary data. */
   readonly data: string | null;
-  /** The event, without its data if that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
+  /** The event in JSON format, without data that is longer than `MAX_EXPLAINED_DATA_CHARS`. */
   readonly event: StructuredEvent;
-  /** A `new` event would be appended, and a `duplicate` would be skipped. The field `dedupe.onConflict` decides about a `conflict`. */
+  /** Result of publishing: `new` would be published, `duplicate` skipped. For a `conflict`, the field `dedupe.onConflict` decides. */
   readonly status: "new" | "duplicate" | "conflict";
-  /** Id of the existing stream entry with the same event id. */
+  /** Id of the stream entry that already has this event id. `null` if there is none. */
   readonly entryId: string | null;
 }
 
-/** Events and failures of one item. `item` is `null` for the delivery as a whole. */
+/** Events and failures of one item. `item` is `null` for the whole delivery. */
 export interface ExplainedItem {
   readonly item: number | null;
   readonly events: readonly ExplainedEvent[];
   readonly failures: readonly ItemFailure[];
-  /** Results in the order of the channel's definitions. Empty for unreadable items and for all but the first few items. */
+  /** Results in the order of the channel's event definitions. Empty if the item is unreadable or not among the first few items. */
   readonly definitions: readonly ExplainedRule[];
-  /** Event type of the definition that came closest to matching, if none matched. */
+  /** Event type of the definition that came closest to matching, if no definition matched. */
   readonly closest: string | null;
 }

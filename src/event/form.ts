@@ -29,7 +29,8 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(spaced);
   } catch {
-    // `decodeURIComponent` has thrown. `URLSearchParams` follows the standard: it keeps invalid escapes and replaces invalid UTF-8.
+    // `decodeURIComponent` has rejected the text. `URLSearchParams` accepts it: it keeps invalid escapes and replaces invalid UTF-8, as
+    // the standard requires.
     return new URLSearchParams(`=${text}`).get("") ?? "";
   }
 }

@@ -1,6 +1,6 @@
 import type { HandlerAttempt } from "./handler.ts";
 
-/** Cause and suggested fix of an attempt without a response, by error code. */
+/** Causes and suggested fixes by error code, for attempts without a response. */
 const REMEDIES: Readonly<Record<string, string>> = {
   blocked:
     "The handler's address is not public. Add its network to INLET_ALLOW_NETWORKS and restart Inlet, or use a public address.",
@@ -22,7 +22,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   internal: "Inlet had an internal error. Its log contains the cause.",
 };
 
-/** Suggested fixes for responses other than 2xx. The first entry that fits the status applies. */
+/** Suggested fixes for error responses. The first entry whose condition fits the status applies. */
 const OF_STATUS: readonly (readonly [fits: (status: number) => boolean, remedy: string])[] = [
   [
     (status) => status === 401 || status === 403,

@@ -5,11 +5,11 @@ import { binaryHeaders } from "./typed-event.ts";
 export interface DeliveredEvent {
   readonly topic: string;
   readonly entryId: string;
-  /** Fields of the stream entry, with alternating names and values. */
+  /** Fields of the stream entry: names and values in turn. */
   readonly fields: readonly string[];
 }
 
-/** An outgoing request to a handler. Header names are in lower case. */
+/** An HTTP request to a handler. All header names are in lower case. */
 export interface HandlerRequest {
   readonly method: "POST";
   readonly url: string;
@@ -57,7 +57,7 @@ export function createHandlerRequest(
   };
 }
 
-/** Returns a short hash of the topic. Message ids include it, because entry ids are unique only within one topic. */
+/** Returns a short hash of a topic name. Message ids contain the hash, because entry ids are unique only within a topic. */
 export const topicMark = (topic: string): string =>
   createHmac("sha256", "topic").update(topic).digest("base64url").slice(0, 12);
 

@@ -1,13 +1,13 @@
 export interface HandlerSettings {
   readonly url: string;
   readonly connectionId: string | null;
-  /** Timeout of one attempt, from the start of the request to the end of the response. */
+  /** Timeout of one attempt in ms, from the start of the request to the end of the response. */
   readonly timeoutMs: number;
   /** Maximum number of concurrent attempts per gateway. */
   readonly concurrency: number;
-  /** Whether to send the events of each topic in order, one at a time. A failing event blocks its topic. */
+  /** Whether to send the events of each topic in order, one at a time. A failing event then blocks its topic. */
   readonly ordered: boolean;
-  /** Whether to send test events to the handler. Defaults to false. */
+  /** Whether the handler also gets test events. Defaults to false. */
   readonly testEvents?: boolean;
 }
 
@@ -16,31 +16,36 @@ export interface HandlerAttempt {
   readonly at: string;
   /** `null` when the handler sent no response. */
   readonly status: number | null;
-  /** Reason for the failure: `http` for an error status, otherwise the code of the network error. */
+  /** Reason for the failure: `http` for an error status, otherwise the network error code. */
   readonly code: string;
   readonly durationMs: number;
 }
 
-/**
- * An event that waits to be sent to its handler again. It contains a copy of the stream entry, so that trimming the topic cannot lose the
- * event.
- */
+/** An event that waits to be sent to its handler again. It has a copy of the stream entry, because the stream may be trimmed meanwhile. */
 export interface PendingRetry {
   readonly subscriptionId: string;
   readonly topic: string;
   readonly entryId: string;
-  /** Fields of the stream entry, with alternating names and values. */
+  /** Fields of the stream entry: names and values in turn. */
   readonly fields: readonly string[];
-  /** Time of the first attempt, or of the request to send the event again. */
+  /** Time in ms of the first attempt, or of the user's request to send the event again. */
   readonly firstAtMs: number;
   /** Earlier attempts, oldest first. */
   readonly attempts: readonly HandlerAttempt[];
 }
 
-/** Returns the earlier attempts of an event that waits for a retry, or `undefined` if none is scheduled. @throws UnavailableError */
+/**
+ * Returns earlier attempts of an event that is waiting for its next attempt, otherwise `undefined`.
+ *
+ * @throws UnavailableError
+ */
 export type FindRetry = (
   event: Pick<PendingRetry, "subscriptionId" | "topic" | "entryId">,
 ) => Promise<Pick<PendingRetry, "attempts"> | undefined>;
 
-/** Sends an event to its handler again. A repeated `demandId` has no effect. @throws UnavailableError */
+/**
+ * Sends an event to its handler again. Calls with the same `demandId` send the event only once.
+ *
+ * @throws UnavailableError
+ */
 export type SendAgain = (demandId: string, event: PendingRetry) => Promise<void>;

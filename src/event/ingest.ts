@@ -2,18 +2,18 @@ import type { ChannelConfig, ChannelIdentity, ChannelState } from "./channel.ts"
 import type { ItemFailure, Outcome } from "./outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "./received.ts";
 
-/** The part of an active channel that a channel kind may see. Rules, secrets and verifiers are hidden from the kind. */
+/** The view of a channel for the code of its channel kind. Event definitions, secrets and verifiers are hidden. */
 export interface ChannelHandle {
   readonly identity: ChannelIdentity;
   readonly state: ChannelState;
   readonly limits: ChannelConfig["limits"];
-  /** The whole config as parsed by the kind's schema, including secrets. Only the channel kind may read it. */
+  /** The whole config, parsed, including secrets. Only the code of the channel kind may read it. */
   readonly kindConfig: unknown;
-  /** HTTP methods that the channel's address accepts: POST and the methods of the channel's handshakes. */
+  /** HTTP methods that the channel's address accepts: POST, and methods that its handshakes use. */
   readonly methods: readonly string[];
-  /** Body of the response to an accepted delivery: the delivery's outcome, or an empty body. */
+  /** Body of the response to an accepted delivery: a JSON report of the outcome, or an empty body. */
   readonly answer: "outcome" | "empty";
-  /** Returns false for a content type that the channel cannot read. The sender gets 415 before the body is read. */
+  /** Returns false if the channel cannot read this content type. The sender then gets status 415 before the body is read. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }
 
@@ -60,18 +60,15 @@ export interface FetchedOptions {
 }
 
 export interface GatheredWrite {
-  /** Number of consecutive deliveries in this write, at least 1. */
+  /** Number of consecutive deliveries that this write covers, at least 1. */
   readonly count: number;
-  /** Total number of items. `undefined` when it is known only after the write. */
+  /** Total number of items in these deliveries. `undefined` if it is known only after the write. */
   readonly items: number | undefined;
-  /** Publishes the deliveries and moves the position past the last one. Throws the same errors as `IngestFetched`. */
+  /** Publishes the deliveries and stores the position after the last one. Throws the same errors as `IngestFetched`. */
   readonly write: (options: FetchedOptions) => Promise<readonly IngestResult[]>;
 }
 
-/**
- * Batch variant of `IngestFetched`. Parses and validates all deliveries immediately. Returns the writes that publish them in order, as few
- * as possible.
- */
+/** Parses and validates several fetched deliveries at once. Returns as few writes as possible, which publish the deliveries in order. */
 export type GatherFetched<C extends ChannelHandle = ChannelHandle> = (
   channel: C,
   deliveries: readonly VerifiedDelivery[],

@@ -1,4 +1,4 @@
-/** Reasons for quarantining an item. The set is closed because the reason is also a metric label. */
+/** All reasons for quarantining an item. The list is closed, because the reason is also a metric label. */
 export const QUARANTINE_REASONS = [
   "no_match",
   "id_conflict",
@@ -16,13 +16,13 @@ export const QUARANTINE_REASONS = [
 export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
 
 export interface ItemFailure {
-  /** Zero-based index of the item. `null` for a whole delivery that was not or could not be split into items. */
+  /** Zero-based index of the item in its delivery. `null` if the delivery was not split into items. */
   readonly item: number | null;
   readonly reason: QuarantineReason;
-  /** The definition's field that failed, or a JSON Pointer into the data. */
+  /** Name of the failed field of the event definition, or a JSON Pointer into the data. */
   readonly path?: string;
   readonly detail: string;
-  /** Event types of the failed definitions, which a redrive runs again. Empty to run all current definitions. */
+  /** Event types whose definitions failed, to be run again later. An empty list means all current definitions. */
   readonly definitions: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export interface EventReceipt {
   readonly id: string;
   readonly type: string;
   readonly topic: string;
-  /** Id of the stream entry. For a duplicate, the id of the entry that already exists. */
+  /** Id of the stream entry. For a duplicate, this is the entry that already exists. */
   readonly entryId: string;
   readonly status: "published" | "duplicate";
 }
@@ -41,7 +41,7 @@ export interface QuarantineReceipt {
   readonly path?: string;
 }
 
-/** Outcome of one delivery, also the body of a 200 response to a hook. `received` counts items, `published` counts events. */
+/** Result of one delivery, and the body of a 200 response. `received` counts items, `published` counts events. */
 export interface Outcome {
   readonly received: number;
   readonly published: number;

@@ -15,11 +15,14 @@ export type ProblemKind = (typeof PROBLEM_KINDS)[number];
 export const PROBLEM_STATES = ["opened", "acknowledged", "resolved"] as const;
 export type ProblemState = (typeof PROBLEM_STATES)[number];
 
-/** An `error` means that events are being rejected, not delivered, or lost. A `warning` means that this may happen soon. */
+/**
+ * Severity of a problem. `error` means that events are being rejected, not delivered or lost; `warning` means that this may happen
+ * soon.
+ */
 export const PROBLEM_SEVERITIES = ["warning", "error"] as const;
 export type ProblemSeverity = (typeof PROBLEM_SEVERITIES)[number];
 
-/** The objects that a problem affects, with their names and titles at the time of detection. */
+/** Objects that a problem affects, with their names and titles when the problem was detected. */
 export interface ProblemAbout {
   readonly app?: { readonly id: string; readonly uid: string; readonly title: string } | undefined;
   readonly channel?: { readonly uid: string; readonly title: string | null } | undefined;
@@ -27,13 +30,13 @@ export interface ProblemAbout {
   readonly connection?: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** The system app of each organization, to which Inlet publishes its own events. It has one channel. */
+/** The app on which Inlet publishes events about an organization, such as problems. Each organization has one, with a single channel. */
 export const SYSTEM_APP = { uid: "inlet", title: "Inlet" } as const;
 export const PROBLEMS_CHANNEL = { uid: "problems", title: "Problems" } as const;
 
 export type ProblemChange = "opened" | "resolved";
 
-/** Returns the event type of a problem's state change, for example `channel_failing.opened`. */
+/** Returns the event type for a change of a problem, for example `channel_failing.opened`. */
 export const problemEventType = (kind: ProblemKind, change: ProblemChange): string => `${kind}.${change}`;
 export const PROBLEM_EVENT_TYPES: readonly string[] = PROBLEM_KINDS.flatMap((kind) => [
   problemEventType(kind, "opened"),

@@ -5,20 +5,20 @@ export interface RawRequest {
   readonly method: string;
   /** Path and query string as sent. */
   readonly target: string;
-  /** Names are in lower case. The values of a repeated header form an array. */
+  /** Headers by lower-case name. A repeated header has an array of values. */
   readonly headers: Values;
-  /** Body bytes after decoding `Content-Encoding`. Senders sign these bytes. */
+  /** Body after decoding `Content-Encoding`, because senders sign the decoded bytes. */
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** IP address of the client. Missing when the request did not arrive over the network. */
+  /** IP address of the client. Missing if the request did not come over the network. */
   readonly clientAddress?: string;
-  /** Also sent to the client in the `X-Request-Id` header of the response. */
+  /** Id of the request, also sent to the client in the response header `X-Request-Id`. */
   readonly requestId?: string | undefined;
 }
 
 /**
- * A delivery from a verified sender. `headers` and `query` exclude credentials and signatures, so that these never reach rules,
- * quarantine, tails or logs. The values of a repeated name form an array.
+ * A delivery from a verified sender, without credentials and signatures in `headers` and `query`. Secrets therefore never reach
+ * event definitions, quarantine or logs.
  */
 export interface VerifiedDelivery {
   readonly method: string;
@@ -26,11 +26,11 @@ export interface VerifiedDelivery {
   readonly query: Values;
   readonly body: Buffer;
   readonly arrivedAtMs: number;
-  /** Delivery id covered by the signature. Used as the event id when the definition has no `idPath`. */
+  /** Delivery id that the signature covers. It becomes the event id if the event definition has no `idPath`. */
   readonly deliveryId?: string | undefined;
-  /** Digest of the signed bytes. The same digest under another event id or type is a replay. */
+  /** Hash of the signed bytes. The same hash with another event id or type reveals a replay. */
   readonly boundTo?: string | undefined;
-  /** SHA-256 of the body as 43 base64url characters, if verification computed it. */
+  /** SHA-256 of the body as 43 base64url characters, if it was computed during verification. */
   readonly bodyHash?: string | undefined;
 }
 

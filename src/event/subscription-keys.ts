@@ -1,15 +1,15 @@
-/** Redis key of a subscription's set of topics, read by consumers. `bus/keys.ts` lists every key. */
+/** Returns the Redis key of a subscription's topics. Consumers read the topics from this set. */
 export const subscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}`;
 export const pausedSubscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}:paused`;
-/** Redis key that exists for every subscription. It distinguishes an unknown subscription from one without topics. */
+/** Returns a Redis key that exists for every subscription. It tells an unknown subscription from one without topics. */
 export const knownSubscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}:known`;
 
-/** Both keys share a Redis Cluster slot, because one script renews an ordered reader's lease and its topics. */
+/** Returns the Redis keys of readers and their topics. Both keys share a Cluster slot, because one script updates both. */
 export const orderedReadersKeys = (subscriptionId: string): readonly [readers: string, owners: string] => [
   `inlet:{sub.${subscriptionId}}:readers`,
   `inlet:{sub.${subscriptionId}}:owners`,
 ];
 
-/** Key of the dead-letter stream of a topic. It shares the topic's Redis Cluster slot, so that one script can use both keys. */
+/** Returns the Redis key of a topic's dead letters. It shares the topic's Cluster slot, so that one script can use both keys. */
 export const deadLettersKey = (topic: string, subscriptionId: string): string =>
   `{${topic}}:dead:${subscriptionId}`;

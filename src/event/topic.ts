@@ -14,8 +14,8 @@ export interface TopicParts {
 export const topicOf = (parts: TopicParts): string => topicPrefixOf(parts) + encodeType(parts.type);
 
 /**
- * Returns the common prefix of a channel's topic names. Every cached channel retains this string, so `join` builds it flat:
- * V8 represents concatenated strings as a tree that keeps all parts alive.
+ * Returns the start of all topic names of a channel. `join` creates a flat string, because V8 keeps the parts of a concatenated
+ * string in memory.
  */
 export const topicPrefixOf = ({ organizationId, appId, channelUid }: Omit<TopicParts, "type">): string =>
   ["events", organizationId, "apps.app.event_received", appId, channelUid, ""].join(".");

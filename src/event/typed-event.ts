@@ -2,7 +2,7 @@ import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import { isJsonData, readAttributes } from "./cloud-event.ts";
 import { parseExactly } from "./exact-json.ts";
 
-/** An event in the JSON format of CloudEvents 1.0. */
+/** A CloudEvents 1.0 event in JSON format. */
 export type StructuredEvent = Readonly<Record<string, unknown>>;
 
 /**
@@ -20,23 +20,23 @@ export function binaryHeaders(fields: readonly string[]): Record<string, string>
   const event = Object.fromEntries(encoded.filter((each) => !isOurs(each)));
   const { headers } = HTTP.binary(event as Record<string, string> & CloudEventV1<undefined>);
   const ours = encoded.filter(isOurs).map(([name, value]) => [`ce-${name}`, value]);
-  // The library adds a content type even if the event has none.
+  // Remove the content type of the library, which it adds even if the event has none.
   const { "content-type": __, ...others } = headers as Record<string, string>;
   const type = datacontenttype === undefined ? {} : { "content-type": datacontenttype };
   return { ...type, ...others, ...Object.fromEntries(ours) };
 }
 
 /**
- * Attributes whose headers are set without the `cloudevents` library. It rounds `time` to milliseconds, and looks names up in a plain
- * object, which has an inherited `constructor`.
+ * Attributes that the `cloudevents` library would get wrong in headers. It rounds `time`, and confuses `constructor` with an
+ * inherited property.
  */
 const OWN_HEADERS: ReadonlySet<string> = new Set(["time", "constructor"]);
 
 /**
- * Returns the event in structured mode. `JSON.stringify` prints the numbers in its data as the sender spelled them.
+ * Returns an event as a JSON object. `JSON.stringify` prints its numbers exactly as the sender wrote them.
  *
- * @param fields the stream entry, with alternating names and values
- * @param maxDataChars maximum length of the data; longer data is omitted
+ * @param fields the stream entry, with names and values in turn
+ * @param maxDataChars maximum length of the data; longer data is left out
  */
 export function structuredEvent(fields: readonly string[], maxDataChars: number): StructuredEvent {
   const { attributes, text } = readAttributes(fields);
@@ -55,12 +55,12 @@ export function structuredEvent(fields: readonly string[], maxDataChars: number)
 }
 
 /**
- * Attributes that are set without the `CloudEvent` class. It reformats `time`, rejects `schemaurl` from earlier CloudEvents versions, and
- * has a method called `validate`.
+ * Attributes that the `CloudEvent` class would get wrong. It reformats `time`, rejects the former attribute `schemaurl`, and has a
+ * method `validate`.
  */
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set(["time", "schemaurl", "validate"]);
 
-/** Parses JSON data. Returns the text itself if the data is not valid JSON despite its content type. */
+/** Parses JSON data. If the data is not valid JSON, returns its text. */
 function readExactly(text: string): unknown {
   try {
     return parseExactly(text);
@@ -70,8 +70,8 @@ function readExactly(text: string): unknown {
 }
 
 /**
- * Percent-encodes spaces, double quotes, percent signs and everything outside printable ASCII as UTF-8 bytes
- * (HTTP binding, section 3.1.3.2).
+ * Percent-encodes a header value: spaces, double quotes, percent signs and all but printable ASCII, as UTF-8 bytes (HTTP binding,
+ * section 3.1.3.2).
  */
 function encodeHeader(value: string): string {
   return value

@@ -1,9 +1,10 @@
-/** Named values of headers, queries or forms. The values of a repeated name form an array in order of arrival. */
+/** Values of headers, queries or forms by name. A repeated name has an array of values in order of arrival. */
 export type Values = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * An object without inherited properties, so that a sender may use names such as `__proto__` or `constructor`.
- * It is a class because V8 gives its instances a hidden class. `Object.create(null)` makes a hash table, which is several times slower to read.
+ * An object without inherited properties, so that names such as `__proto__` are ordinary keys.
+ *
+ * It is a class, because V8 reads its instances several times faster than the result of `Object.create(null)`.
  */
 class Collected {
   [name: string]: string | string[];
@@ -28,13 +29,13 @@ export function collectValues(pairs: Iterable<readonly [name: string, value: str
   return values.collected;
 }
 
-/** Parses the query of a request target such as `/path?a=1`, with form decoding. */
+/** Parses the query string of a request target such as `/path?a=1`, with form decoding. */
 export function queryValues(target: string): Values {
   const start = target.indexOf("?");
   return start < 0 ? NONE : collectValues(new URLSearchParams(target.slice(start + 1)));
 }
 
-/** Returns the values without the given names, or the same object if it contains none of them. */
+/** Returns the values without these names, or the same object if none of the names occur. */
 export function omitValues(values: Values, names: ReadonlySet<string>): Values {
   for (const name in values) if (names.has(name)) return withoutNamed(values, names);
   return values;

@@ -21,27 +21,30 @@ export interface ChannelName {
   readonly uid: string;
 }
 
-/** Label value for all channels without their own series. No app, subscription or organization has this id. */
+/** Label value for all channels without their own time series. No app, subscription or organization has this id. */
 export const OTHER = "other";
 const OTHERS = { appId: OTHER, uid: OTHER } as const;
 
-/** Maximum number of channels that are counted individually to find the busiest ones. Further channels count as `other`. */
+/** Maximum number of channels that are counted individually to find the busiest. All further channels count as `other`. */
 const MAX_COUNTED_CHANNELS = 10_000;
 const RANK_EVERY_MS = 30_000;
-/** A channel keeps its series until another channel is 1.5 times as busy, because short-lived series are useless. */
+/**
+ * Advantage of channels that already have a time series. Another channel replaces them only if it is 1.5 times as busy, because
+ * short series are useless.
+ */
 const SHOWN_BONUS = 1.5;
-/** Channels whose weighted number of deliveries falls below this are no longer counted individually. */
+/** Minimum score of a channel that is counted individually. The score is a weighted number of recent deliveries. */
 const MIN_SCORE = 0.5;
 
 interface Counted {
   readonly name: ChannelName;
   /** Counts since the last scrape. */
   readonly counts: ChannelCounts;
-  /** Exponentially weighted number of deliveries at the last ranking. */
+  /** Number of deliveries at the last ranking, in which older deliveries count exponentially less. */
   score: number;
-  /** Deliveries since the last ranking that have already been scraped. */
+  /** Number of deliveries since the last ranking that were already scraped. */
   recent: number;
-  /** The channel's own series. `undefined` if it has none. */
+  /** The channel's own time series. `undefined` if the channel is counted with all others. */
   shown: ChannelCounts | undefined;
 }
 
@@ -77,7 +80,7 @@ export function createChannelCounter({
     return counted.counts;
   }
 
-  /** Moves a channel's counts since the last scrape to its series, or to the others. */
+  /** Adds the counts since the last scrape to the channel's own time series. Without one, adds them to the series of all others. */
   function settle(one: Counted): void {
     one.recent += sumDeliveries(one.counts);
     const into = one.shown ?? rest;
@@ -102,9 +105,9 @@ export function createChannelCounter({
   }
 
   return {
-    /** Call this for each count and do not keep the result, because the channel may lose its individual counts. */
+    /** Returns the counts of a channel. Do not keep the result, because the channel may stop being counted individually. */
     countsOf: (name: ChannelName): ChannelCounts => channels.get(name.number)?.counts ?? add(name),
-    /** Returns all series, with that of the other channels last. */
+    /** Returns the counts of all time series. The series of all other channels comes last. */
     read(): readonly { readonly name: Pick<ChannelName, "appId" | "uid">; readonly counts: ChannelCounts }[] {
       if (nowMs() - rankedAtMs >= RANK_EVERY_MS) {
         rankedAtMs = nowMs();

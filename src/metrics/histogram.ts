@@ -6,7 +6,7 @@ export interface Timings {
   readonly observe: (value: string, seconds: number) => void;
 }
 
-/** Bucket bounds in seconds, from one millisecond to the longest usual timeout. */
+/** Upper bounds of the buckets in seconds, from one millisecond to the longest usual timeout. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 interface HistogramConfig {
@@ -17,7 +17,7 @@ interface HistogramConfig {
   readonly registers: Registry[];
 }
 
-/** Creates a histogram for hot paths, where prom-client would allocate an object and hash the labels for each value. */
+/** Creates a histogram for frequent use. prom-client's own histogram allocates an object and hashes the labels for each value. */
 export function createTimings({ buckets = SECONDS, label, ...config }: HistogramConfig): Timings {
   const series = new Map<string, Series>();
   new ReadHistogram({
@@ -44,7 +44,7 @@ export function createTimings({ buckets = SECONDS, label, ...config }: Histogram
 }
 
 interface Series {
-  /** Values per bucket, not cumulative. The last element counts values above all bounds. */
+  /** Number of values in each bucket, not cumulative. The last element counts values above all bounds. */
   readonly counts: Float64Array;
   sum: number;
 }

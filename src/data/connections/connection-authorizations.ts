@@ -5,7 +5,7 @@ import type { Keyring } from "../keyring/keyring.ts";
 
 export interface PendingAuthorization {
   readonly connectionId: string;
-  /** Version of the connection's settings when the authorization started. */
+  /** Version of the connection's config when the authorization started. */
   readonly connectionVersion: number;
   readonly redirectUri: string;
   readonly verifier: string;

@@ -14,7 +14,7 @@ export interface IssuedTokens {
 export interface StoredTokens {
   /** Number of token responses stored for this connection so far. */
   readonly generation: number;
-  /** `undefined` if no token was received since the connection's settings last changed. */
+  /** `undefined` if no token was received since the connection's config last changed. */
   readonly accessToken: string | undefined;
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;

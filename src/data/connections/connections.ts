@@ -8,17 +8,21 @@ import type { ConnectionRow, ConnectionState } from "../tables.ts";
 
 type Secrets = Readonly<Record<string, unknown>>;
 
-/** Encrypts the secret fields as one text that can be decrypted only for this connection. */
+/** Encrypts the secret config fields of a connection. The result can be decrypted only for the same connection. */
 export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, secrets: Secrets): string =>
   keyring.seal(JSON.stringify(secrets), connectionSecretsPlace(connectionId));
 
-/** @throws Error if the secrets were sealed for another connection or under another key */
+/**
+ * Decrypts the secret config fields of a connection.
+ *
+ * @throws Error if they were encrypted for another connection or with another key
+ */
 export const openConnectionSecrets = (
   keyring: Keyring,
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
 ): Secrets => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
 
-/** Encryption context (AAD) that binds encrypted settings to their connection. */
+/** Encryption context (AAD) that binds encrypted config fields to their connection. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;
 
 export function findConnection(
