@@ -5,22 +5,22 @@ import { BLOCKS } from "./params.ts";
 const MAX_ITEMS = 1_000;
 const MAX_SECTIONS = 200;
 
-/** An id within a form, chosen by the form's author. */
+/** Id of a part of a form, chosen by the form's author. It is unique only within the form. */
 const localId = z.string().min(1).max(255);
 const title = z.string().max(1_024).nullable().default(null);
 const prose = z.string().max(16_384).nullable().default(null);
 
-/** Returns false for unknown block names, so that validation rejects them. */
+/** Whether a settings block is empty. Returns false for blocks with an unknown name, so that validation rejects them. */
 const isEmptyBlock = ([name, block]: [string, unknown]): boolean =>
   Object.hasOwn(BLOCKS, name) && (block === null || isDeepStrictEqual(block, {}));
 
-/** Drops the empty blocks of other kinds from `params`. */
+/** Removes empty settings blocks from `params`, except the block named after `kind`. */
 const onlyOf = (kind: string, params: unknown): unknown =>
   typeof params === "object" && params !== null && !Array.isArray(params)
     ? Object.fromEntries(Object.entries(params).filter((entry) => entry[0] === kind || !isEmptyBlock(entry)))
     : params;
 
-/** `params` must contain the block named after the kind. Other blocks must be absent, null or empty. */
+/** Schema of an input. `params` must contain the settings block named after the kind, and any other block must be empty. */
 const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K, params: P) =>
   z.strictObject({
     key: z.string().min(1).max(255).meta({ description: "The name of the answer. Unique within the form." }),
@@ -118,7 +118,7 @@ const EXAMPLE = {
   sections: [],
 };
 
-/** Content of a form. Items are displayed in array order, grouped by section. */
+/** Content of a form. Items appear in the order of the array, grouped by section. */
 export const formContent = z
   .strictObject({ items: items.default([]), sections: sections.default([]) })
   .superRefine((content, context) => {

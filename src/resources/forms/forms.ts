@@ -16,7 +16,7 @@ declare module "../../data/tables.ts" {
   }
 }
 
-/** Account id of the caller. The id is kept when the account is deleted. */
+/** Account id of the caller. It stays in the row when the account is deleted. */
 const byId = orElse(readOnly(id("acc")), ({ caller }) => caller.accountId);
 
 const fields = {
@@ -55,7 +55,7 @@ export const forms = standardResource({
     message: "A form with this uid already exists.",
   },
   inUse: { when: "the form has versions", message: "The form has versions. Delete them first." },
-  // Deleting a blueprint sets `blueprintId` to null without incrementing `version`, so the ETag includes `blueprintId`.
+  // The `ETag` also covers `blueprintId`, because deleting the blueprint sets the field to null without incrementing `version`.
   version: ({ id, version, blueprintId }) => ({
     id: blueprintId === null ? id : `${id}.${blueprintId}`,
     version,
@@ -95,7 +95,7 @@ export const forms = standardResource({
   },
 });
 
-/** The result stays valid until the transaction ends, because creating a version locks the form's row. */
+/** Creating a version of the form locks the form's row, so the result stays valid until the transaction ends. */
 async function isVersioned(trx: Trx, { id, versionParentId }: RowOf<typeof fields>): Promise<boolean> {
   if (versionParentId !== null) return true;
   const version = await trx

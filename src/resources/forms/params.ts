@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Maximum number of entries per list. The size limit of the request body applies as well. */
+/** Maximum number of entries per list in the settings of an input. */
 const MAX_ENTRIES = 1_000;
 
 const text = z.string().max(1_024).nullable().default(null);
@@ -16,7 +16,7 @@ const instant = z.iso.datetime({
   error: "must be an RFC 3339 time, for example 2026-01-31T09:30:00Z",
 });
 const dateTime = instant.nullable().default(null);
-/** A date or an instant, because clients send both as `minDate` and `maxDate`. */
+/** A date or a date with time. Clients send both as `minDate` and `maxDate`. */
 const date = z
   .union([z.iso.date(), instant], {
     error: "must be a date such as 2026-01-31, or an RFC 3339 time such as 2026-01-31T09:30:00Z",
@@ -27,7 +27,7 @@ const time = z.iso.time("must be a time of day, for example 09:30 or 09:30:00").
 
 type Pair<B> = readonly [min: keyof B & string, max: keyof B & string, measure?: (bound: string) => number];
 
-/** Rejects a block whose minimum is greater than its maximum. Either bound may be missing. */
+/** Rejects settings whose minimum exceeds their maximum. A missing bound is always valid. */
 const ordered =
   <B extends object>(...pairs: readonly Pair<B>[]) =>
   (block: B, context: z.RefinementCtx): void => {
@@ -40,7 +40,7 @@ const ordered =
 
 const timeOfDay = (bound: string): number => Date.parse(`1970-01-01T${bound}Z`);
 
-/** Settings of each kind of input. They are stored in `params` under the name of the kind. */
+/** Settings by kind of input. A form stores them in `params` under the name of the kind. */
 export const BLOCKS = {
   address: z.strictObject({ precision: text.meta({ example: "street" }) }),
   choice: z

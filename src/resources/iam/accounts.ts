@@ -18,7 +18,9 @@ const STEPS: Readonly<Record<Status, readonly Status[]>> = {
   disabled: ["disabled"],
 };
 
-/** An account is a person or a program that calls the API. An organization sees its members and the accounts that it created. */
+/**
+ * Routes of accounts. An account is a person or program that calls the API, visible to its organizations and to the one that created it.
+ */
 export const accounts = standardResource({
   path: "/iam/accounts",
   tag: "Accounts",
@@ -81,7 +83,7 @@ export const accounts = standardResource({
   },
 });
 
-/** Checks that the caller holds all permissions of an account that it disables or deletes. @throws ApiError 403 */
+/** Checks that the caller may disable or delete the account. The caller must hold all permissions of the account. @throws ApiError 403 */
 async function requireEnding(trx: Trx, caller: Caller, accountId: string, nowMs: number): Promise<void> {
   requireHeld(caller, await permissionsOfAccount(trx, caller, accountId, nowMs), "take away");
 }

@@ -22,13 +22,13 @@ import {
 } from "./iam-grants.ts";
 import { apiKey, newApiKeySchema } from "./schema.ts";
 
-/** Excludes revoked keys. They remain in the table, so that the same key is never issued again. */
+/** Selects keys that are not revoked. Revoked keys stay in the table, so that the same key cannot be issued again. */
 const unrevoked = (db: Queryable, { organizationId }: Caller) =>
   db.selectFrom("apiKeys").where("organizationId", "=", organizationId).where("revokedAt", "is", null);
 
 const LAST = "after this change, no valid key would have the permission `*`";
 
-/** API keys are bearer tokens of the organization. The API returns each token once, on creation. */
+/** Routes of API keys. A key's secret token is only returned by the request that creates the key. */
 export const apiKeys = standardResource({
   path: "/iam/api-keys",
   tag: "API keys",
@@ -48,7 +48,7 @@ export const apiKeys = standardResource({
     const granted = await grant(trx, deps, caller, values, before);
     if (before) await requireChangeable(trx, caller, before, { ...granted, expires }, nowMs);
     const accountId = before?.accountId ?? (await accountOf(trx, deps, caller, values, nowMs));
-    // Extending the lifetime counts as granting all permissions of the key again.
+    // A later expiry counts as granting the key's permissions again, so the caller must hold all of them.
     if (before?.expiresAt && (expires === null || expires > before.expiresAt))
       requireHeld(caller, await permissionsOfGrant(trx, caller, granted));
     if (spaceId !== before?.spaceId) await requireRow(trx, caller, SPACES, spaceId);
@@ -101,7 +101,7 @@ export const apiKeys = standardResource({
   ],
 });
 
-/** Returns the account of the new key: the caller's own, or a new service account. @throws ApiError 404, 403 */
+/** Returns the account for the new key: the caller's account, or a new service account. @throws ApiError 403, 404 */
 async function accountOf(
   trx: Trx,
   { requireRoom }: Pick<IamDeps, "requireRoom">,
@@ -126,9 +126,8 @@ async function accountOf(
 
 /**
  * Checks that the caller may change the key.
- *
- * @throws ApiError 403 if another key would lose permissions that the caller does not hold, 409 if the organization's last key
- * with `*` would lose it or expire
+ * @throws ApiError 403 if another key would lose permissions that the caller lacks; 409 if the organization's last `*`
+ * key would lose `*` or expire
  */
 async function requireChangeable(
   trx: Trx,
@@ -146,12 +145,12 @@ async function requireChangeable(
   ];
   if (!were.includes(ALL_PERMISSIONS)) return;
   const isLost = !left.includes(ALL_PERMISSIONS);
-  // With an earlier expiry, the key loses `*` at that time. Another key with `*` must still be valid then.
+  // A key with an earlier expiry loses `*` when it expires. Another key with `*` must still be valid at that time.
   const lostAtMs = isLost ? nowMs : endsSooner ? after.expires.getTime() : undefined;
   if (lostAtMs !== undefined) await requireOtherAdministrator(trx, caller, { keyId: before.id }, lostAtMs);
 }
 
-/** @throws ApiError 400 if the expiry is in the past */
+/** Checks that the expiry is in the future. @throws ApiError 400 if it is not */
 function requireFuture(expires: Date | null, nowMs: number): void {
   if (expires === null || expires.getTime() > nowMs) return;
   throw invalidParameters([{ path: "expiresAt", message: "must be in the future" }]);

@@ -183,7 +183,7 @@ function recordsOf(db: Queryable, caller: Caller, { entity, entityId, accountId,
 
 const render = ({ createdAt, ...row }: Row<"audit">) => ({ ...row, at: createdAt.toISOString() });
 
-/** Yields the lines of one page at a time. Reads the next page only when the client has consumed the previous one. */
+/** Yields the audit log as lines, one page at a time. The next page is read after the client has consumed the current page. */
 async function* exportLines(db: Queryable, caller: Caller, wanted: Filters): AsyncGenerator<string> {
   const records = recordsOf(db, caller, wanted).orderBy("createdAt").orderBy("id").limit(BATCH);
   for (let last: Row<"audit"> | undefined; ; ) {

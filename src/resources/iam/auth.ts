@@ -118,13 +118,13 @@ async function describeCaller({ db }: AuthDeps, caller: Caller): Promise<z.input
     .select(["id", "name"])
     .where("id", "=", organizationId)
     .executeTakeFirst();
-  // `identify` found both rows a moment ago, so one of them has been deleted since.
+  // Both rows existed when `identify` ran, so one was deleted in the meantime.
   if (account === undefined || organization === undefined)
     throw new ApiError("unauthenticated", "The account of this token has been deleted.");
   return { by, account, organization, apiKeyId: keyId, defaultSpaceId, permissions: [...permissions].sort() };
 }
 
-/** Returns the id of the caller's API key. @throws ApiError 403 for any other token, 404 when another organization is named */
+/** Returns the id of the API key in the request. @throws ApiError 403 for other kinds of token; 404 if another organization is named */
 function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {
   if (by !== "apiKey" || keyId === null) {
     const message = "To get an access token, send an API key or a token of the OpenID Connect issuer.";
@@ -134,7 +134,7 @@ function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): s
   return keyId;
 }
 
-/** Returns the identity of the token's subject in the named organization. @throws ApiError 400, 401, 403 */
+/** Finds the identity that belongs to the token and the named organization. @throws ApiError 400, 401, 403 */
 async function identityOf(
   { identify, clock }: AuthDeps,
   c: Context,

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../data/database.ts";
 import { groupMember } from "./schema.ts";
 
-/** Loads the members of all given groups in one query. Returns a function that renders the members of one group. */
+/** Loads the members of several groups in one query. Returns a function that renders the members of one group. */
 export async function insideGroups(db: Queryable, rows: readonly { readonly id: string }[]) {
   const members = Map.groupBy(
     await membersOf(
@@ -15,7 +15,7 @@ export async function insideGroups(db: Queryable, rows: readonly { readonly id: 
   });
 }
 
-/** Selects the members of the groups in the order in which they joined. */
+/** Selects the members of the groups, sorted by the time they joined. */
 export const membersOf = (db: Queryable, groupIds: readonly string[]) =>
   db
     .selectFrom("groupMembers")

@@ -35,7 +35,7 @@ export const groups = standardResource({
 const memberIds = async (trx: Trx, groupId: string): Promise<string[]> =>
   (await membersOf(trx, [groupId]).execute()).map(({ accountId }) => accountId);
 
-/** @throws ApiError 404 if an account is not visible to the organization */
+/** Adds accounts to a group. @throws ApiError 404 if an account is not visible to the organization */
 async function addMembers(
   trx: Trx,
   caller: Caller,

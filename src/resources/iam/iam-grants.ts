@@ -13,7 +13,7 @@ export interface IamDeps extends RowDeps {
   readonly permissionNames: () => readonly string[];
 }
 
-/** Grant of an API key or a membership: its permissions plus the permissions of its roles. */
+/** Permissions and roles of an API key or a membership. A role adds its own permissions. */
 export interface Grant {
   readonly permissions: readonly string[];
   readonly roleIds: readonly string[];
@@ -35,9 +35,8 @@ export const roleIdsInput = z.array(z.string()).max(100).default([]).meta({
 });
 
 /**
- * Checks that the caller may grant each permission that is not in `before`. Returns the sorted permissions without duplicates.
- *
- * @throws ApiError 400 for an unknown permission, 403 for a permission that the caller does not hold
+ * Checks that the caller may grant all permissions that `before` lacks, and returns them sorted without duplicates.
+ * @throws ApiError 400 for an unknown permission; 403 for a permission that the caller does not hold
  */
 export function grantPermissions(
   { permissionNames }: IamDeps,
@@ -57,9 +56,7 @@ export function grantPermissions(
 }
 
 /**
- * Checks that the caller may grant the permissions and roles. Locks the added roles, so they cannot be deleted before the
- * transaction ends.
- *
+ * Checks that the caller may grant the permissions and roles. Locks added roles against deletion until the transaction ends.
  * @throws ApiError 400, 403, or 404 if the caller's organization has no such role
  */
 export async function grant(
@@ -84,9 +81,8 @@ export async function permissionsOfGrant(
 }
 
 /**
- * Checks that the caller holds all permissions that `before` has and `after` lacks. A caller must not remove permissions that it
- * does not hold, whether by changing, revoking or deleting a grant.
- *
+ * Checks that the caller holds all permissions that the change from `before` to `after` removes. The check applies to
+ * changed, revoked and deleted grants.
  * @throws ApiError 403
  */
 export async function requireTakeable(
@@ -99,7 +95,7 @@ export async function requireTakeable(
   requireHeld(caller, without(await permissionsOfGrant(trx, caller, before), left), "take away");
 }
 
-/** Returns all permissions of an account in the caller's organization: those of its valid keys and of its membership. */
+/** Returns the permissions that an account has in the caller's organization through its membership and its valid keys. */
 export async function permissionsOfAccount(
   trx: Trx,
   caller: Caller,
@@ -126,7 +122,7 @@ export async function permissionsOfAccount(
   });
 }
 
-/** Identifies the key or account that is about to lose all permissions, or the role that is about to lose `*`. */
+/** The key or account that is about to lose all permissions, or the role that is about to lose `*`. */
 interface Losing {
   readonly keyId?: string;
   readonly accountId?: string;

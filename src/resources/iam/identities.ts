@@ -51,7 +51,10 @@ export const identities = standardResource({
   },
 });
 
-/** Checks that the caller holds the permissions of the account's membership, because an identity grants them. @throws ApiError 403 */
+/**
+ * Checks that the caller holds all permissions of the account's membership, because an identity gives access to them.
+ * @throws ApiError 403
+ */
 async function requireLendable(
   trx: Trx,
   caller: Caller,
@@ -69,9 +72,8 @@ async function requireLendable(
 }
 
 /**
- * Checks that the account has no identity or API key yet. Otherwise the caller could give another person access to an
- * account that is already in use. The account itself and callers with `*` are exempt.
- *
+ * Checks that the account has no identity or API key. Otherwise the caller could give another person access to an
+ * account in use. Exempts the account itself and callers with `*`.
  * @throws ApiError 403
  */
 async function requireUnused(trx: Trx, caller: Caller, accountId: string): Promise<void> {

@@ -5,7 +5,7 @@ import { grant, type IamDeps, requireTakeable } from "./iam-grants.ts";
 import { heldPermissions, rolesOf } from "./render-permission.ts";
 import { membership, type membershipFields, organization } from "./schema.ts";
 
-/** A membership grants permissions to an account that calls with a token of an OIDC issuer. */
+/** Routes of memberships. A membership gives permissions to an account that signs in through an OpenID Connect issuer. */
 export const memberships = standardResource({
   path: "/iam/memberships",
   tag: "Memberships",

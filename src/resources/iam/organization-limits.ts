@@ -69,7 +69,7 @@ const limitsPatchSchema = z.strictObject({
 
 const params = { organizationId: pathId("org", "organization") };
 
-/** The operator sets the limits of an organization. Each organization can read its own limits. */
+/** Routes for the limits of organizations. Only the operator can set limits, but each organization can read its own. */
 export const organizationLimits: Resource<LimitsDeps> = {
   path: "/organizations/:organizationId/limits",
   tag: "Organizations",
@@ -161,7 +161,7 @@ async function findOperators(db: Queryable): Promise<string | null> {
   return organizationId;
 }
 
-/** Checks that the caller may see the organization. Returns the id of the operator's organization. @throws ApiError 404 */
+/** Returns the id of the operator's organization. @throws ApiError 404 if the caller may not see the given organization */
 async function requireVisible(db: Queryable, caller: Caller, organizationId: string): Promise<string | null> {
   const operators = await findOperators(db);
   const isVisible = organizationId === caller.organizationId || operators === caller.organizationId;

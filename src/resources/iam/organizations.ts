@@ -20,7 +20,7 @@ const newOrganizationSchema = organization.entity.extend({ apiKey: newApiKeySche
   description: "An organization with its first API key, which has the permission `*`.",
 });
 
-/** Tables whose rows are deleted with an organization. A table that refers to another one comes first. */
+/** Tables whose rows are deleted together with their organization. A table comes before the tables to which its rows refer. */
 const PARTS = ["apiKeys", "identities", "groups", "memberships", "accounts", "roles", "spaces"] as const;
 
 /** A caller only sees its own organization. */
@@ -107,7 +107,7 @@ export const organizations = standardResource({
   ],
 });
 
-/** @throws ApiError 403 if the caller does not belong to the operator's organization */
+/** Checks that the caller belongs to the operator's organization. @throws ApiError 403 */
 async function requireOperator(trx: Trx, { organizationId }: Caller): Promise<void> {
   const operator = await trx.selectFrom("cluster").select("organizationId").executeTakeFirst();
   if (operator?.organizationId !== organizationId)

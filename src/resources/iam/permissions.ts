@@ -9,12 +9,12 @@ import type { IamDeps } from "./iam-grants.ts";
 import { renderPermission } from "./render-permission.ts";
 import { permissionSchema } from "./schema.ts";
 
-/** Permissions that roles, keys and memberships can have. The set is fixed by the routes that require them. */
+/** Routes that list all permissions. Each route of the API requires a fixed permission, so this list cannot be edited. */
 export const permissions: Resource<IamDeps> = {
   path: "/iam/permissions",
   tag: "Permissions",
   routes({ permissionNames }) {
-    // All permissions have the same creation time, so they are ordered by id.
+    // Sorted by id, because all permissions have the same creation time.
     const all = ({ organizationId }: Caller) =>
       permissionNames()
         .map((name) => renderPermission(organizationId, name))

@@ -9,10 +9,8 @@ import type { EntityOf } from "../kit/shape.ts";
 import { type Permission, role } from "./schema.ts";
 
 /**
- * Renders a permission as an entity of an organization.
- *
- * Permissions have no table. The id and times are derived from the organization's id and the name, so they never change.
- * The permissions of a new resource therefore exist in every organization without a migration.
+ * Renders a permission as an entity of an organization. No table stores permissions, so the id is derived from the
+ * organization's id and the permission's name.
  */
 export function renderPermission(organizationId: string, name: string): Permission {
   const madeAtMs = timeOfId(organizationId);
@@ -28,7 +26,7 @@ export function renderPermission(organizationId: string, name: string): Permissi
   };
 }
 
-/** Returns a function that renders the permissions of a role by name. Each permission is rendered only once. */
+/** Returns a function that renders the permissions of a role, keyed by name. It renders each permission only once for all roles. */
 export function rolePermissions(): (row: Row<"roles">) => { permissions: Record<string, Permission> } {
   const made = new Map<string, Permission>();
   const permission = (organizationId: string, name: string): Permission => {
@@ -49,11 +47,7 @@ export function renderRoles(rows: readonly Row<"roles">[]): EntityOf<typeof role
 
 type Held = Pick<Row<"memberships">, "permissions" | "roleIds">;
 
-/**
- * Returns a function that renders the permissions and roles of a member.
- *
- * @param roles must include all roles that the members have
- */
+/** Returns a function that renders the permissions and roles of a member. @param roles all roles of all members that will be rendered */
 export function heldPermissions(organizationId: string, roles: readonly Row<"roles">[]) {
   const rendered = renderRoles(roles);
   return ({ permissions, roleIds }: Held) => ({

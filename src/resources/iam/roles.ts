@@ -32,7 +32,7 @@ export const roles = standardResource({
   },
   inside: async () => rolePermissions(),
   async remove({ trx, row, remove }) {
-    // The row is locked now. A request that assigns the role must also lock the row, so no request can assign the role any more.
+    // The row is locked, and assigning the role would need the same lock. The role therefore cannot be assigned after this check.
     if (await isHeld(trx, row.id))
       throw conflict("API keys or members still have this role. Remove the role from them first.");
     await remove();

@@ -47,7 +47,7 @@ declare module "../../data/tables.ts" {
 }
 
 const INSIDE = { description: "`null` when nested in another entity." };
-/** Replaces the default `organizationId` field. Requests, responses and the table do not contain the field. */
+/** Turns off the default `organizationId` field, which then has no column and appears in no request or response. */
 const noColumn = hidden(unstored(z.string()));
 const accountId = withAnswer(once(accountIdInput), id("acc"));
 
@@ -156,7 +156,7 @@ const organizationFields = {
   iamId: opaqueIdInput,
   tenantId: opaqueIdInput,
   logoAssetId: opaqueIdInput,
-  /** Name in the declarative configuration. The API cannot change it. */
+  /** Name in the configuration file, for an entity that the file declares. The API cannot change it. */
   declaredName: hidden(z.string().nullable()),
 };
 export const organization = shape({
@@ -207,10 +207,7 @@ export const identity = shape({
 });
 
 const accountFields = {
-  /**
-   * The organization that created the account, which sees the account even after the membership ends. `null` for accounts
-   * created before this column existed.
-   */
+  /** Organization that created the account, which always sees the account. `null` if the account is older than this column. */
   organizationId: hidden(z.string().nullable()),
   name: nameInput.meta({ example: "Ada Lovelace" }),
   firstName: textInput,

@@ -4,7 +4,7 @@ import type { Caller } from "../../http/context.ts";
 import { notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
 
-/** Selects the accounts visible to an organization: its members and the accounts that it created. */
+/** Selects the accounts that an organization can see: its members, and the accounts that it created. */
 export const visibleAccounts = (db: Queryable, { organizationId }: Pick<Caller, "organizationId">) =>
   db
     .selectFrom("accounts")
@@ -22,9 +22,8 @@ export const visibleAccounts = (db: Queryable, { organizationId }: Pick<Caller, 
     );
 
 /**
- * Returns the accounts with these ids, locked against deletion until the transaction ends.
- *
- * @throws ApiError 404 when an account does not exist or is not visible to the caller's organization
+ * Returns the accounts with these ids and prevents their deletion until the transaction ends.
+ * @throws ApiError 404 if the caller's organization cannot see one of the accounts
  */
 export async function requireAccounts(
   trx: Trx,

@@ -2,22 +2,22 @@ import type { z } from "zod";
 import type { Shown } from "../../http/fields.ts";
 import type { Listed } from "../../http/page.ts";
 
-/** A list response: a bare JSON array, with the total count in the `X-Total-Count` header. */
+/** A list response. The body is a JSON array, and the `X-Total-Count` header has the total number of items. */
 export interface ListAnswer<S extends z.ZodType = z.ZodType> {
   readonly kind: "list";
   readonly of: S;
 }
 
-/** A response that is not JSON, such as an HTML page or an event stream. The handler builds the `Response`. */
+/** A response without a JSON body, such as an HTML page or an event stream. The route's handler creates the `Response`. */
 export interface NonJsonAnswer {
   readonly kind: "other";
   readonly contentType: string;
   readonly description: string;
-  /** Description of the 400 response, which has the same content type as the successful response. */
+  /** Description of the 400 response, for a route whose 400 has the same content type as its 200. */
   readonly refusal?: string;
 }
 
-/** Successful response of a route, always with status 200. */
+/** Declares the 200 response of a route, which is the only success status. */
 export type Answer = z.ZodType | ListAnswer | NonJsonAnswer;
 
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
@@ -33,7 +33,7 @@ export const isList = (answer: Answer): answer is ListAnswer => "kind" in answer
 export const isNonJson = (answer: Answer): answer is NonJsonAnswer =>
   "kind" in answer && answer.kind === "other";
 
-/** Return type of a handler whose route declares the response `A`. A `Response` is sent unchanged. */
+/** Return type of a handler, derived from the response that its route declares. A `Response` object is sent as it is. */
 export type HandlerResult<A extends Answer> =
   | Response
   | (A extends ListAnswer<infer S>

@@ -1,11 +1,11 @@
 import { isForeignKeyViolation, isUniqueViolation } from "../../data/database.ts";
 import { conflict } from "../../http/errors.ts";
 
-/** Awaits a write. @throws ApiError 409 with `message` when it violates a unique constraint */
+/** Turns a unique violation of a write into an error response. @throws ApiError 409 with `message` */
 export const conflictIfTaken = <T>(message: string, written: Promise<T>): Promise<T> =>
   toConflict(message, isUniqueViolation, written);
 
-/** Awaits a deletion. @throws ApiError 409 with `message` when other rows still refer to the deleted row */
+/** Turns a foreign key violation of a deletion into an error response. @throws ApiError 409 with `message` */
 export const conflictIfInUse = <T>(message: string, deleted: Promise<T>): Promise<T> =>
   toConflict(message, isForeignKeyViolation, deleted);
 

@@ -17,24 +17,24 @@ export interface Field<
   W extends Written = Written,
 > {
   readonly schema: S;
-  /** Schema of the value in a response. `null` when responses omit the field. */
+  /** Schema of the value in responses, or `null` if responses do not contain the field. */
   readonly answer: A;
   readonly written: W;
-  /** Schema of the value in the body of a POST. Default: `schema`. */
+  /** Schema of the value when the entity is created with POST. Default: `schema`. */
   readonly made?: z.ZodType;
-  /** Whether the field has a column. If not, hooks read and write its value. */
+  /** Whether the table has a column for the field. If false, hooks of the resource read and write the value. */
   readonly stored: boolean;
   readonly toColumn: (value: unknown) => unknown;
   readonly fromColumn: (column: unknown) => unknown;
   readonly orElse?: ((fresh: NewRow) => unknown) | undefined;
-  /** Never set at runtime. Carries the column type for TypeScript. */
+  /** Type of the column, for TypeScript only. Always `undefined` at runtime. */
   readonly column?: Column;
 }
 
-/** The requests whose bodies may contain a field: `always` is POST and PUT, `once` is only POST. */
+/** Which request bodies may contain the field: POST and PUT (`always`), POST only (`once`), or none (`never`). */
 export type Written = "always" | "once" | "never";
 
-/** Passed to `orElse` functions, which compute the default of a field. */
+/** Data of a new row, passed to functions that compute default values. */
 export interface NewRow {
   readonly id: string;
   readonly caller: Caller;
@@ -56,7 +56,7 @@ type With<
   A extends z.ZodType | null = AnswerOf<E>,
 > = Field<SchemaOf<E>, ColumnOf<E>, A, W>;
 
-/** Converts a plain Zod schema to a field with default settings. Returns a `Field` unchanged. */
+/** Converts a Zod schema to a field with default settings. If `entry` already is a `Field`, returns `entry`. */
 export const toField = (entry: Entry): Field =>
   entry instanceof z.ZodType
     ? {
@@ -69,11 +69,11 @@ export const toField = (entry: Entry): Field =>
       }
     : entry;
 
-/** Copies a field with changes. The caller states the resulting type, which TypeScript cannot infer. */
+/** Copies a field with changes. Callers declare the resulting type, because TypeScript cannot infer it. */
 const change = <F extends Field>(entry: Entry, changes: Partial<Field>): F =>
   ({ ...toField(entry), ...changes }) as F;
 
-/** Stores the value as JSON. A `null` value is stored as SQL NULL. */
+/** Field that is stored in a JSON column. `null` is stored as SQL NULL instead of JSON `null`. */
 export const json = <S extends z.ZodType, A extends z.ZodType = z.ZodType<Value<S>>>(
   schema: S,
   answer?: A,
@@ -83,7 +83,7 @@ export const json = <S extends z.ZodType, A extends z.ZodType = z.ZodType<Value<
     toColumn: (value) => (value === null ? null : JSON.stringify(value)),
   });
 
-/** A point in time: text in requests and responses, a timestamp in the table. */
+/** Field for a point in time: a string in the API, a timestamp in the table. */
 export const time = <S extends z.ZodType<string | null>>(
   schema: S,
 ): Field<
@@ -97,16 +97,16 @@ export const time = <S extends z.ZodType<string | null>>(
     toColumn: (value) => (typeof value === "string" ? new Date(value) : value),
   });
 
-/** A number stored as an exact SQL decimal. The database driver returns it as text. */
+/** Field for a number that is stored exactly, in a SQL decimal column. The database driver returns such numbers as text. */
 export const decimal = <S extends z.ZodType<number>>(
   schema: S,
 ): Field<S, ColumnType<string, number, number>, z.ZodType<number>, "always"> =>
   change(schema, { fromColumn: Number });
 
-/** Can be set on creation, and never changes afterwards. */
+/** Makes a field immutable: requests can set it at creation only. */
 export const once = <E extends Entry>(entry: E): With<E, "once"> => change(entry, { written: "once" });
 
-/** Declares a field that requests cannot contain. `orElse` or a hook sets its value. Responses use a plain schema unchanged. */
+/** Makes a field read-only for requests. The default value (`orElse`) or a hook of the resource sets it. */
 export const readOnly = <E extends Entry>(
   entry: E,
 ): With<E, "never", E extends z.ZodType ? E : AnswerOf<E>> =>
@@ -119,15 +119,15 @@ export const writeOnly = <E extends Entry>(entry: E): With<E, WrittenOf<E>, null
 export const hidden = <E extends Entry>(entry: E): With<E, "never", null> =>
   change(entry, { written: "never", answer: null });
 
-/** Validates the value with `made` in the body of a POST, and with the field's own schema in a PUT. */
+/** Validates the field with `made` in the body of a POST, and with the field's normal schema in a PUT. */
 export const withCreateSchema = <E extends Entry>(entry: E, made: z.ZodType): With<E> =>
   change(entry, { made });
 
-/** Declares a field that only requests contain. It has no column, so hooks store its value elsewhere. */
+/** Field of request bodies without a column and without a response value. Hooks of the resource store the value elsewhere. */
 export const unstored = <S extends z.ZodType>(schema: S): Field<S, never, null, "always"> =>
   change(schema, { stored: false, answer: null });
 
-/** Uses `answer` in responses instead of the schema derived from the request schema. */
+/** Sets the schema for responses. By default, it is derived from the request schema. */
 export const withAnswer = <E extends Entry, A extends z.ZodType>(
   entry: E,
   answer: A,
@@ -169,6 +169,6 @@ function withoutLimits(written: z.ZodType, textOf: () => z.ZodType): z.ZodType {
   return written;
 }
 
-/** A member that is optional in requests may also be missing from a stored value. */
+/** If requests may omit a member, stored values may lack the member too. */
 const toMemberSchema = (field: z.ZodType, inner: (schema: z.ZodType) => z.ZodType): z.ZodType =>
   field instanceof z.ZodOptional ? inner(field).optional() : inner(field);

@@ -5,7 +5,7 @@ import { orElse, readOnly, withAnswer } from "./field.ts";
 export const nameInput = z.string().min(1).max(255).meta({ example: "Operators" });
 export const textInput = z.string().max(255).nullable().default(null);
 export const textUpTo = (maxChars: number) => z.string().max(maxChars).nullable().default(null);
-/** Does not check that the id exists. For this check, list the field in `references` of the resource. */
+/** Optional id of another entity. To check that the entity exists, list the field in `references` of the resource. */
 export const idInput = (description: string) => z.string().nullable().default(null).meta({ description });
 export const opaqueIdInput = z
   .string()

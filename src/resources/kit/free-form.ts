@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const MAX_CHARS = 65_536;
 
-/** Limits a value's size as JSON, so that a full page of such values stays small enough to return. */
+/** Limits the size of a value's JSON, because a list response can contain a full page of such values. */
 export const bounded = <S extends z.ZodType>(json: S, maxChars = MAX_CHARS): S =>
   json.refine(
     (value) => (JSON.stringify(value) ?? "").length <= maxChars,
@@ -16,7 +16,7 @@ export const freeFormInput = bounded(z.unknown())
 const isMap = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A JSON object with any member names. `z.record` is not used because it drops a member named `__proto__`. */
+/** Schema of a JSON object with any member names. `z.record` is unsuitable, because it drops a member named `__proto__`. */
 export const mapInput = bounded(
   z.custom<Readonly<Record<string, unknown>>>().refine(isMap, "must be an object"),
 )
@@ -26,6 +26,6 @@ export const mapInput = bounded(
     shown: { type: "object", additionalProperties: {} },
   });
 
-/** Converts a value for a JSON column. `null` becomes SQL NULL instead of the JSON text `null`. */
+/** Converts a value for a JSON column. `null` becomes SQL NULL, not the JSON text `null`. */
 export const toJsonColumn = (value: unknown): string | null =>
   value === null ? null : JSON.stringify(value);

@@ -29,6 +29,6 @@ export const mapPage = <R, E>({ items, total }: Listed<R>, render: (row: R) => E
   total,
 });
 
-/** Drops filters that the request omits, so that the result can be passed to `eb.and(…)`. */
+/** Removes undefined filters, because `eb.and(…)` does not accept them. */
 export const omitUndefined = <F extends object>(filters: F): { [K in keyof F]?: Exclude<F[K], undefined> } =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined)) as F;

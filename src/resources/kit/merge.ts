@@ -3,17 +3,17 @@ import { invalidParameters } from "../../http/errors.ts";
 import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { parseInput } from "./resource.ts";
 
-/** Derives the body schema of a PUT from that of a POST: every field becomes optional. Apply such a body with `applyPatch`. */
+/** Derives the body schema of a PUT from the body schema of a POST. All fields become optional; `applyPatch` applies the body. */
 export const toPatchSchema = (input: z.ZodObject): z.ZodType<object> => z.strictObject(patchFields(input));
 
-/** Like `toPatchSchema`, for a body that must repeat the id from the path. See `withoutId`. */
+/** Like `toPatchSchema`, but the body must also contain the id. `withoutId` compares that id with the path. */
 export const toPatchSchemaWithId = (input: z.ZodObject) =>
   z.strictObject({
     ...patchFields(input),
     id: z.string().meta({ description: "The same id as in the path." }),
   });
 
-/** Returns the body without its `id`. @throws ApiError 400 when it differs from the id in the path */
+/** Removes `id` from a request body. @throws ApiError 400 if it differs from the id in the path */
 export function withoutId(id: string, patch: { readonly id: string }): object {
   if (patch.id !== id) throw invalidParameters([{ path: "id", message: "must equal the id in the path" }]);
   const { id: _, ...changes } = patch;
@@ -27,7 +27,7 @@ function patchFields(input: z.ZodObject): Record<string, z.ZodType> {
 
 function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
-  // Remove the default, because it would overwrite the stored value of a field that the patch omits.
+  // Remove the schema's default, which would otherwise overwrite the stored value when the patch omits the field.
   const given = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
   return (given instanceof z.ZodObject ? toPatchSchema(given) : given).optional().meta(field.meta() ?? {});
 }

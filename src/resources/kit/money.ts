@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A monetary amount as a decimal string, so that no rounding occurs when it is stored, added or returned. */
+/** A monetary amount as a decimal string, because floating-point numbers would be rounded. */
 const AMOUNT = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,4})?$/;
 
 export const amountInput = z
@@ -8,7 +8,7 @@ export const amountInput = z
   .regex(AMOUNT, "must be a decimal number with at most 12 digits before and 4 after the point")
   .meta({ description: "Amount as a decimal string, with up to 4 decimals.", example: "19.90" });
 
-/** An amount in a response. It may have one digit more than an input amount, because it can be the sum of two. */
+/** Amount in a response. It may have one more digit than an amount in a request, because it can be a sum of two amounts. */
 export const amount = z
   .string()
   .regex(
@@ -26,5 +26,5 @@ export const currencyInput = z
   .refine((code) => CURRENCIES.has(code), "must be an ISO 4217 currency code, such as EUR")
   .meta(CODE);
 
-/** A currency in a response. Any code is allowed, because a stored currency may have been withdrawn since. */
+/** Currency in a response. Accepts any code, because a stored currency may have been withdrawn later. */
 export const currency = z.string().meta(CODE);

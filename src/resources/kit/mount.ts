@@ -14,16 +14,15 @@ import type { QuerySchema, Route } from "./route.ts";
 
 export interface MountedRoute extends Route {
   readonly tag: string;
-  /** Path below the API version, with parameters written as `:name`. */
+  /** Path below the API version prefix. Parameters are written as `:name`. */
   readonly fullPath: string;
-  /** Permission that the caller needs. `null` when any caller may use the route. */
+  /** Permission that the caller needs, or `null` if every caller may use the route. */
   readonly permission: string | null;
 }
 
 /**
- * Collects the routes of all resources. Static path segments come before parameters, so that the router matches them first.
- *
- * @throws Error when the parameters in a path differ from those that its route declares
+ * Collects the routes of all resources, sorted so that the router matches static path segments before parameters.
+ * @throws Error if a route does not declare exactly the parameters in its path
  */
 export function collectRoutes<Deps>(
   resources: readonly Resource<Deps>[],
@@ -49,7 +48,7 @@ function mountedRoute<Deps>({ path, tag }: Resource<Deps>, route: Route): Mounte
   return { ...route, tag, fullPath, permission: computePermission(fullPath, route) };
 }
 
-/** Computes the permission of a route, for example `knowledgeBases.read` for `GET /knowledge-bases/:id`. */
+/** Derives the permission of a route from its path and method: `GET /knowledge-bases/:id` requires `knowledgeBases.read`. */
 function computePermission(fullPath: string, { method, permission }: Route): string | null {
   if (permission !== undefined) return permission;
   const [, noun = ""] = fullPath.split("/");
@@ -57,18 +56,18 @@ function computePermission(fullPath: string, { method, permission }: Route): str
   return `${camelCased}.${isRead(method, fullPath) ? "read" : "write"}`;
 }
 
-/** Whether a request only reads: a GET, or a `POST …/list`, which carries its page parameters in the body. */
+/** Returns whether a request only reads data. `POST …/list` also reads: it has its page parameters in the body. */
 export const isRead = (method: string, path: string): boolean =>
   method.toLowerCase() === "get" || (method.toLowerCase() === "post" && path.endsWith("/list"));
 
-/** Sort key of a path: at each position, a static segment sorts before a parameter. */
+/** Sort key of a path. Static segments sort before parameters. */
 const rank = (path: string): string =>
   path
     .split("/")
     .map((segment) => (segment.startsWith(":") ? "1" : "0"))
     .join("");
 
-/** Registers a route. Each request passes the checks for permission, query, body and path before the handler runs. */
+/** Registers a route. Before the handler runs, a request must pass the checks of permission, query, body and path. */
 export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnce): void {
   const { method, fullPath, matched, path } = route;
   const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
@@ -93,7 +92,7 @@ function respond(c: Context<ApiEnv>, { method, answer, versioned }: MountedRoute
   return isList(answer) ? answerList(c, result as Listed<unknown>) : c.json(result as object);
 }
 
-/** Parses the query. @throws ApiError 400 naming each unknown, repeated or invalid parameter */
+/** Parses the query parameters. @throws ApiError 400 that lists each unknown, repeated or invalid parameter */
 function readQuery({ query, anyQuery }: Route, c: Context): z.output<QuerySchema> {
   const given = c.req.query();
   requireFitText(given);
@@ -128,6 +127,6 @@ function parseParams(
   );
 }
 
-/** Whether the caller's token is confined to one entity and the path names a different one. */
+/** Returns whether the caller's token is limited to one entity and the path contains a different one. */
 const isOutOfReach = (caller: Caller | undefined, param: string, value: string | undefined): boolean =>
   caller?.confinedTo?.param === param && caller.confinedTo.id !== value;

@@ -2,26 +2,25 @@ import { type RawBuilder, sql } from "kysely";
 import type { Queryable } from "../../data/database.ts";
 import type { Listed } from "../../http/page.ts";
 
-/** Maximum number of nested rows of one kind per response. The owners in the response share it equally. */
+/** Maximum number of nested rows of one kind in a response. The limit is divided evenly among the entities in the response. */
 const MAX_INSIDE = 1_000;
-/** Maximum total size of the nested rows of one kind per response, in the unit of `Parts.weight` (bytes or characters). */
+/** Maximum total size of nested rows of one kind in a response. `Parts.weight` defines the unit: bytes or characters. */
 const MAX_WEIGHT = 1_048_576;
 
-/** The rows that are nested in their owners, such as the messages of rooms. The table needs an index on owner and creation time. */
+/** Table of rows that are nested in other entities, such as messages in rooms. Needs an index on owner and creation time. */
 export interface Parts {
   readonly table: string;
   readonly owner: string;
   readonly columns: RawBuilder<unknown>;
-  /** SQL expression for the size of a row's variable-length content. Default: 0. */
+  /** SQL expression for the size of a row. Default: 0, which means that only the number of rows is limited. */
   readonly weight?: RawBuilder<unknown>;
   /** SQL condition that selects rows. Default: all rows. */
   readonly where?: RawBuilder<unknown>;
 }
 
 /**
- * Reads the newest rows of each owner, sorted oldest first, together with the total count per owner.
- *
- * The owners share `MAX_INSIDE` and `MAX_WEIGHT` equally. Each owner's newest row is always included.
+ * Reads the newest rows of each owner, oldest first, and the total count per owner. `MAX_INSIDE` and `MAX_WEIGHT` are
+ * divided evenly among the owners, but each owner gets at least one row.
  */
 export async function readNewestPerOwner<R>(
   db: Queryable,

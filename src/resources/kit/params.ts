@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { isId } from "../../lib/ids.ts";
 
-/** Schemas of the path parameters, by name. The error message of a schema is only the noun for the 404 response: "blueprint". */
+/** Path parameter schemas by parameter name. A schema's error message is the noun for the 404 response, such as "blueprint". */
 export type ParamSchemas = Readonly<Record<string, z.ZodType<string>>>;
 
 const EXAMPLE = "01jc9x2k4v8m3n5p7q9r1s";
 
-/** Schema of an id in a path, such as `pathId("bp", "blueprint")`. A malformed id results in a 404. */
+/** Schema of an id in a path: `pathId("bp", "blueprint")`. A malformed id gets a 404. */
 export const pathId = (prefix: string, what: string): z.ZodType<string> =>
   z
     .string()

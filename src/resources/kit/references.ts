@@ -7,7 +7,7 @@ import { notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
 import { requireAccounts } from "./account-scope.ts";
 
-/** Names of the tables whose rows belong to an organization, including the `organizations` table itself. */
+/** Tables whose rows belong to an organization. Includes the table of the organizations themselves. */
 export type OwnedTable = {
   [T in keyof Tables]: Tables[T] extends Timestamps & { id: string } ? T : never;
 }[keyof Tables];
@@ -25,15 +25,15 @@ export const ARTIFACTS = { table: "artifacts", prefix: "art", words: "artifact" 
 export const STORES: Reference = { table: "stores", prefix: "store", words: "store" };
 export const COLLECTIONS = { table: "collections", prefix: "col", words: "collection" } as const;
 export const STATES = { table: "states", prefix: "state", words: "state" } as const;
-/** An account may belong to another organization. `requireRow` accepts those visible to the caller's organization. */
+/** `requireRow` also accepts accounts of another organization if the caller's organization can see them. */
 export const ACCOUNTS: Reference = { table: "accounts", prefix: "acc", words: "account" };
 export const SPACES: Reference = { table: "spaces", prefix: "spc", words: "space" };
 
-/** A row of a table that is not known at compile time. */
+/** A row of a table whose columns TypeScript does not know. */
 export type AnyRow = Readonly<Record<string, unknown>>;
 export type AnyRows = SelectQueryBuilder<Record<"rows", AnyRow>, "rows", AnyRow>;
 
-/** Gives access to a table without its column types. The caller must know that the columns it names exist. */
+/** Bypasses the column types of a table. The caller must know that the columns exist. */
 export const anyTable = (db: Queryable) => db as unknown as Kysely<Record<"rows", AnyRow>>;
 
 export const rowsWhere = (db: Queryable, table: OwnedTable, column: string, value: unknown): AnyRows =>
@@ -42,7 +42,7 @@ export const rowsWhere = (db: Queryable, table: OwnedTable, column: string, valu
     .selectAll()
     .where(column, "=", value);
 
-/** Returns the organization's rows in order of creation. With `column`, only the rows whose column has one of `values`. */
+/** Returns the organization's rows in order of creation. `column` and `values` restrict the result to rows with one of these values. */
 export async function listRows<T extends OwnedTable>(
   db: Queryable,
   { organizationId }: Pick<Caller, "organizationId">,
@@ -55,7 +55,7 @@ export async function listRows<T extends OwnedTable>(
   return (await found.orderBy("createdAt").orderBy("id").execute()) as object[] as Row<T>[];
 }
 
-/** `keyShare` blocks deletion of the row until the transaction ends. `share` also blocks changes, and `update` also other locks. */
+/** Row lock until the transaction ends. `keyShare` blocks deletion, `share` also changes, and `update` also other locks. */
 export type Lock = "keyShare" | "share" | "update";
 
 export function locked(rows: AnyRows, lock: Lock | undefined): AnyRows {
@@ -73,7 +73,7 @@ export function locked(rows: AnyRows, lock: Lock | undefined): AnyRows {
   }
 }
 
-/** Returns the row with this id. @throws ApiError 404 when the organization has no such row */
+/** Reads a row by id. @throws ApiError 404 if the organization has no such row */
 export async function getRow<T extends OwnedTable>(
   db: Queryable,
   scope: Pick<Caller, "organizationId">,
@@ -89,9 +89,8 @@ export async function getRow<T extends OwnedTable>(
 }
 
 /**
- * Checks that the row exists and blocks its deletion until the transaction ends. Does nothing when `id` is `null`.
- *
- * @throws ApiError 404 when the caller's organization has no such row
+ * Checks that the row exists and prevents its deletion until the transaction ends. Accepts a `null` id.
+ * @throws ApiError 404 if the caller's organization has no such row
  */
 export async function requireRow(
   trx: Trx,

@@ -41,7 +41,7 @@ export interface DocumentDeps {
 export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Readonly<Record<string, unknown>> {
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
-  // Convert responses first, so that they get the plain schema names. A request schema that differs gets the suffix `Input`.
+  // Convert response schemas first, so that they get the plain names. A different request schema then gets the suffix `Input`.
   for (const { answer } of routes)
     if (!isNonJson(answer)) schemas.output(isList(answer) ? answer.of : answer);
   const paths: Record<string, Record<string, unknown>> = {};

@@ -31,7 +31,7 @@ export const COMMON_HEADERS = {
   "RateLimit-Reset": { $ref: "#/components/headers/RateLimitReset" },
 };
 
-/** Code and description of each error response, by the name of its component in the OpenAPI document. */
+/** Error responses of the API, keyed by the name of their component in the OpenAPI document. */
 const ERRORS = {
   InvalidParameters: [
     "invalid_parameters",
@@ -88,7 +88,7 @@ export interface ResponseObject {
   readonly content: Readonly<Record<string, object>>;
 }
 
-/** Returns a `$ref` to the component of an error response. `when` replaces the component's description. */
+/** Returns a `$ref` to an error response's component. `when` replaces the description of the component. */
 export const referToError = (name: ErrorName, when?: string): object => ({
   $ref: `#/components/responses/${name}`,
   ...(when === undefined ? {} : { description: sentence(when) }),
@@ -96,7 +96,7 @@ export const referToError = (name: ErrorName, when?: string): object => ({
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-/** Creates the OpenAPI Response Object of an error. `when` replaces the default description. */
+/** Creates an error response for the OpenAPI document. `when` replaces the default description. */
 export function errorResponse(name: ErrorName, headers: object, when?: string): ResponseObject {
   const [code, description] = ERRORS[name];
   const message = description.replaceAll("`", "");
@@ -112,7 +112,7 @@ export function errorResponse(name: ErrorName, headers: object, when?: string): 
   };
 }
 
-/** Creates a component for each error response that `paths` refers to. */
+/** Creates components for the error responses to which `paths` refers. */
 export function errorComponents(paths: object): Readonly<Record<string, object>> {
   const text = JSON.stringify(paths);
   return Object.fromEntries(

@@ -8,7 +8,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   email: "someone@example.com",
 };
 
-/** Example values of string fields by field name, for schemas that have neither an example nor a format. */
+/** Example values for string fields, keyed by field name. Used if the schema has no example and no format. */
 const BY_NAME: Readonly<Record<string, string>> = {
   title: "Example",
   name: "Example",
@@ -23,9 +23,8 @@ const BY_NAME: Readonly<Record<string, string>> = {
 type Components = Readonly<Record<string, JsonSchema>>;
 
 /**
- * Builds a valid example from the examples in a schema. Objects contain their required fields and those with an example.
- *
- * @param open names of the components being built; a reference to one of them is recursive and yields `undefined`
+ * Builds an example value from a schema. Objects get their required fields and the fields with an example.
+ * @param open names of the components being built, to detect recursion; a recursive reference yields `undefined`
  */
 export function buildExample(
   schema: JsonSchema,
@@ -70,7 +69,7 @@ export function buildExample(
 
 function byName(name: string, value: unknown): unknown {
   if (value !== TEXT) return value;
-  // A field such as `projectId` holds the id of an external entity. Its example is `project-1`.
+  // `projectId` gets the example `project-1`, because such ids belong to other systems.
   const [, what] = /^(.+)Id$/.exec(name) ?? [];
   return BY_NAME[name] ?? (what === undefined ? TEXT : `${what}-1`);
 }

@@ -27,7 +27,7 @@ export const HEADERS = {
   RateLimitReset: always(count("Seconds until the next window starts.", 42)),
 } as const;
 
-/** Omits the example. API consoles would send it as the value, and all their users would share one idempotency key. */
+/** Request header without an example. API consoles send examples as values, so all users would share one idempotency key. */
 const header = (name: string, description: string, pattern?: string) => ({
   name,
   in: "header",

@@ -3,7 +3,7 @@ import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
 export interface DocumentedKind {
   readonly configSchema: z.ZodType;
-  /** Fields that can be written but are never returned. */
+  /** Names of the fields that clients can write, but that the API never returns. */
   readonly secretFields: readonly string[];
 }
 export type DocumentedKinds = ReadonlyMap<string, DocumentedKind>;
@@ -13,11 +13,14 @@ type Components = Readonly<Record<string, JsonSchema>>;
 const KIND_NAME = "ChannelKindName";
 const REFERENCE = "#/components/schemas/";
 
-/** For each place where a channel's config appears: the schema direction, component name suffix and treatment of secret fields. */
+/**
+ * Variants of the schema of a channel's config: in responses, requests and blueprints. Each variant has its own component
+ * name suffix and treatment of secrets.
+ */
 const CONFIGS = {
   answered: { io: "output", suffix: "", secrets: "absent" },
   written: { io: "input", suffix: "Input", secrets: "writeOnly" },
-  /** Fields in the body that creates a blueprint. Blueprints cannot contain secrets. */
+  /** Config in the body that creates a blueprint. It must not contain secrets. */
   copied: { io: "input", suffix: "BlueprintInput", secrets: "absent" },
 } as const;
 type ConfigOf = keyof typeof CONFIGS;
@@ -33,7 +36,7 @@ export function withKinds(components: Components, kinds: DocumentedKinds, schema
   const unions = Object.entries(components).flatMap(([name, component]) =>
     isPlace(component.configOf) ? unionByKind(name, component, component.configOf, kinds) : [],
   );
-  // Call `components()` again: writing the config has added the schemas to which they refer.
+  // Get the components again, because writing the configs above has added further ones.
   const all = { ...schemas.components(), ...configs, ...Object.fromEntries(unions) };
   all[KIND_NAME] = { ...all[KIND_NAME], enum: [...kinds.keys()] };
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));

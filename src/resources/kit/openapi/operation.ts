@@ -15,7 +15,7 @@ import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): string =>
   fullPath.replace(/:([A-Za-z]+)/g, "{$1}");
 
-/** Creates the Operation Object (OpenAPI 3.1, section 4.8.10) of a route. `withExamples` adds examples later. */
+/** Creates the Operation Object of a route (OpenAPI 3.1, section 4.8.10). Examples are added later by `withExamples`. */
 export function toOperation(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
   const { method, operation, summary, tag, permission, reveals, confined, isPublic, body } = route;
   return {
@@ -154,14 +154,14 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
   ]);
 }
 
-/** Documents both bodies of a 400 response: JSON from the checks before the handler, and the handler's own content type. */
+/** Documents the two bodies of a 400 response: JSON if a check fails, and the route's own content type if the handler fails. */
 function badRequestResponse(answer: NonJsonAnswer) {
   const own = otherResponse(answer, answer.refusal ?? "", COMMON_HEADERS);
   const { content } = errorResponse("InvalidParameters", COMMON_HEADERS);
   return { ...own, content: { ...content, ...own.content } };
 }
 
-/** Adds a valid example to every JSON body that has none. */
+/** Adds an example to each JSON body that has none. */
 export function withExamples<T>(part: T, components: Readonly<Record<string, JsonSchema>>): T {
   return JSON.parse(JSON.stringify(part), (key, value) =>
     key === "application/json" && value?.schema && !("example" in value)

@@ -38,7 +38,7 @@ const readinessSchema = z
 const requestIdHeader = { "X-Request-Id": COMMON_HEADERS["X-Request-Id"] };
 const ANY_BODY = { schema: {} };
 
-/** Creates the paths outside the management API: hooks, health checks, metrics, documentation and console. */
+/** Describes the paths outside the management API: hooks, health checks, metrics, documentation and console. */
 export function outsidePaths({
   schemas,
   hooksUrl,

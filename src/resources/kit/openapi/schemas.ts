@@ -1,11 +1,11 @@
 import { z } from "zod";
 
-/** A JSON Schema in the document (OpenAPI 3.1 uses draft 2020-12). */
+/** A JSON Schema in the OpenAPI document. OpenAPI 3.1 uses draft 2020-12. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** Converts Zod schemas to JSON Schemas. A schema with an `id` in its meta becomes a component. */
+/** Converts Zod schemas to JSON Schemas. A schema whose metadata has an `id` becomes a component. */
 export interface SchemaWriter {
-  /** Converts a request schema. In a body, optional fields also accept null. In a patch, only nullable fields do. */
+  /** Converts a request schema. For a body, optional fields also accept null; for a patch, only nullable fields accept null. */
   readonly input: (schema: z.ZodType, as?: "body" | "patch") => JsonSchema;
   readonly output: (schema: z.ZodType) => JsonSchema;
   readonly components: () => Readonly<Record<string, JsonSchema>>;
@@ -18,7 +18,7 @@ export function createSchemaWriter(): SchemaWriter {
   type Way = "input" | "body" | "patch" | "output";
   const written = new Map<Way, Map<z.ZodType, JsonSchema>>();
 
-  /** Converts each schema only once per direction, since many operations share schemas. */
+  /** Converts each schema once for requests and once for responses, because many operations share schemas. */
   function writeCached(schema: z.ZodType, way: Way): JsonSchema {
     const known = written.get(way) ?? new Map<z.ZodType, JsonSchema>();
     written.set(way, known);
@@ -49,7 +49,9 @@ export function createSchemaWriter(): SchemaWriter {
     return relinked(isBody ? nullable(properties.root, way === "patch") : properties.root);
   }
 
-  /** A request schema that differs from the response schema, for example by defaults, gets the suffix `Input`. */
+  /**
+   * Returns the component's name. A request schema that differs from the response schema, for example by defaults, gets the suffix `Input`.
+   */
   function nameOf(id: string, schema: JsonSchema, io: "input" | "output"): string {
     if (io === "output") return id;
     const answered = components.get(id);
@@ -65,11 +67,8 @@ export function createSchemaWriter(): SchemaWriter {
 }
 
 /**
- * Adapts a converted schema in place.
- *
- * `shown` in the meta replaces a schema that JSON Schema cannot express, such as a number sent as text. Objects in
- * responses allow additional properties, because later versions may add fields. Patterns that only repeat a format are
- * removed.
+ * Adjusts a converted schema in place. `shown` in the metadata replaces schemas that JSON Schema cannot express.
+ * Responses allow extra properties, because later versions may add fields.
  */
 function polish(schema: Mutable, io: "input" | "output"): void {
   const { shown, example } = schema;
@@ -82,9 +81,9 @@ function polish(schema: Mutable, io: "input" | "output"): void {
     delete schema.example;
     schema.examples = [example];
   }
-  // An `anyOf` that contains the empty schema accepts any value, so it is redundant.
+  // The empty schema accepts any value. An `anyOf` that contains the empty schema is therefore redundant.
   if (Array.isArray(schema.anyOf) && schema.anyOf.some(isAny)) delete schema.anyOf;
-  // Zod sets `readOnly` for TypeScript's `readonly`. In OpenAPI it would mean that clients must not send the field.
+  // Zod sets `readOnly` for TypeScript's `readonly`, but in OpenAPI `readOnly` forbids clients to send the field.
   delete schema.readOnly;
   if (io === "output" && schema.additionalProperties === false) delete schema.additionalProperties;
   if (typeof schema.format === "string") delete schema.pattern;
@@ -94,7 +93,7 @@ function polish(schema: Mutable, io: "input" | "output"): void {
 
 type Definitions = Readonly<Record<string, JsonSchema>>;
 
-/** Lets optional fields accept null. In a patch, only fields of objects inside arrays do, because null elsewhere clears a field. */
+/** Makes optional fields accept null. In a patch, this applies only inside arrays, because null elsewhere clears a field. */
 function withNulls(schema: JsonSchema, defs: Definitions, isPatch: boolean): JsonSchema {
   const changed: Mutable = { ...schema };
   const { properties, required = [], items, additionalProperties } = schema;
@@ -137,7 +136,7 @@ function orNull({ description, default: value, examples, ...schema }: JsonSchema
 const isAny = (schema: object): boolean => Object.keys(schema).length === 0;
 
 const LOCAL = "#/$defs/";
-/** Prefix of schemas that Zod moves to `$defs` only because they are used twice. They are inlined again. */
+/** Name prefix of schemas that Zod moves to `$defs` because they occur twice. This code inlines them again. */
 const UNNAMED_PREFIX = "__schema";
 
 function relink(

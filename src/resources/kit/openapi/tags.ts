@@ -1,4 +1,4 @@
-/** The headings of the API reference with their descriptions, in order of display. */
+/** Headings of the API reference, in display order, with their descriptions. */
 const TAGS: Readonly<Record<string, string>> = {
   Hooks: "The addresses of push channels, to which senders post deliveries.",
   Apps: "Installations of blueprints. An app contains channels, the events that they publish, and subscriptions to these events.",
@@ -40,7 +40,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Operations: "Health, metrics, documentation and console of the gateway.",
 };
 
-/** Describes the tags in use, in the order of `TAGS`. Tags without a description come last. */
+/** Returns the used tags with their descriptions, in the order of `TAGS`. Tags without a description come last. */
 export function describeTags(used: ReadonlySet<string>): readonly object[] {
   const known = Object.keys(TAGS).filter((name) => used.has(name));
   const others = [...used].filter((name) => !(name in TAGS));
