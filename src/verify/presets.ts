@@ -13,7 +13,7 @@ const path = z.string().min(1).max(1_024);
 
 const values = z.record(z.string(), z.string());
 
-/** Example delivery of a provider, without the credentials and signatures that Inlet reads from headers or the query. */
+/** Example delivery of a provider. Credentials and signatures in headers or the query are left out. */
 const sampleSchema = z
   .strictObject({
     headers: values.describe(
@@ -88,7 +88,7 @@ export type Presets = ReadonlyMap<string, Preset>;
 const FOLDER = fileURLToPath(new URL("./presets/", import.meta.url));
 
 /**
- * Reads all presets from a folder with one file per provider.
+ * Reads all provider presets from a folder with one file per provider.
  *
  * @throws Error that names the first invalid file
  */

@@ -8,7 +8,7 @@ import { standardWebhooks } from "./schemes/standard-webhooks.ts";
 import { token } from "./schemes/token.ts";
 import type { VerificationScheme } from "./verifier.ts";
 
-/** Verification schemes that check a single credential or signature. A new scheme needs a file and a line here. */
+/** Verification schemes that check a single credential or signature. To add a scheme, add a file and a line here. */
 const SINGLE_SCHEMES: readonly [VerificationScheme, ...VerificationScheme[]] = [
   hmac,
   standardWebhooks,

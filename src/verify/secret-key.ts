@@ -20,7 +20,9 @@ export const secretKeySchema = z
   .describe("How to derive the key from a secret.");
 export type SecretKeyConfig = z.output<typeof secretKeySchema>;
 
-/** Derives the key from a secret. Returns `undefined` if the secret is not in the configured encoding, or is empty without its prefix. */
+/**
+ * Derives the key from a secret. Returns `undefined` if the secret is empty after its prefix, or is not in the configured encoding.
+ */
 export function deriveKey(config: SecretKeyConfig, secret: string): Buffer | undefined {
   const { encoding, stripPrefix = "", append = "", hash } = config;
   const stripped = secret.startsWith(stripPrefix) ? secret.slice(stripPrefix.length) : secret;
@@ -35,7 +37,7 @@ export const findWrongKey = (config: SecretKeyConfig, secret: string): string | 
     ? `must be valid ${config.encoding}, and not empty without its prefix`
     : undefined;
 
-/** Decodes a secret. Base64 may be standard or URL-safe, because people paste secrets in either form. */
+/** Decodes a secret. Accepts standard and URL-safe base64, because people paste secrets in either form. */
 function decodeSecret(text: string, encoding: SecretKeyConfig["encoding"]): Buffer | undefined {
   switch (encoding) {
     case "utf8":

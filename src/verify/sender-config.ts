@@ -7,12 +7,12 @@ import { VERIFICATION_SCHEMES } from "./schemes.ts";
 
 const [first, ...others] = VERIFICATION_SCHEMES;
 
-/** Verification config of a channel that inherits the scheme of its preset. */
+/** Verification config of a channel that uses the verification scheme of its provider preset. */
 const presetVerification = z
   .looseObject({ scheme: z.literal("preset").describe("Uses the verification of the channel's preset.") })
   .describe("Uses the verification of the channel's `preset`. Settings given here override the preset's.");
 
-/** A secret with an optional validity window. Overlapping windows allow rotation without downtime. */
+/** A secret with an optional validity window. Overlapping windows allow secret rotation without downtime. */
 const secretSchema = z
   .strictObject({
     value: z.string().min(1).max(4_096).describe("The secret value."),
@@ -102,11 +102,17 @@ export const senderFields = {
   ...deliveryFields,
 } as const;
 
-/** Parses the sender config of any channel. Pull channels have none, because the gateway itself calls the source. */
+/**
+ * Parses the sender config of a channel, such as its verification and secrets. Pull channels have none, because the gateway itself
+ * calls their source.
+ */
 export const senderConfigSchema = z.object(senderFields);
 export type SenderConfig = z.output<typeof senderConfigSchema>;
 
-/** Replaces the default scheme `none` with `preset` on a channel with a preset, so that the API shows the scheme that is actually used. */
+/**
+ * Replaces the default verification scheme `none` with `preset` on a channel with a provider preset, so that the API shows the
+ * actual scheme.
+ */
 export const inheritPresetVerification = <T extends Pick<SenderConfig, "preset" | "verification">>(
   config: T,
 ): T =>

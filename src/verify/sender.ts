@@ -9,7 +9,7 @@ import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationConfig, verificationSchema } from "./schemes.ts";
 import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-config.ts";
 
-/** Sender config of a channel, merged with those of its preset. */
+/** Sender config of a channel, such as its verification scheme, merged with the config of its provider preset. */
 export interface Sender
   extends Pick<SenderConfig, "allowedAddresses" | "shadow" | "allowHandshakes" | "readAs"> {
   readonly verification: VerificationConfig;
@@ -20,7 +20,7 @@ export interface Sender
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
 
-/** Merges a channel's config over those of its preset, and validates the result. */
+/** Merges a channel's config over the config of its provider preset, and validates the result. */
 export function resolveSender(config: SenderConfig, presets: Presets): Result<Sender, readonly WrongField[]> {
   const preset = config.preset === undefined ? undefined : presets.get(config.preset);
   if (config.preset !== undefined && preset === undefined)
@@ -57,7 +57,9 @@ export function resolveSender(config: SenderConfig, presets: Presets): Result<Se
   });
 }
 
-/** Returns whether verification needs a secret that is not set yet. Until then, the channel's hooks respond with status 401. */
+/**
+ * Returns whether verification needs a secret that is not set yet. Until it is set, the channel rejects deliveries with status 401.
+ */
 export function lacksSecret({
   verification,
   secrets,
@@ -67,15 +69,15 @@ export function lacksSecret({
   return findScheme(verification).needsSecret(verification);
 }
 
-/** Returns whether a stored config lacks a secret or is no longer valid, so that no delivery can be verified. */
+/** Returns whether a stored config lacks a secret or has become invalid, so that no delivery can be verified. */
 export function needsSetup(config: unknown, presets: Presets): boolean {
   const sender = parseSender(config, presets);
   return sender === undefined || lacksSecret(sender);
 }
 
 /**
- * Returns whether the channel rejects requests that fail verification. Also true for an invalid config, because then every request
- * is rejected.
+ * Returns whether the channel rejects requests that fail verification. Also true for an invalid config, with which every request is
+ * rejected.
  */
 export function verifiesSenders(config: unknown, presets: Presets): boolean {
   const sender = parseSender(config, presets);
@@ -106,8 +108,8 @@ function findWrongSecrets(
 }
 
 /**
- * Finds handshakes with which an attacker could forge deliveries. They sign texts for any caller, while delivery signatures do
- * not cover the body.
+ * Finds handshakes with which an attacker could forge deliveries. Such a handshake signs texts for any caller, while delivery
+ * signatures do not cover the body.
  */
 function findSigningOracles(
   { signsBody, of }: VerificationConfig,

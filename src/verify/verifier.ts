@@ -8,16 +8,19 @@ export interface VerifyContext {
   readonly secrets: readonly string[];
   /** Public base URL of the gateway, without `/hooks/…`. */
   readonly hooksUrl: string;
-  /** Content type to read the body as, if it differs from the one that the sender declares. */
+  /** Content type that overrides the one declared by the sender. */
   readonly readAs?: string | undefined;
   readonly keys: KeySource;
-  /** Whether a handshake of the channel signs texts for any caller. A signature over such a text does not prove who sent it. */
+  /**
+   * Whether a handshake of the channel signs texts for any caller. A signature over such a text does not prove who sent the
+   * request.
+   */
   readonly signsForAnyone?: boolean;
 }
 
 /**
- * Places where a scheme reads credentials and signatures. Headers (names in lower case) and query parameters are removed from the
- * delivery. Body values remain, but are never displayed.
+ * Places from which a scheme reads credentials and signatures. Headers (lower case) and query parameters are removed from the
+ * delivery, and body values are never displayed.
  */
 export interface Consumed {
   readonly consumedHeaders: readonly string[];
@@ -26,22 +29,25 @@ export interface Consumed {
 }
 
 export interface Verification {
-  /** Delivery id from the sender. `undefined` if the signature does not cover one. */
+  /** Delivery id assigned by the sender. `undefined` if the signature does not cover an id. */
   readonly deliveryId?: string | undefined;
-  /** Digest of the signed bytes. The same bytes with another id or type are a replay. `undefined` if replays are not detected. */
+  /** Digest of the signed bytes, used to detect replays under another id or type. `undefined` if replays are not detected. */
   readonly boundTo?: string | undefined;
-  /** SHA-256 of the body as 43 base64url characters, equal to `boundTo`. Only set if the signature covers exactly the body. */
+  /** SHA-256 of the body in base64url (43 characters). Only set if the signature covers exactly the body. */
   readonly bodyHash?: string | undefined;
 }
 
-/** Maximum length of a delivery id. Event ids have at most 512 characters, and consist of the delivery id and an item index. */
+/** Maximum length of a delivery id. An event id consists of the delivery id and an item index, and has at most 512 characters. */
 const MAX_LENGTH = 256;
 
-/** Returns whether a text can be a delivery id. Rejects lone surrogates, which UTF-8 would all encode as the same character. */
+/**
+ * Returns whether a text can be a delivery id. Rejects lone surrogates, because UTF-8 would encode all of them as the same
+ * character.
+ */
 export const isDeliveryId = (text: string): boolean =>
   text !== "" && text.length <= MAX_LENGTH && text.isWellFormed();
 
-/** Reason why verification failed. Also used as a metric label, so the set must stay small and fixed. */
+/** Reason why verification failed. The set of reasons stays small and fixed, because they are also values of a metric label. */
 export type FailureReason =
   | "address"
   | "no_secret"
@@ -51,7 +57,7 @@ export type FailureReason =
   | "mismatch"
   | "unavailable";
 
-/** A verification failure. The message is for logs and operators, and must never reach the sender. */
+/** A verification failure. Its message is for logs and operators, and must never reach the sender. */
 export interface VerificationFailure {
   readonly reason: FailureReason;
   readonly message: string;
@@ -64,12 +70,12 @@ export const reject = (reason: FailureReason, message: string): Result<never, Ve
 
 const NO_SECRET = reject("no_secret", "the channel has no currently valid secret");
 
-/** A compiled verification scheme, shared by all channels with the same config. */
+/** A compiled verification scheme that all channels with the same config share. */
 export interface Verifier extends Consumed {
-  /** Whether the verifier fetches public keys. Only such verifiers receive a key source. */
+  /** Whether the verifier fetches public keys. Only such verifiers receive a source of keys. */
   readonly fetchesKeys?: boolean;
   /**
-   * Verifies the raw bytes of a request, comparing secrets in constant time. Returns a promise only if keys must be fetched or
+   * Verifies the raw bytes of a request, and compares secrets in constant time. Returns a promise only if keys must be fetched or
    * the signature library is asynchronous.
    *
    * @throws UnavailableError if the keys cannot be fetched
@@ -86,20 +92,19 @@ export interface Verifier extends Consumed {
 export interface VerificationScheme {
   readonly scheme: string;
   readonly configSchema: z.ZodObject;
-  /** Whether every configuration of the scheme needs a secret. */
+  /** Whether the scheme needs a secret with any config. */
   readonly alwaysNeedsSecret: boolean;
-  /** Returns whether verification with this config needs a secret. Without it, the channel has the state `needsSetup`. */
+  /** Returns whether verification with this config needs a secret. Without a secret, the channel has the state `needsSetup`. */
   readonly needsSecret: (config: unknown) => boolean;
-  /** Returns why a secret does not fit the config, or `undefined` if it does. The text never contains the secret. */
+  /** Returns why a secret does not fit the config, or `undefined` if it fits. The text never contains the secret. */
   readonly findWrongSecret: (config: unknown, secret: string) => string | undefined;
   /** @throws z.ZodError if the config does not match the schema `configSchema` */
   readonly create: (config: unknown) => Verifier;
 }
 
 /**
- * Defines a scheme from typed parts. The result hides the config type, so that all schemes fit in one list.
- *
- * If a secret is needed but none is valid, verification fails with `no_secret` without calling the verifier.
+ * Defines a scheme, and hides the type of its config so that all schemes fit in one list. Without a valid secret, verification
+ * fails with `no_secret` before the verifier is called.
  */
 export function defineScheme<S extends z.ZodObject>(parts: {
   readonly scheme: string;

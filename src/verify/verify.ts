@@ -20,13 +20,19 @@ import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
 import type { Secret } from "./sender-config.ts";
 import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
-/** A delivery that failed verification, in the shape of a verified one so that quarantine can display it. Its body is never parsed. */
+/**
+ * A delivery that failed verification. It has the shape of a verified delivery, so that quarantine can display it, but its body is
+ * never parsed.
+ */
 export type UnverifiedDelivery = Omit<VerifiedDelivery, "deliveryId" | "boundTo" | "bodyHash">;
 
 export interface RejectedRequest {
-  /** Explanation for logs and operators. Never sent to the sender. */
+  /** Explanation for logs and operators, which is never sent to the sender. */
   readonly message: string;
-  /** Returns the request without credentials and signatures. Even invalid ones are removed, because they may be valid elsewhere. */
+  /**
+   * Returns the request without credentials and signatures. Invalid credentials are removed too, because they may be valid
+   * elsewhere.
+   */
   readonly redacted: () => UnverifiedDelivery;
 }
 
@@ -34,22 +40,28 @@ export type Verified = Result<VerifiedDelivery, RejectedRequest>;
 
 export interface CompiledSender extends Pick<Handshakes, "methods"> {
   /**
-   * Verifies a raw request and returns a delivery that may be parsed. Returns a promise only if the scheme is asynchronous.
+   * Verifies a raw request, and returns a delivery whose body may be parsed. Returns a promise only if the scheme is asynchronous.
    *
    * @throws UnavailableError if the sender's keys cannot be fetched
    */
   readonly verify: (request: RawRequest) => Verified | Promise<Verified>;
   /** Finds the matching handshake among those that do not require verification. */
   readonly findOpenHandshake: Handshakes["findOpen"];
-  /** Finds the matching handshake among those that require verification. A delivery accepted only because of shadow mode matches none. */
+  /**
+   * Finds the matching handshake among those that require verification. Matches none if shadow mode accepted the delivery despite a
+   * failed verification.
+   */
   readonly findHandshake: (request: RawRequest, delivery: VerifiedDelivery) => MatchedHandshake | undefined;
-  /** Creates a function that redacts the channel's secrets and addresses, and signatures in the body, from texts of a delivery. */
+  /**
+   * Creates a function that redacts texts of a delivery. It hides the channel's secrets, the channel's URLs and signatures in the
+   * body.
+   */
   readonly createRedactor: (delivery: Pick<VerifiedDelivery, "headers" | "body">) => Redact;
-  /** Returns whether a delivery failed verification and was only accepted because the channel is in shadow mode. */
+  /** Returns whether a delivery failed verification, but was accepted because the channel is in shadow mode. */
   readonly isShadowed: (delivery: VerifiedDelivery) => boolean;
-  /** Whether verification fetches public keys. Only then is a key source needed. */
+  /** Whether verification fetches public keys, and therefore needs a source of keys. */
   readonly fetchesKeys: boolean;
-  /** Rejects a request without verifying it. Redacts it as `verify` would. */
+  /** Rejects a request without verifying it. Removes the credentials from the request, as `verify` would. */
   readonly reject: (request: RawRequest, message: string) => RejectedRequest;
 }
 
@@ -57,13 +69,13 @@ export interface SenderDeps {
   /** Public base URL of the gateway, without `/hooks/…`. */
   readonly hooksUrl: string;
   readonly keys: KeySource;
-  /** Called for each request that fails verification but is accepted because of shadow mode. */
+  /** Called for each request that fails verification, but is accepted because of shadow mode. */
   readonly onShadowed: (reason: FailureReason) => void;
 }
 
 /**
- * Headers to remove from `$headers` for every scheme. They contain credentials, or the channel's address, which is also a
- * credential. Proxies such as Kong, Envoy, Traefik, nginx and IIS repeat the address in them.
+ * Headers to remove from every delivery, because they contain credentials or the channel's secret URL. Proxies such as Kong, Envoy,
+ * Traefik, nginx and IIS repeat the URL in them.
  */
 const CREDENTIAL_HEADERS = [
   "authorization",
@@ -81,7 +93,7 @@ const CREDENTIAL_HEADERS = [
   "x-rewrite-url",
 ];
 
-/** Compiled config of a sender without its secrets, shared by senders that differ only in their secrets. */
+/** Compiled config without the secrets, shared by all senders that differ only in their secrets. */
 export type SenderProgram = ReturnType<typeof compileSenderProgram>;
 
 export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
@@ -102,21 +114,21 @@ export function compileSenderProgram(sender: Omit<Sender, "secrets">) {
     verifier,
     isAddressRejected: compileAddresses(sender.allowedAddresses),
     key: secretKeySchema.parse(verification.key),
-    /** Places in requests whose values are hidden while handshakes are enabled (`open`) or disabled (`shut`). */
+    /** Request values to hide while handshakes are enabled (`open`) or disabled (`shut`). */
     hidden: { open: compileHidden(sender.handshakes), shut: compileHidden([]) },
-    // Disabled handshakes count, because signatures that they returned earlier are still valid.
+    // Disabled handshakes count too, because the signatures that they returned earlier are still valid.
     isSigning: sender.handshakes.some(signsForAnyone),
   };
 }
 
-/** @param program existing program for the same config, to avoid compiling them again */
+/** @param program existing compiled config, to avoid compiling the same config again */
 export const compileSender = (
   sender: Sender,
   deps: SenderDeps,
   program: SenderProgram = compileSenderProgram(sender),
 ): CompiledSender => new ActiveSender(sender, deps, program);
 
-/** A class instead of closures, to save memory per channel. There can be many thousands of channels. */
+/** Use a class instead of closures to save memory, because there can be many thousands of channels. */
 class ActiveSender implements CompiledSender {
   readonly methods: readonly string[];
   readonly findOpenHandshake: Handshakes["findOpen"];
@@ -126,7 +138,7 @@ class ActiveSender implements CompiledSender {
   readonly #hidden: SenderProgram["hidden"]["open"];
   readonly #handshakes: Handshakes;
   readonly #secrets: SecretWindows;
-  /** Deliveries accepted only because of shadow mode. `undefined` if the channel is not in shadow mode. */
+  /** Deliveries that were only accepted because of shadow mode. `undefined` if the channel is not in shadow mode. */
   readonly #shadowed: WeakSet<VerifiedDelivery> | undefined;
 
   constructor(sender: Sender, deps: SenderDeps, program: SenderProgram) {
@@ -228,7 +240,7 @@ class ActiveSender implements CompiledSender {
       : err(this.reject(request, message));
   }
 
-  /** Accepts an unverified request in shadow mode. The delivery has no verified facts. */
+  /** Accepts an unverified request in shadow mode. The resulting delivery claims no verified facts, such as a delivery id. */
   #accept(request: RawRequest, reason: FailureReason, shadowed: WeakSet<VerifiedDelivery>): Verified {
     this.#deps.onShadowed(reason);
     const delivery = this.#redact(request);
@@ -237,8 +249,8 @@ class ActiveSender implements CompiledSender {
   }
 
   /**
-   * Handles an error thrown by the verifier. If keys cannot be fetched, shadow mode accepts the request. Otherwise, rethrows the
-   * error so that the sender retries.
+   * Handles an error of the verifier. In shadow mode, a failed key fetch does not reject the request. Otherwise, rethrows the error
+   * so that the sender retries.
    */
   #fail(request: RawRequest, error: unknown): Verified {
     if (this.#shadowed && error instanceof UnavailableError)
@@ -270,10 +282,8 @@ class SecretWindows {
   }
 
   /**
-   * Returns the secrets that are valid at a time, in configured order. With `wanted`, returns secrets of that name, otherwise
-   * unnamed ones.
-   *
-   * Returns the same array while the valid unnamed secrets do not change, because derived values are cached by array identity.
+   * Returns the secrets that are valid at a time: those named `wanted`, or the unnamed ones. While the valid unnamed secrets stay
+   * the same, so does the array, because derived values are cached per array instance.
    */
   at(nowMs: number, wanted?: string): readonly string[] {
     const valid: string[] = [];
@@ -292,7 +302,7 @@ const NO_SECRETS: readonly string[] = [];
 
 const ADDRESS_NOT_ALLOWED = rejection("address", "the client address is not in `allowedAddresses`");
 
-/** Compiles a check that rejects client addresses. Returns `undefined` if all addresses may send deliveries. */
+/** Compiles a check that rejects disallowed client addresses. Returns `undefined` if all addresses may send deliveries. */
 function compileAddresses(networks: Sender["allowedAddresses"]) {
   if (networks === undefined) return undefined;
   const isAllowed = createNetworkCheck(networks.flatMap((text) => parseNetwork(text) ?? []));
@@ -320,12 +330,13 @@ const withContentType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
 
 /**
- * Removes values with hidden names. Also removes channel addresses from all other values, because a proxy or `Referer` header may
- * repeat them. Returns the same object if it contains neither, which is nearly always the case.
+ * Removes values whose names are hidden, and channel URLs within all other values, because a proxy or `Referer` header may repeat
+ * the URL. Usually returns the same object, because few requests contain such values.
  */
 function hideValues(values: Values, hidden: ReadonlySet<string>): Values {
   const kept = omitValues(values, hidden);
-  // `for…in` would be re-optimized repeatedly: V8 collects no type feedback for its reads if all objects have the same shape.
+  // Avoid `for…in`, which V8 would re-optimize repeatedly. V8 collects no type feedback for its reads if all objects have the same
+  // shape.
   for (const name of Object.keys(kept)) {
     const value = kept[name];
     if (value !== undefined && holdsChannelId(value))

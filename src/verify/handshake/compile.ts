@@ -9,22 +9,22 @@ import type { Consumed } from "../verifier.ts";
 import type { Condition, Handshake } from "./config.ts";
 import { compileReply } from "./reply.ts";
 
-/** A matched handshake, with the actions that the gateway must complete before it responds. */
+/** A handshake that matches a request, with the actions to complete before the gateway responds. */
 export interface MatchedHandshake {
-  /** Secret from the request that must be stored before the response is sent. `undefined` if there is none. */
+  /** Secret from the request, which must be stored before the gateway responds. `undefined` if there is none. */
   readonly captured: Result<string, string> | undefined;
-  /** URL from the request that must be called before the response is sent. `undefined` if there is none. */
+  /** URL from the request, which the gateway must call before it responds. `undefined` if there is none. */
   readonly visit: Result<string, string> | undefined;
   readonly reply: () => Result<HandshakeReply, string>;
 }
 
 export interface Handshakes {
-  /** HTTP methods that the channel's address accepts: POST and the methods of its handshakes. */
+  /** HTTP methods that the channel's URL accepts: POST, and the methods of its handshakes. */
   readonly methods: readonly string[];
   readonly findOpen: (request: RawRequest) => MatchedHandshake | undefined;
   /**
-   * Finds the first matching handshake among those that require verification. Only call this for a verified request, because it
-   * may parse the body.
+   * Finds the first matching handshake that requires verification. Only call this for a verified request, because it may parse the
+   * body.
    */
   readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
 }
@@ -37,10 +37,10 @@ export type SecretsAt = (nowMs: number, name?: string) => readonly string[];
 
 interface HandshakeDeps {
   readonly secretsAt: SecretsAt;
-  /** All unnamed secrets, including those outside their validity window. */
+  /** All secrets that verify deliveries, including those outside their validity window. */
   readonly ownSecrets: readonly string[];
   readonly readAs: string | undefined;
-  /** Derives the HMAC key from a secret as the channel's verification scheme does. */
+  /** Derives the HMAC key from a secret, in the way that the channel's verification scheme does. */
   readonly hmacKeyOf: (secret: string) => Buffer | undefined;
   /** Returns whether the channel's verification scheme accepts a text as a secret. */
   readonly isSecret: (text: string) => boolean;
@@ -50,7 +50,8 @@ const MAX_CAPTURED_LENGTH = 4_096;
 const DELIVERY_METHOD = "POST";
 
 /**
- * Compiles the handshakes of a channel. If several handshakes match a request, the first one applies.
+ * Compiles the handshakes of a channel. A handshake is a request with which a provider checks a webhook URL, and the first match
+ * applies.
  *
  * @throws Error for a handshake that `handshakeSchema` rejects
  */
@@ -81,7 +82,7 @@ const NO_HANDSHAKES: Handshakes = {
   findVerified: () => undefined,
 };
 
-/** Lists the places in requests where handshakes transport secrets, so that their values can be hidden. */
+/** Lists the places in requests where handshakes transport secrets, so that the values there can be hidden. */
 export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed {
   const secretPlaces = handshakes.flatMap(({ when, captureSecret }) => [
     ...when.all.filter(({ equalsSecret }) => equalsSecret !== undefined),
@@ -97,7 +98,7 @@ export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed
 
 function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   const { when, requireVerified, captureSecret, visit } = handshake;
-  // Conditions on the body are checked last, because most requests are deliveries and already fail the cheaper conditions.
+  // Check conditions on the body last. Most requests are not handshakes, and already fail a cheaper condition.
   const { body: ofBody = [], others = [] } = Object.groupBy(when.all, (one) =>
     one.in === "body" ? "body" : "others",
   );
@@ -137,7 +138,10 @@ function compileHandshake(handshake: Handshake, deps: HandshakeDeps) {
   };
 }
 
-/** Returns the secret to store, `undefined` if the channel already has it, or an error if the channel has a different secret. */
+/**
+ * Extracts a secret from the request. Returns `undefined` if the channel already has this secret, or an error if it has a different
+ * one.
+ */
 function capture(
   text: string | undefined,
   { ownSecrets, isSecret }: HandshakeDeps,
@@ -166,7 +170,10 @@ function compileCondition(
   return (view) => isSecretIn(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
 }
 
-/** Compiles a search in the raw body for texts that the conditions require. It avoids parsing the body of nearly every delivery. */
+/**
+ * Compiles a fast search in the raw body for texts that a match requires. The search avoids parsing the body of nearly every
+ * delivery.
+ */
 function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestView) => boolean {
   const needles = conditions.flatMap(({ name, equals, absent }) => {
     const needle = equals ?? /\.(?<last>[A-Za-z0-9_]+)$/.exec(name)?.groups?.last ?? "";
@@ -175,5 +182,5 @@ function compileBodyPrefilter(conditions: readonly Condition[]): (view: RequestV
   return ({ request }) => needles.every((needle) => request.body.includes(needle));
 }
 
-/** Matches texts that are spelled the same in JSON and in forms. */
+/** Matches texts that are written identically in JSON and in URL-encoded forms. */
 const SAME_IN_ALL_FORMATS = /^[A-Za-z0-9_.-]+$/;

@@ -4,7 +4,7 @@ import { nameField, requestSourceSchema } from "../message/source.ts";
 
 export const HANDSHAKE_METHODS = ["GET", "HEAD", "OPTIONS", "PUT", "POST"] as const;
 
-/** Name of a secret for use in handshakes. Secrets without a name verify deliveries. */
+/** Name of a secret that only handshakes use. Secrets without a name verify deliveries. */
 export const secretName = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, "must start with a letter, followed by letters, digits, _ or -");

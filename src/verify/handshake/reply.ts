@@ -15,19 +15,25 @@ export interface ReplySource {
   readonly hmacKey: () => Buffer | undefined;
 }
 
-/** Renders the response to a handshake. The error names the value that is missing from the request. */
+/** Renders the response to a handshake. The error names a value that is missing from the request. */
 export type RenderReply = (source: ReplySource) => Result<HandshakeReply, string>;
 
 interface Rendering extends ReplySource {
   lacking: string | undefined;
 }
 
-/** Maximum length in characters of a request value that the response echoes. Longer values make the handshake fail. */
+/** Maximum length in characters of a request value that the response repeats. The handshake fails if a value is longer. */
 const MAX_ECHO_LENGTH = 4_096;
-/** Matches texts that a handshake may sign for a sender. No such text can be a delivery, or the beginning of one. */
+/**
+ * Matches texts that a handshake may sign for any sender. Such a text can never be a delivery or the beginning of one, so the
+ * signature cannot be misused.
+ */
 const SIGNABLE = /^[A-Za-z0-9_~+/-]{1,256}={0,2}$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
-/** Matches headers that a handshake must not set, because they change how the response is interpreted or redirect the client. */
+/**
+ * Matches headers that a handshake response must not set, because they redirect the client or change how it interprets the
+ * response.
+ */
 const FORBIDDEN_HEADER =
   /^(?:content-.*|access-control-.*|set-cookie.*|location|refresh|connection|transfer-encoding|trailer|upgrade|keep-alive|date|x-content-type-options|x-request-id|alt-svc|clear-site-data|link|www-authenticate|strict-transport-security)$/i;
 
@@ -113,7 +119,10 @@ function findReader(name: string): Result<(source: ReplySource) => string | unde
   return ok(({ view }) => read(view));
 }
 
-/** Returns whether a template is valid JSON with all placeholders inside quotes. A value inserted outside quotes could break the JSON. */
+/**
+ * Returns whether a template is valid JSON with all placeholders inside quotes. A value that is inserted outside quotes could break
+ * the JSON.
+ */
 function isJsonTemplate(text: string): boolean {
   try {
     JSON.parse(text.replace(/\{\{[^{}]*\}\}/g, 'a\\"b'));

@@ -14,7 +14,7 @@ export const handshakeSchema = handshakeShape
   )
   .describe("A provider's setup request that is not a delivery, and Inlet's response to that request.");
 
-/** Finds contradictory conditions, and handshakes that could match a delivery. */
+/** Finds contradictory conditions, and handshakes that could mistake a delivery for a handshake request. */
 function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWrong): void {
   all.forEach(({ equals, equalsSecret, absent }, index) => {
     const said = [equals, equalsSecret, absent].filter((word) => word !== undefined).length;
@@ -23,7 +23,8 @@ function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWro
   });
   if (method !== "POST") return;
   const present = all.filter(({ absent }) => absent !== true);
-  // A delivery may contain a body field of any name, so the presence of a field is only conclusive if another field must be absent.
+  // A delivery may contain a body field of any name. The presence of a field is therefore only conclusive if another field must be
+  // absent.
   const tellsApart = present.some(
     ({ in: where, equals, equalsSecret }) =>
       where !== "body" || equals !== undefined || equalsSecret !== undefined,

@@ -1,12 +1,12 @@
 import { UnavailableError } from "../../lib/errors.ts";
 import type { KeySource } from "./key-source.ts";
 
-/** Maximum number of deliveries per channel that wait for a key fetch, because each of them holds its body in memory. */
+/** Maximum number of deliveries per channel that wait for a key fetch, because each waiting delivery keeps its body in memory. */
 const MAX_WAITING = 64;
 
 /**
- * Limits how many deliveries of a channel wait for keys. A fetch beyond `MAX_WAITING` fails with UnavailableError, so that the
- * sender retries.
+ * Limits how many deliveries of a channel wait for keys. Further requests for keys fail with UnavailableError, so that the sender
+ * retries.
  */
 export function boundWaiting(keys: KeySource): KeySource {
   let waiting = 0;

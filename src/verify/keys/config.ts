@@ -32,7 +32,7 @@ const fetched = {
   url: httpsUrl.describe("URL of the keys. Must be https; redirects are not followed."),
 };
 
-/** URL patterns. Inlet only calls a URL from a request if it matches one of them. */
+/** URL patterns. The gateway calls a URL from a request only if the URL matches one of these patterns. */
 export const pinsField = z
   .array(
     z

@@ -11,16 +11,16 @@ type KeyConfig = z.output<typeof signatureKeysSchema>;
 type Keys = readonly PublicKey[];
 
 export interface FoundKeys {
-  /** A promise only if the keys must be fetched first. */
+  /** The keys, or a promise if the keys must be fetched first. */
   readonly keys: Keys | Promise<Keys>;
-  /** Fetches the keys again if none of the cached keys matches. Resolves with `undefined` if the last fetch was too recent. */
+  /** Fetches the keys again if no cached key matches. Resolves with `undefined` if the last fetch was too recent. */
   readonly renew?: () => Promise<Keys | undefined>;
 }
 
 /**
  * Finds the keys that may verify a request.
  *
- * @throws UnavailableError if the keys cannot be fetched. The returned promises reject with the same error
+ * @throws UnavailableError if the keys cannot be fetched. Returned promises reject with the same error
  */
 export type FindKeys = (view: RequestView, context: VerifyContext) => Result<FoundKeys, VerificationFailure>;
 
@@ -30,7 +30,7 @@ export const areKeysFetched = ({ from }: Pick<KeyConfig, "from">): boolean =>
 /**
  * Compiles a function that finds the keys for a request.
  *
- * @param parse converts a secret to keys, for `from: "secrets"`
+ * @param parse converts a secret to keys, if the channel's secrets are the keys
  */
 export function compileKeys(
   config: KeyConfig,

@@ -5,8 +5,8 @@ import type { KeySource } from "./key-source.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 
 /**
- * Fetches a URL that the config contains or pins. The URL must be https. Does not follow redirects, and limits the time to a few
- * seconds and the size to a few hundred KiB.
+ * Fetches an https URL that the config contains or allows. Does not follow redirects, and limits the time to a few seconds and the
+ * size to a few hundred KiB.
  *
  * @throws Error if the fetch fails
  */
@@ -14,15 +14,18 @@ export type FetchPinned = (url: string, options: { readonly signal: AbortSignal 
 
 const HOUR_MS = 3_600_000;
 const FRESH_MS = HOUR_MS;
-/** Maximum age of cached keys that are still used when fetching them again fails. */
+/** Maximum age in ms of cached keys that are still used when fetching new keys fails. */
 const STALE_MS = 24 * HOUR_MS;
-/** Minimum interval between two fetches of a URL when the first one failed or returned no matching key. */
+/** Minimum interval in ms between two fetches of a URL, if the first one failed or returned no matching key. */
 const RETRY_PAUSE_MS = 30_000;
-/** Maximum number of URLs per organization with cached keys. The least recently used URL is evicted. */
+/** Maximum number of key URLs per organization in the cache. The least recently used URL is evicted. */
 const MAX_ADDRESSES = 200;
-/** Default limit on concurrent key fetches per organization. Requests can name any number of URLs, so fetches must be bounded. */
+/** Default limit on concurrent key fetches per organization. A limit is needed because requests can name any number of key URLs. */
 export const DEFAULT_KEY_FETCHES = 16;
-/** Limit on concurrent key fetches for an organization without its own limit. It bounds the sockets and memory of the process. */
+/**
+ * Limit on concurrent key fetches for an organization without its own limit. This limit bounds the sockets and memory of the
+ * process.
+ */
 const MOST_KEY_FETCHES = 256;
 const MAX_ORGANIZATIONS = 10_000;
 
@@ -34,7 +37,7 @@ interface Known {
 /**
  * Creates one key cache per organization, so that slow or numerous key URLs of one organization do not affect others.
  *
- * @param fetchesOf returns an organization's limit on concurrent fetches, or `undefined` if it has none
+ * @param fetchesOf returns an organization's limit on concurrent fetches, or `undefined` for none
  */
 export function createKeyCaches(
   fetchPinned: FetchPinned,
@@ -45,7 +48,7 @@ export function createKeyCaches(
     memoMethod: (organizationId) =>
       createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? MOST_KEY_FETCHES),
   });
-  // Caches are created lazily, because few organizations need to fetch keys.
+  // Create each cache on first use, because few organizations need to fetch keys.
   return (organizationId) => ({
     get: (url, nowMs) => caches.memo(organizationId).get(url, nowMs),
     renew: (url, nowMs) => caches.memo(organizationId).renew(url, nowMs),
@@ -53,12 +56,11 @@ export function createKeyCaches(
 }
 
 /**
- * Caches the keys of each URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30
- * seconds. All times are arrival times of requests.
+ * Caches the keys of each URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30 seconds.
  */
 function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): KeySource {
   const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));
-  // Fetch times have their own cache, so that URLs without keys cannot evict URLs with keys.
+  // Cache fetch times separately, so that URLs that returned no keys cannot evict URLs with keys.
   const triedAtMs = new LRUCache<string, number>(upToEntries(MAX_ADDRESSES));
   const fetching = new Map<string, Promise<readonly PublicKey[]>>();
 

@@ -4,16 +4,16 @@ export interface PublicKey {
   readonly key: KeyObject;
   /** Key id (`kid` of a JWK). */
   readonly id: string | undefined;
-  /** The only algorithm for which the key may be used (`alg` of a JWK). */
+  /** The only algorithm for which the key may be used (`alg` of a JWK). `undefined` if the key does not name one. */
   readonly algorithm: string | undefined;
-  /** Validity period of a certificate in ms since 1970, both ends inclusive. */
+  /** Validity period of a certificate, in ms since 1970. Both ends are inclusive. */
   readonly validity: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 
 const MAX_KEYS = 64;
 
 const PEM_BLOCK = /-----BEGIN (?<label>[A-Z0-9 ]+)-----[\sA-Za-z0-9+/=]+-----END \k<label>-----/g;
-/** First bytes of every SubjectPublicKeyInfo with an Ed25519 key (RFC 8410). The 32-byte key follows. */
+/** Prefix of every SubjectPublicKeyInfo with an Ed25519 key (RFC 8410). The 32 bytes of the key follow. */
 const ED25519_SPKI = Buffer.from("302a300506032b6570032100", "hex");
 const ED25519_BYTES = 32;
 
@@ -74,7 +74,7 @@ function parseJson(json: unknown): readonly PublicKey[] {
   if ("kty" in json) return [parseJwk(json)];
   if ("keys" in json) {
     if (!Array.isArray(json.keys) || json.keys.length > MAX_KEYS) return [];
-    // Key sets may also contain keys of unsupported types and encryption keys, which are skipped.
+    // Skip encryption keys and keys of unsupported types, which key sets may also contain.
     return json.keys.filter(isForSignatures).flatMap((jwk) => {
       try {
         return [parseJwk(jwk)];

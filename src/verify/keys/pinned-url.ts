@@ -1,6 +1,6 @@
 import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 
-/** Returns whether a URL matches a pin (a URL pattern). */
+/** Returns whether a URL matches an allowed URL pattern. */
 type Pin = (url: string) => boolean;
 
 const LABEL = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\*)$/;
@@ -8,7 +8,7 @@ const PIN = /^https:\/\/(?<host>[^/?#@:]+)(?<path>\/[^?#]*)(?<query>\?\*)?$/;
 const MAX_URL_LENGTH = 4_096;
 const MIN_FIXED_LABELS = 2;
 /**
- * Matches one host name label. Excludes labels that begin with `s3`, because anyone can create a host such as
+ * Matches any single label of a host name. Excludes labels that begin with `s3`, because anyone can create a host such as
  * `<bucket>.s3.amazonaws.com`.
  */
 const ANY_LABEL = "(?!s3)[a-z0-9-]{1,63}";
@@ -44,9 +44,9 @@ export function compilePin(text: string): Result<Pin, string> {
 }
 
 /**
- * Compiles a check that a URL matches at least one pin.
+ * Compiles a function that checks whether a URL matches at least one allowed pattern.
  *
- * @throws Error for pins that `compilePin` rejects
+ * @throws Error for patterns that `compilePin` rejects
  */
 export function compilePins(texts: readonly string[]): Pin {
   const pins = texts.map((text) => unwrap(compilePin(text), text));

@@ -4,7 +4,7 @@ interface KeyKind {
   readonly type: "ed25519" | "ec" | "rsa";
   /** OpenSSL name of the elliptic curve, for ECDSA. */
   readonly curve?: string;
-  /** Hash function for the message. `null` if the signature algorithm includes one. */
+  /** Hash function to apply to the message. `null` if the signature algorithm hashes the message itself. */
   readonly hash: string | null;
 }
 
@@ -23,7 +23,7 @@ export const SIGNATURE_ALGORITHMS = Object.keys(KINDS) as SignatureAlgorithm[];
 const MIN_RSA_BITS = 2_048;
 const MIN_WEAK_RSA_BITS = 1_024;
 
-/** Returns whether a key has the right type and sufficient length for an algorithm. */
+/** Returns whether a key has the type and the minimum size that an algorithm requires. */
 export function isKeyForAlgorithm(
   key: KeyObject,
   algorithm: SignatureAlgorithm,
@@ -44,7 +44,7 @@ export interface SignatureForm {
   readonly ecdsaFormat: "der" | "ieee-p1363";
 }
 
-/** Returns whether a signature over `content` is valid. The key must satisfy `isKeyForAlgorithm`. */
+/** Returns whether a signature over `content` is valid. Check the key with `isKeyForAlgorithm` first. */
 export function isSignatureValid(
   key: KeyObject,
   { algorithm, ecdsaFormat }: SignatureForm,

@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 
-/** Returns the values at a path in a body. Empty if there are none. */
+/** Returns the values at a path in a body, or an empty array if there are none. */
 export type BodyPath = (root: unknown) => readonly unknown[];
 
 export type Step = { readonly key: string | number } | { readonly key: undefined };
@@ -8,7 +8,7 @@ export type Step = { readonly key: string | number } | { readonly key: undefined
 const STEP =
   /\.(?<name>[\p{L}_][\p{L}\p{N}_-]*)|\[(?:'(?<single>[^'\\]*)'|"(?<double>[^"\\]*)"|(?<index>0|[1-9]\d{0,5})|(?<all>\*))\]/uy;
 
-/** Maximum number of values that a path may yield. Real senders' credentials, ids and timestamps yield far fewer. */
+/** Maximum number of values that a path may yield. Paths to credentials, ids and timestamps of real senders yield far fewer. */
 const MAX_VALUES = 1_000;
 
 /**
@@ -36,7 +36,7 @@ export function parseBodyPath(text: string): Result<readonly Step[], string> {
   return ok(steps);
 }
 
-/** Compiles a path into a function that reads its values. Accepts the same paths as `parseBodyPath`. */
+/** Compiles a path into a function that reads its values. Accepts the path syntax of `parseBodyPath`. */
 export function compileBodyPath(text: string): Result<BodyPath, string> {
   const parsed = parseBodyPath(text);
   if (!parsed.ok) return parsed;

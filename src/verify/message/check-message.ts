@@ -4,7 +4,7 @@ import { compilePair } from "./parameters.ts";
 import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
 import { findWrongName, type MessageSource } from "./source.ts";
 
-/** Zod check for contradictions in the config of a signature. */
+/** Zod check that reports contradictions in the signature config of a channel. */
 export const checkMessage = checkFields<SignedMessageConfig>((config, note) => {
   let isSound = true;
   const noteFirst: NoteWrong = (path, message) => {
@@ -36,7 +36,7 @@ function findWrongPairs(config: SignedMessageConfig, note: NoteWrong): void {
   }
 }
 
-/** Finds fields that require another field that is missing. */
+/** Finds fields that only work together with another field, which is missing. */
 function findMissingCompanions(config: SignedMessageConfig, note: NoteWrong): void {
   const { items, timestamp, deliveryId, toleranceSeconds, signedHeaders, parameters } = config;
   if (toleranceSeconds !== undefined && timestamp === undefined) {
@@ -61,7 +61,7 @@ function findMissingCompanions(config: SignedMessageConfig, note: NoteWrong): vo
   }
 }
 
-/** Finds fields that read values which the signature does not cover. */
+/** Finds fields that read values which the signature does not protect. */
 function findUnsignedSources(config: SignedMessageConfig, reads: Reads, note: NoteWrong): void {
   const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = config;
   const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
@@ -101,13 +101,16 @@ function isCovered(source: MessageSource, reads: Reads): boolean {
   return source.in === "body" && (reads.has("body") || reads.has(getTopMember(source.name)));
 }
 
-/** Returns the top-level member that a path leads into, as a name in `Reads`. Signing that member also signs all values inside it. */
+/**
+ * Returns the top-level body member that a path leads into, such as `body:$.data`. A signature over that member also covers all
+ * values inside it.
+ */
 const getTopMember = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(path)?.[0] ?? ""}`;
 
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
 
-/** Finds fields without effect, because the template does not use them. */
+/** Finds fields that have no effect, because the template of the signed text does not use them. */
 function findUnusedFields({ template = "", ...config }: SignedMessageConfig, note: NoteWrong): void {
   for (const field of ["parameters", "signedHeaders"] as const) {
     if (config[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))

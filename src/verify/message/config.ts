@@ -83,7 +83,7 @@ const signedHeadersSchema = z
     "How to build the text of the placeholder {{signedHeaders}}, from at most 32 headers that the sender lists as signed.",
   );
 
-/** Fields of a message signature: its location, the text that it covers, and the other facts that it proves. */
+/** Config of a message signature: where the signature is, which text it covers, and what else it proves. */
 export const signedMessageFields = {
   in: z
     .enum(["header", "query", "body"])

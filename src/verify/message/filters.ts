@@ -3,10 +3,10 @@ import { crc32 } from "node:zlib";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { ENCODINGS, type Encoding, HASHES, type HashName } from "./config.ts";
 
-/** Input or output of a filter: text, or the bytes of a body or hash. */
+/** Input or output of a template filter: text, or the bytes of a body or hash. */
 type Filtered = string | Buffer;
 /**
- * Transforms the value of a placeholder.
+ * Transforms the value of a template placeholder.
  *
  * @param hmacKey key for the `hmac-…` filters. `undefined` if the channel has no valid secret
  */
@@ -22,8 +22,8 @@ const TEXT_FILTERS: Readonly<Record<string, (text: string) => string>> = {
 const HMAC = /^hmac-(?<hash>sha1|sha256|sha512)$/;
 
 /**
- * Compiles the filters after `|` in a placeholder. A hash filter yields bytes, which become hex before a text filter or at the
- * end of the chain.
+ * Compiles the filters after `|` in a placeholder. The bytes of a hash become hexadecimal before a text filter and at the end of
+ * the chain.
  *
  * @param allowed filters to accept in addition to text filters and hashes
  */
@@ -42,7 +42,7 @@ export function compileFilters(
   );
 }
 
-/** Returns whether the first filter needs the raw bytes of a body rather than its text. */
+/** Returns whether the first filter needs the raw bytes of a body instead of its text. */
 export const takesBytes = ([first]: readonly string[]): boolean =>
   first !== undefined && (isHash(first) || isEncoding(first) || first === "crc32" || HMAC.test(first));
 

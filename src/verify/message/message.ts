@@ -13,14 +13,14 @@ import { compileSource, RequestView } from "./request-view.ts";
 import { compileSignatures, isHashOf } from "./signature.ts";
 import { compileSigningString } from "./signing-string.ts";
 
-/** The signatures of a request and the content that they cover, parsed but not yet verified. */
+/** The signatures of a request and the content that they cover. They have been parsed, but not verified. */
 export interface SignedMessage {
   readonly view: RequestView;
   /** Never empty. */
   readonly signatures: readonly Buffer[];
   /** Returns the signed bytes as consecutive pieces. */
   readonly bytes: (secret: string) => readonly (string | Buffer)[];
-  /** Whether the signed bytes contain the secret and therefore differ for each secret. */
+  /** Whether the signed bytes contain the secret. Each secret then requires its own check. */
   readonly dependsOnSecret: boolean;
   readonly proved: () => Verification;
 }
@@ -33,8 +33,8 @@ type ReadMessage = (
 const NO_FACTS: Verification = {};
 
 /**
- * Compiles the config of a signature into a function that parses a request and checks its timestamp. If the sender signs a hash of the
- * body, that hash is checked too. The caller must verify the signature.
+ * Compiles the config of a signature into a function that parses a request, and checks its timestamp and any signed body hash. The
+ * caller must verify the signature.
  *
  * @throws Error for a config that `checkMessage` rejects
  */
@@ -96,10 +96,10 @@ function compileTimestampCheck({ timestamp, toleranceSeconds }: SignedMessageCon
 }
 
 const DIGITS = /^\d{1,15}$/;
-/** RFC 3339 timestamp (section 5.6). T and Z must be in upper case, as all known senders write them. */
+/** RFC 3339 timestamp (section 5.6) with `T` and `Z` in upper case, as all known senders write them. */
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** Converts a timestamp to ms since 1970. Returns `undefined` for an invalid timestamp. */
+/** Converts a timestamp to ms since 1970. Returns `undefined` if the timestamp is invalid. */
 function parseTimestamp(
   text: string,
   unit: NonNullable<SignedMessageConfig["timestamp"]>["unit"],
@@ -119,8 +119,8 @@ function parseTimestamp(
 }
 
 /**
- * Returns the SHA-256 digest of the signed bytes as 43 base64url characters. If exactly the body is signed, the digest is also
- * the body hash.
+ * Returns the SHA-256 digest of the signed bytes in base64url (43 characters). If the signed bytes are exactly the body, this
+ * digest is also the body hash.
  */
 function boundTo(pieces: readonly (string | Buffer)[], body: Buffer): Verification {
   if (pieces.length === 1 && pieces[0] === body) {

@@ -11,7 +11,7 @@ interface Pair {
   readonly value: string;
 }
 
-/** Maximum number of signed parameters per request. Real senders sign far fewer. */
+/** Maximum number of signed parameters in a request. Real senders sign far fewer. */
 const MAX_PARAMETERS = 1_000;
 const MAX_SIGNED_HEADERS = 32;
 
@@ -25,8 +25,8 @@ export function compilePair(text: string): Result<Template<Pair>, string> {
 }
 
 /**
- * Compiles the placeholder `{{parameters}}`. It yields `undefined` if the request has no parameters of the configured kind, or
- * too many.
+ * Compiles the placeholder `{{parameters}}`. The value is `undefined` if the request has too many parameters of the configured
+ * kind, or none.
  */
 export function compileParameters(config: ParameterConfig): ReadText {
   const write = unwrap(compilePair(config.pair), "pair");
@@ -49,8 +49,8 @@ export function compileParameters(config: ParameterConfig): ReadText {
 }
 
 /**
- * Compiles the placeholder `{{signedHeaders}}`. It yields `undefined` if a listed header is missing or repeated, or if too many
- * are listed.
+ * Compiles the placeholder `{{signedHeaders}}`. The value is `undefined` if a listed header is missing or repeated, or if the list
+ * is too long.
  */
 export function compileSignedHeaders(config: SignedHeaderConfig): ReadText {
   const write = unwrap(compilePair(config.pair), "pair");
@@ -81,7 +81,7 @@ function readParameters(
     : undefined;
 }
 
-/** Returns the values of one parameter as text. Values of a repeated parameter are sorted and deduplicated. */
+/** Returns the values of one parameter as text. The values of a repeated parameter are sorted, without duplicates. */
 function formatValues(value: unknown): readonly string[] {
   if (Array.isArray(value)) return [...new Set(value.map(formatValue))].sort();
   return [formatValue(value)];

@@ -5,15 +5,15 @@ import { unwrap } from "../../lib/result.ts";
 import { compileBodyPath } from "./body-path.ts";
 import type { MessageSource, RequestSource } from "./source.ts";
 
-/** Reads one value of a request. Returns `undefined` if the value is missing or repeated. */
+/** Reads one value from a request. Returns `undefined` if the value is missing or repeated. */
 export type ReadText = (view: RequestView) => string | undefined;
 
-/** A request whose query and body are parsed on first access. */
+/** A request whose query and body are parsed when they are first read. */
 export class RequestView {
   readonly request: RawRequest;
   /**
-   * Items of the value that contains the signature, keyed by name, or by position if they have no names. A repeated key maps to
-   * an array.
+   * Other items in the header or field that contains the signature, by name, or by position if they have no names. A repeated name
+   * maps to an array.
    */
   items: Values = NO_ITEMS;
   readonly #readAs: string | undefined;
@@ -30,7 +30,7 @@ export class RequestView {
     return this.#query;
   }
 
-  /** Form fields or JSON value of the body. `undefined` for any other body. */
+  /** Parsed form fields or JSON value of the body. `undefined` for a body in any other format. */
   get body(): unknown {
     return this.#parsed().value;
   }
@@ -86,7 +86,9 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
   }
 }
 
-/** Compiles a function that returns whether a value is present. Values of any type count, even if repeated. */
+/**
+ * Compiles a function that returns whether a value is present in a request. Values of any type count, even if they are repeated.
+ */
 export function compilePresence({ in: where, name }: RequestSource): (view: RequestView) => boolean {
   if (where === "header") return ({ request }) => request.headers[name.toLowerCase()] !== undefined;
   if (where === "query") return ({ query }) => query[name] !== undefined;
@@ -94,7 +96,10 @@ export function compilePresence({ in: where, name }: RequestSource): (view: Requ
   return ({ body }) => path(body).length > 0;
 }
 
-/** Compiles a function that reads all texts at a path in the body. It returns `undefined` if any value is not a scalar. */
+/**
+ * Compiles a function that reads all texts at a path in the body. The function returns `undefined` if any value there is an object
+ * or array.
+ */
 export function compileTexts(name: string): (view: RequestView) => readonly string[] | undefined {
   const path = unwrap(compileBodyPath(name), `the path ${name}`);
   return ({ body }) => {
@@ -112,7 +117,7 @@ export function scalarToText(value: unknown): string | undefined {
 const single = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** Decodes a header as UTF-8, because senders sign UTF-8 text but Node decodes headers as Latin-1. */
+/** Decodes a header as UTF-8. Node decodes headers as Latin-1, but senders sign UTF-8 text. */
 export function headerText(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== "string") return undefined;
   return /[\u0080-\u00ff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;

@@ -11,11 +11,13 @@ type SignaturePlace = Pick<
   "in" | "name" | "alsoNamed" | "prefix" | "items" | "encoding"
 >;
 
-/** Reads at least one signature from a request without verifying it. Stores other items next to the signature in the view. */
+/**
+ * Reads at least one signature from a request, without verifying it. Stores the other items of the same header or field in `view`.
+ */
 type ReadSignatures = (view: RequestView) => Result<readonly Buffer[], VerificationFailure>;
 
 const HEX = /^(?:[\da-f]{2})+$/i;
-/** Maximum number of signatures per request. Real senders send far fewer. */
+/** Maximum number of signatures in a request. Real senders send far fewer. */
 const MAX_SIGNATURES = 16;
 const MAX_ITEMS = 64;
 
@@ -45,7 +47,7 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
   };
 }
 
-/** Lists the places of signatures in requests. Values at these places are removed from deliveries. */
+/** Lists the places of signatures in requests, so that the values there can be removed or hidden. */
 export function consumedBy(
   place: Pick<SignaturePlace, "in" | "name"> & { readonly alsoNamed?: readonly string[] },
 ): Consumed {
@@ -58,8 +60,8 @@ export function consumedBy(
 }
 
 /**
- * Compiles a function that splits a value into items, stores them in the view and returns the signatures among them. If there are
- * too many items, it returns no signatures.
+ * Compiles a function that splits a header or field into items, stores the items in `view` and returns the signatures. Too many
+ * items yield no signatures.
  */
 function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["items"]>) {
   const separators = new RegExp(`[${RegExp.escape(separator)}]`);
@@ -83,11 +85,13 @@ function compileItems({ separator, assign, key }: NonNullable<SignaturePlace["it
 
 const unquoted = (text: string): string => (/^"[^"]*"$/.test(text) ? text.slice(1, -1) : text);
 
-/** Decodes a signature. Returns `undefined` for a text that is not the canonical encoding of its bytes, except that padding is optional. */
+/**
+ * Decodes a signature. Returns `undefined` if the text is not the canonical encoding of its bytes, although padding is optional.
+ */
 export function decode(text: string, prefix: string, encoding: Encoding): Buffer | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const encoded = text.slice(prefix.length);
-  // Node ignores invalid characters or stops decoding at them, so the text is checked first.
+  // Check the text before decoding, because Node ignores invalid characters or stops at them.
   if (encoding === "hex") return HEX.test(encoded) ? Buffer.from(encoded, "hex") : undefined;
   const bytes = Buffer.from(encoded, encoding);
   const isSpelledSo = unpadded(bytes.toString(encoding)) === unpadded(encoded);

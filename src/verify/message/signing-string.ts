@@ -15,12 +15,12 @@ type SigningParts = Pick<
 type SigningString = (view: RequestView, use: SigningUse) => Result<readonly (string | Buffer)[], string>;
 
 interface SigningUse {
-  /** Secret to verify with. Empty if the template does not use the secret. */
+  /** Secret to verify with. Empty if the template of the signed text does not contain the secret. */
   readonly secret: string;
   readonly baseUrl: string;
 }
 
-/** Names of the values that a template reads, such as `body`, `header:x-id` or `item:t`. */
+/** Names of the request values that a template reads, such as `body`, `header:x-id` or `item:t`. */
 export type Reads = ReadonlySet<string>;
 
 interface CompiledSigning {
@@ -29,8 +29,7 @@ interface CompiledSigning {
 }
 
 /**
- * Member of `Reads` for templates that read the body only through a checksum. An attacker can construct another body with the
- * same checksum.
+ * Marks templates that read the body only through a checksum. An attacker can construct a different body with the same checksum.
  */
 export const WEAK_BODY = "weak body";
 
@@ -39,14 +38,14 @@ interface Rendering extends SigningUse {
   missing: string | undefined;
 }
 
-/** Matches the placeholder of the raw body, which is hashed as bytes instead of text. */
+/** Matches the placeholder of the raw body, which is hashed as bytes instead of being converted to text. */
 const RAW_BODY = /\{\{\s*body\s*\}\}/;
 const BODY_ONLY: Reads = new Set(["body"]);
-/** Maximum number of times that a template may contain the body. Each occurrence adds a pass over all bytes. */
+/** Maximum number of times that a template may contain the body, because each occurrence adds a pass over all bytes. */
 const MAX_BODIES = 2;
 const MAX_PLACEHOLDERS = 32;
 
-/** Compiles the template for the signed text, which defaults to the raw body. */
+/** Compiles the template of the signed text. Without a template, the signed text is the raw body. */
 export function compileSigningString(parts: SigningParts): Result<CompiledSigning, string> {
   const { template } = parts;
   if (template === undefined) return ok({ render: ({ request }) => ok([request.body]), reads: BODY_ONLY });
@@ -153,11 +152,11 @@ function compileNamedSource(
   return ok(({ view }) => read(view));
 }
 
-/** Formats the location of a value as a name in `Reads`, with header names in lower case. */
+/** Formats the location of a request value as a name such as `header:x-id`. Header names become lower case. */
 export const toReadKey = ({ in: where, name }: MessageSource): string =>
   `${where}:${where === "header" ? name.toLowerCase() : name}`;
 
-/** Lists the values covered by a signature over parameters: the whole form or query, or only the named parameters. */
+/** Lists the values that a signature over parameters covers: the whole form or query, or only the named parameters. */
 function listReadsOfParameters({ of, names, omit }: ParameterConfig): readonly string[] {
   const place = of === "query" ? "query" : "body";
   if (names === undefined) return [place];
@@ -176,7 +175,7 @@ const REQUEST_READERS: Readonly<Record<string, Read>> = {
 
 const HOOKS = "/hooks/";
 
-/** Returns the URL that the sender used: the public base URL plus the path and query as received. */
+/** Computes the URL that the sender called: the public base URL, plus the path and query as received. */
 function computeUrl({ view, baseUrl }: Rendering): string {
   const { target } = view.request;
   const start = target.indexOf(HOOKS);

@@ -43,7 +43,7 @@ export const requestSourceSchema = z
   .check(checkName);
 export type RequestSource = z.output<typeof requestSourceSchema>;
 
-/** Location of a value in a signed request. The value may also be an item next to the signature in the same header or field. */
+/** Location of a value in a signed request. It can also be an item next to the signature in the same header or field. */
 export const messageSourceSchema = z
   .strictObject({
     in: z
@@ -58,7 +58,7 @@ export const messageSourceSchema = z
   .check(checkName);
 export type MessageSource = z.output<typeof messageSourceSchema>;
 
-/** Parses a location in a template placeholder, such as `{{header:x-id}}` or `{{item:t}}`. */
+/** Parses the location of a value in a template placeholder, such as `{{header:x-id}}` or `{{item:t}}`. */
 export function findSource(where: string, name: string): Result<MessageSource, string> {
   const place = messageSourceSchema.shape.in.safeParse(where);
   if (!place.success) return err("is not a known placeholder");

@@ -3,7 +3,7 @@ import { UnavailableError } from "../../lib/errors.ts";
 import { defineScheme, reject, type Verdict, type VerificationScheme, type Verifier } from "../verifier.ts";
 
 /**
- * Creates the scheme `anyOf`, which accepts a delivery if at least one of several schemes does.
+ * Creates the scheme `anyOf`, which accepts a delivery if at least one of several schemes accepts it.
  *
  * @param schemes the schemes that can be combined
  */
@@ -52,8 +52,7 @@ export function createAnyOf(
 }
 
 /**
- * Tries the verifiers from `index` on, synchronously as long as the verifiers are synchronous. If any verifier accepts the
- * request, unavailable ones do not matter.
+ * Tries the verifiers from `index` on. If a verifier accepts the request, unavailable verifiers do not matter.
  *
  * @throws UnavailableError if no verifier accepts the request and at least one was unavailable
  */

@@ -75,7 +75,7 @@ const configSchema = shape
   )
   .describe("Verifies deliveries that are signed with a private key.");
 
-/** Verifies a signature over the raw body, or over a text that contains it, with public keys of the sender. */
+/** Verifies a signature with public keys of the sender. The signature covers the raw body, or a text that contains the body. */
 export const asymmetric = defineScheme({
   scheme: "asymmetric",
   configSchema,
@@ -120,7 +120,7 @@ export const asymmetric = defineScheme({
           );
         const judge = (keys: readonly PublicKey[]): Verdict | Promise<Verdict> => {
           if (isRight(keys)) return ok(proved());
-          // The sender may have rotated its keys since the last fetch, so try again with newly fetched keys.
+          // The sender may have rotated its keys since the last fetch, so fetch the keys again and retry.
           const renewed = found.value.renew?.();
           return renewed
             ? renewed.then((others) => (others && isRight(others) ? ok(proved()) : mismatch))

@@ -42,9 +42,8 @@ const configSchema = shape
   .describe("Verifies deliveries that are signed with a shared secret.");
 
 /**
- * Verifies an HMAC over the raw body, or over a text that contains it, with any of the channel's secrets.
- *
- * Compares every secret with every signature in constant time, so that timing reveals nothing about nearly correct signatures.
+ * Verifies an HMAC over the raw body, or over a text that contains the body, with any of the channel's secrets. All comparisons
+ * take constant time, so that timing reveals nothing about nearly correct signatures.
  */
 export const hmac = defineScheme({
   scheme: "hmac",
@@ -83,7 +82,7 @@ export const hmac = defineScheme({
   },
 });
 
-/** Matches texts that a handshake could have signed. Allows all characters that the filters of a handshake's template can produce. */
+/** Matches texts that a handshake could have signed: all characters that a handshake's template can produce. */
 const HANDSHAKE_SIGNABLE = /^[A-Za-z0-9_~+/=%-]*$/;
 const MAX_HANDSHAKE_BYTES = 16_384;
 
@@ -92,14 +91,16 @@ function couldHandshakeSign(pieces: readonly (string | Buffer)[]): boolean {
   return pieces.every((piece) => HANDSHAKE_SIGNABLE.test(piece.toString()));
 }
 
-/** Compiles a function that returns the HMAC function for a secret, or `undefined` if no key can be derived from the secret. */
+/**
+ * Compiles a function that returns the HMAC function for a secret. It returns `undefined` if no key can be derived from the secret.
+ */
 export function compileDigest({
   algorithm,
   construction,
   key,
 }: HmacConfig): (secret: string) => Hmac | undefined {
   const { encoding, stripPrefix, append, hash } = key;
-  // For most senders, the text of the secret is the key, so skip the derivation.
+  // Skip the key derivation for most senders, whose key is the text of the secret.
   const isPlainText =
     encoding === "utf8" && stripPrefix === undefined && append === undefined && hash === undefined;
   const keyOf = (secret: string) => (isPlainText ? secret : deriveKey(key, secret));

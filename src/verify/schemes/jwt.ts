@@ -12,11 +12,11 @@ import { defineScheme, reject } from "../verifier.ts";
 const MAX_TOKEN_LENGTH = 16_384;
 const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 
-/** Verifies a JSON Web Token in compact form (RFC 7515 section 7.1), signed with one of the configured algorithms. */
+/** Verifies a JSON Web Token in compact form (RFC 7515 section 7.1) that is signed with one of the configured algorithms. */
 export const jwt = defineScheme({
   scheme: "jwt",
   configSchema: jwtConfigSchema,
-  // The channel's secret is either the key or the required value of a claim.
+  // The channel's secret can be the key, or the required value of a claim.
   needsSecret: ({ keys, secretClaim }) => keys.from === "secrets" || secretClaim !== undefined,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
     if (keys.from !== "secrets") return undefined;

@@ -66,7 +66,7 @@ export const standardWebhooks = defineScheme({
       keys: { from: "secrets" },
     });
     const parts = new WeakMap<readonly string[], ReturnType<typeof splitSecrets>>();
-    /** Splits secrets by signature version. Memoized, because the verifiers cache by array identity. */
+    /** Splits secrets by signature version. The result is memoized, because verifiers cache derived values per array instance. */
     function getParts(secrets: readonly string[]): ReturnType<typeof splitSecrets> {
       const known = parts.get(secrets) ?? splitSecrets(secrets);
       parts.set(secrets, known);

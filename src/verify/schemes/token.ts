@@ -52,8 +52,8 @@ const configSchema = shape
   .describe("Verifies a shared secret that the sender includes in each delivery.");
 
 /**
- * Verifies a shared secret that the delivery contains. Compares digests, so that timing reveals neither the secret's length nor
- * any matching prefix.
+ * Verifies a shared secret that the delivery contains. Compares digests, so that timing reveals neither the length of a secret nor
+ * a matching prefix.
  */
 export const token = defineScheme({
   scheme: "token",
@@ -84,7 +84,7 @@ export const token = defineScheme({
   },
 });
 
-/** Returns all tokens in a request, each of which must match a secret. `undefined` if the request has no readable token. */
+/** Returns all tokens in a request, each of which must match a secret. Returns `undefined` if the request has no readable token. */
 type ReadTokens = (request: RawRequest, readAs: string | undefined) => readonly string[] | undefined;
 
 function compileReader({ in: where, name = "", prefix = "" }: TokenConfig): ReadTokens {
@@ -96,7 +96,7 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenConfig): Read
         const inHeader = /^bearer +(?<token>\S+)$/i.exec(headerText(headers.authorization) ?? "")?.groups
           ?.token;
         const inQuery = queryValues(target)[BEARER_PARAMETER];
-        // RFC 6750 section 2 allows only one method per request, so a token in both places is rejected.
+        // RFC 6750 section 2 allows only one method per request, so reject a request with a token in both places.
         if (inQuery === undefined) return one(inHeader);
         return inHeader === undefined && typeof inQuery === "string" ? one(inQuery) : undefined;
       };
@@ -119,14 +119,14 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenConfig): Read
   }
 }
 
-/** Returns Basic credentials (RFC 7617) as `user:password`, decoded as UTF-8. */
+/** Returns HTTP Basic credentials (RFC 7617) as `user:password`, decoded as UTF-8. */
 function basicCredentials(header: string): string | undefined {
   const encoded = /^basic +(?<encoded>[A-Za-z0-9+/]+={0,2})$/i.exec(header)?.groups?.encoded;
   return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString("utf8");
 }
 
 /**
- * Query parameter for a bearer token (RFC 6750 section 2.3). "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 requires receivers to
- * accept it (section 3.2).
+ * Query parameter with a bearer token (RFC 6750 section 2.3). "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2, section 3.2, requires
+ * receivers to accept it.
  */
 const BEARER_PARAMETER = "access_token";

@@ -5,8 +5,8 @@ import { type OutgoingRequest, putInto } from "./place.ts";
 type Paths = Pick<Preset, "typePath" | "idPath" | "itemsPath" | "verification">;
 
 /**
- * Turns a provider's sample into a new event with a new id, and with the given type if `type` is set. The error explains why the
- * type cannot be set.
+ * Turns a provider's sample delivery into a new event, with a new id and the given type, if any. The error explains why the type
+ * cannot be set.
  */
 export function freshenSample(
   request: OutgoingRequest,
@@ -27,7 +27,7 @@ export function freshenSample(
   return putInto(fresh, place, () => type);
 }
 
-/** If the channel detects replays by the signed bytes (`bindDedupe`), changes the sample so that its signed bytes are unique. */
+/** Changes the sample so that its signed bytes are unique, if the channel detects replays by the signed bytes (`bindDedupe`). */
 function withUniqueBytes(
   request: OutgoingRequest,
   { verification }: Paths,
@@ -55,7 +55,7 @@ const IN_HEADER = /^\$headers\['([^']+)'\]$/;
 const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
 
 /**
- * Converts a path of the preset to a place in the request, using the first item if there are several. Returns `undefined` for a
+ * Converts a path of the preset to a place in the request. Uses the first item if there are several, and returns `undefined` for a
  * path that is too complex.
  */
 function parsePlace(path: string, itemsPath = "$"): Place | undefined {
@@ -70,10 +70,10 @@ function parsePlace(path: string, itemsPath = "$"): Place | undefined {
 const DIGITS = "0123456789";
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
 
-/** Creates a random id with the format of an existing one. Keeps everything before the last separator, unless the id is hexadecimal. */
+/** Creates a random id in the format of an existing id. Keeps everything before the last separator, except in hexadecimal ids. */
 function createSimilarId(before: unknown, random: () => number): unknown {
   if (typeof before === "number") return Math.floor((0.1 + 0.9 * random()) * 10 ** String(before).length);
-  // `parseExactly` returns an object for a number beyond double precision, so use a random number instead.
+  // Use a random number if the id is not a string. For numbers beyond double precision, `parseExactly` returns an object.
   const text = typeof before === "string" ? before : `${Math.floor(random() * 1e15)}`;
   const pick = (letters: string): string => letters[Math.floor(random() * letters.length)] ?? "";
   if (/^[0-9a-f-]+$/i.test(text)) {

@@ -15,7 +15,7 @@ interface Place {
   readonly name: string;
 }
 
-/** Sets a value in a header, a query parameter or the body. The error explains why that is impossible. */
+/** Sets a value in a header, a query parameter or the body of a request. The error explains why the value cannot be set. */
 export function putInto(
   request: OutgoingRequest,
   place: Place,
@@ -62,7 +62,7 @@ function putIntoForm(
   return ok(form.toString());
 }
 
-/** Sets a value in a JSON text. Preserves number spelling and escapes in the rest of the text, but not whitespace between tokens. */
+/** Sets a value in a JSON text. The rest of the text keeps its number spelling and escapes, but not its whitespace. */
 function putIntoJson(
   text: string,
   steps: readonly Step[],
@@ -78,7 +78,7 @@ function putIntoJson(
   return found ? ok(JSON.stringify(root)) : err("the body has no value at this path");
 }
 
-/** Changes the value at a path, or the value in every element for `[*]`. Adds the last member of the path if it is missing. */
+/** Changes the value at a path, in every element for `[*]`. Adds the last member of the path if it is missing. */
 function changeAt(
   value: unknown,
   [step, ...rest]: readonly Step[],

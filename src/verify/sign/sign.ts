@@ -17,7 +17,7 @@ export interface SignOptions {
   /** Public base URL of the gateway, without `/hooks/…`. */
   readonly hooksUrl: string;
   readonly nowMs: number;
-  /** Content type to read bodies as, if it differs from the one that the sender declares. */
+  /** Content type that overrides the one declared by the sender. */
   readonly readAs?: string | undefined;
 }
 
@@ -25,8 +25,8 @@ type SchemeConfig = Readonly<Record<string, unknown>> & { readonly scheme?: unkn
 type Signed = Result<OutgoingRequest, string>;
 
 /**
- * Signs a request as its provider would, with a shared secret and the current time, and verifies the result. The error explains
- * why the request cannot be signed.
+ * Signs a request as its provider would, with a shared secret and the current time. The error explains why the request cannot be
+ * signed.
  */
 export async function signRequest(
   request: OutgoingRequest,
@@ -112,7 +112,7 @@ function signMessage(request: OutgoingRequest, config: HmacConfig, options: Sign
   const place = { in: config.in, name: config.name };
   const write = (signature: string): Signed =>
     prepared.ok ? putInto(prepared.value, place, () => writeValue(signature, config, beside)) : prepared;
-  // The signed text may include other items of the signature's header, so write a placeholder signature first.
+  // Write a placeholder signature first, because the signed text may include other items of the signature's header.
   const length = createHash(config.algorithm).update("").digest().length;
   const empty = write(Buffer.alloc(length, 1).toString(config.encoding));
   if (!empty.ok) return empty;
@@ -126,7 +126,7 @@ function signMessage(request: OutgoingRequest, config: HmacConfig, options: Sign
     : write(signature.toString(config.encoding));
 }
 
-/** Formats the value that contains the signature, with any other items such as a timestamp. */
+/** Formats the header or field value that contains the signature, with any other items such as a timestamp. */
 function writeValue(
   signature: string,
   { prefix = "", items }: Pick<SignedMessageConfig, "prefix" | "items">,

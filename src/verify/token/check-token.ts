@@ -21,14 +21,14 @@ interface TokenCheck {
   readonly findKeys: FindKeys;
 }
 
-/** Unverified header of a token, which names its algorithm and key. */
+/** Header of a token, which names the algorithm and the key. Its content is not verified yet. */
 interface TokenHeader {
   readonly algorithm: string;
   readonly keyId: string | undefined;
 }
 
 /**
- * Verifies the signature of a token and then its claims (RFC 7519 section 7.2). The token's header only selects among the
+ * Verifies the signature of a token and then its claims (RFC 7519 section 7.2). The token's own header can only select among the
  * configured keys and algorithms.
  *
  * @throws UnavailableError if the keys cannot be fetched
@@ -67,7 +67,7 @@ function parseTokenHeader(token: string): TokenHeader | undefined {
   }
 }
 
-/** Returns whether a key is currently valid and matches a token's algorithm and key id. A missing id matches any id. */
+/** Returns whether a key is currently valid and matches a token's algorithm and key id. A missing key id matches any key. */
 const matchesKey = (one: PublicKey, { algorithm, keyId }: TokenHeader, nowMs: number): boolean =>
   (one.id === undefined || keyId === undefined || one.id === keyId) &&
   (one.algorithm === undefined || one.algorithm === algorithm) &&
@@ -86,7 +86,7 @@ function toVerifyOptions(config: JwtConfig, nowMs: number): JWTVerifyOptions {
   };
 }
 
-/** Returns `undefined` if the token was not signed with this key. */
+/** Returns the payload of a token, or `undefined` if the token was not signed with this key. */
 async function verifyWithKey(
   key: KeyObject,
   token: string,
@@ -103,7 +103,7 @@ async function verifyWithKey(
         `the token's claim ${error.claim} is missing or has the wrong value`,
       );
     }
-    // Any other error means that this key did not sign the token: wrong signature, wrong key type, or malformed payload.
+    // Any other error means that this key did not sign the token: the signature or key type is wrong, or the payload is malformed.
     return undefined;
   }
 }

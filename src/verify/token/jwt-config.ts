@@ -5,7 +5,7 @@ import { ENCODINGS } from "../message/config.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { secretKeySchema } from "../secret-key.ts";
 
-/** Algorithms that sign with a private key, which only the sender has. */
+/** Signature algorithms that use a private key, which only the sender has. */
 export const PUBLIC_KEY_ALGORITHMS = [
   "RS256",
   "RS384",
