@@ -9,8 +9,9 @@ import {
 import { createTimings, SECONDS, type Timings } from "./metrics/histogram.ts";
 
 /**
- * The gateway's metrics. Label values come from closed sets such as kinds, states, reasons and route patterns, never from event types or
- * paths. Ids are used only for a bounded number of channels, subscriptions and organizations.
+ * The gateway's metrics. All label values come from closed sets, never from event types or paths, to limit the number of series.
+ *
+ * Ids are labels only for a bounded number of channels, subscriptions and organizations.
  */
 export interface Metrics {
   readonly registry: Registry;

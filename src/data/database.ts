@@ -91,7 +91,7 @@ function placeOf(connection: DatabaseConnection): string {
 
 async function closeOnce(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy();
-  // Kysely does not end a pool that it has never used.
+  // End the pool here too, because Kysely does not end a pool that it has never used.
   if (!pool.ended && !pool.ending) await pool.end();
 }
 
@@ -146,9 +146,10 @@ function translateClient(client: pg.PoolClient): PostgresPoolClient {
 const OTHER_MASTER_KEY = "IN001";
 
 /**
- * Returns true if a retry of the query can succeed. The codes are from appendix A of the PostgreSQL manual. They stand for
- * connection exceptions, insufficient resources, operator intervention (statement timeouts and shutdown), read-only servers,
- * deadlocks and serialization failures.
+ * Returns true if a retry of the query can succeed, for example after a lost connection, a shutdown or a deadlock.
+ *
+ * The codes are from appendix A of the PostgreSQL manual: connection exceptions, insufficient resources, operator intervention
+ * (including statement timeouts), read-only servers, deadlocks and serialization failures.
  */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return false;

@@ -64,8 +64,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Starts the embedded PostgreSQL in `<dataDir>/postgres`, or takes over a server that is still running there. Resolves when the
- * server accepts connections and its database exists. The caller must hold the data lock.
+ * Starts the embedded PostgreSQL in `<dataDir>/postgres`, or takes over a server that already runs there. Resolves when the server
+ * accepts connections and has its database.
+ *
+ * The caller must hold the data lock.
  *
  * @throws Error whose message says how to fix the problem
  */

@@ -6,8 +6,9 @@ export const jsonSchemaDocument = z.union([z.record(z.string(), z.unknown()), z.
 const path = z.string().min(1).max(1024);
 
 /**
- * An event definition of a channel. It selects the part of a delivery that becomes an event of one type.
- * This schema checks shapes only. The API route that writes definitions also compiles their paths and schemas.
+ * An event definition of a channel, which selects the parts of a delivery that become events of one type.
+ *
+ * This schema checks only the form. The API route that writes definitions also compiles their paths and JSON Schemas.
  */
 export const definitionSchema = z
   .strictObject({

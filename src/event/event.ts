@@ -27,6 +27,6 @@ export interface OutgoingEvent {
 export interface SignedMark {
   /** Hash of the signed bytes, as 22 base64url characters. */
   readonly identity: string;
-  /** Hash of the event ids and types, as 11 base64url characters. */
+  /** Hash of the delivery's event ids and types, as 11 base64url characters. */
   readonly digest: string;
 }

@@ -58,7 +58,7 @@ export async function openRdbTransfer(socketPath: string, signal: AbortSignal): 
     }
   }
 
-  /** Skips empty lines, which Redis sends to keep the connection alive. */
+  /** Reads one line of a reply. Skips empty lines, which Redis sends to keep the connection alive. */
   async function readReply(): Promise<string> {
     for (;;) {
       const line = await readLine();
@@ -97,7 +97,7 @@ export async function openRdbTransfer(socketPath: string, signal: AbortSignal): 
       await readReply();
     }
     socket.write("SYNC\r\n");
-    // The header is `<bytes>`, or `EOF:<mark>` if Redis does not know the size in advance.
+    // The first line is the size of the snapshot, or `EOF:<mark>` if Redis does not know the size in advance.
     const header = await readReply();
     const mark = /^EOF:(.{40})$/.exec(header)?.[1];
     const pieces = mark === undefined ? readBytes(Number(header)) : readToMark(Buffer.from(mark));

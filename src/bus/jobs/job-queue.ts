@@ -160,7 +160,7 @@ export function openJobQueue<D extends object>(deps: {
   };
 }
 
-/** `pattern` contains a plan in the format of `formatPlan`. */
+/** Computes the next run of a repeated job. `pattern` contains a schedule in the format of `formatPlan`. */
 const repeatStrategy: RepeatStrategy = (afterMs, { pattern }) =>
   pattern === undefined ? undefined : nextTimeMs(parsePlan(pattern), afterMs);
 

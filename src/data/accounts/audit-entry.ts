@@ -81,7 +81,7 @@ export interface AuditEntry {
   readonly action: AuditAction;
   readonly entity: AuditEntity;
   readonly id: string;
-  /** Names of the changed fields (see `changedFields`), never their values. */
+  /** Names of the changed fields. The audit log never contains their values. */
   readonly fields?: readonly string[];
 }
 

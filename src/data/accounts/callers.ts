@@ -16,7 +16,7 @@ export interface KnownKey {
   readonly expiresAtMs: number;
 }
 
-/** Why an API key is inactive. `disabled` means that the account of the key is not active. */
+/** Reason why an API key is inactive. `disabled` means that the key's account is not active. */
 export type KeyEnd = "revoked" | "disabled";
 
 /** An active account, found by a login identity. Its permissions apply only to the organization that created that identity. */

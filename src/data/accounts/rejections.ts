@@ -17,7 +17,11 @@ export interface AccessRejection {
 /** Counts rejected requests in memory and writes the counts to the database every few seconds. Disposal writes the remaining counts. */
 export interface RejectionCounts extends AsyncDisposable {
   readonly note: (refusal: AccessRejection) => void;
-  /** Writes the counts now instead of at the next interval. @throws UnavailableError */
+  /**
+   * Writes the counts to the database now, not only at the next interval.
+   *
+   * @throws UnavailableError
+   */
   readonly write: () => Promise<void>;
 }
 

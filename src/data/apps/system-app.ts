@@ -23,9 +23,10 @@ export interface SystemChannel {
 const AT_ONCE = 200;
 
 /**
- * Creates the system app in each organization that lacks one, and adds missing event definitions to existing system channels.
- * Never removes a definition, because gateways of an earlier version may still use it. Writes no audit entries, because no caller
- * requested these changes.
+ * Creates the system app in each organization without one, and adds missing event definitions. Keeps obsolete definitions, because
+ * gateways of an earlier version may still use them.
+ *
+ * Writes no audit entries, because no caller requested these changes.
  */
 export async function ensureSystemApps(
   db: Queryable,
@@ -79,7 +80,7 @@ async function makeSystemApp(
   const at = new Date(context.nowMs);
   try {
     await db.transaction().execute(async (trx) => {
-      // The organization may have been deleted after it was listed.
+      // Check that the organization still exists, because it may have been deleted after it was listed.
       const organization = await trx
         .selectFrom("organizations")
         .select("id")

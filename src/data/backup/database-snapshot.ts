@@ -39,7 +39,11 @@ export interface DatabaseSnapshot extends AsyncDisposable {
  */
 const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned", "schema_code"];
 
-/** Opens a snapshot of everything that is committed now. @throws errors of the PostgreSQL driver */
+/**
+ * Opens a snapshot of all data that is committed now.
+ *
+ * @throws errors of the PostgreSQL driver
+ */
 export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<DatabaseSnapshot> {
   await using opening = new AsyncDisposableStack();
   const client = new pg.Client({

@@ -56,7 +56,7 @@ export async function insertAuthorization(
 }
 
 /**
- * Finds and deletes the pending authorization with this `state`, so that each can be used only once.
+ * Finds and deletes the unfinished authorization with this `state`, so that each can be used only once.
  *
  * @returns `undefined` if it is unknown or expired, if its connection has changed, or if its author no longer has access
  */

@@ -157,9 +157,9 @@ export interface TokenRejection {
 }
 
 /**
- * Records a permanent rejection, if the claim is still valid and no newer tokens were stored.
+ * Records a permanent rejection by the issuer, if the claim is still valid and no newer tokens were stored.
  *
- * @returns true if the issuer rejects the grant and an earlier response was lost, which may have contained the valid refresh token
+ * @returns true if the grant was rejected and an earlier response was lost, which may have contained the valid refresh token
  */
 export async function recordRejection(
   trx: Trx,
