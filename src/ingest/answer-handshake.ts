@@ -6,12 +6,12 @@ import type { CompiledChannel } from "./compiled-channel.ts";
 
 export interface AnswerHandshakeDeps {
   /**
-   * Stores the secret that will sign the channel's deliveries. Returns true if the channel now has this secret, or false if it already has
-   * another one, which is never replaced.
+   * Stores the secret that the sender will use to sign deliveries. Returns false if the channel already has another secret, which is never
+   * replaced.
    */
   readonly captureSecret: (channel: ChannelIdentity, secret: string) => Promise<boolean>;
   /**
-   * Requests a URL from a verified handshake. The channel's config restricts the allowed URLs.
+   * Requests a URL from a verified handshake. The channel's config restricts which URLs are allowed.
    *
    * @throws UnavailableError
    */
@@ -21,8 +21,8 @@ export interface AnswerHandshakeDeps {
 export type AnswerHandshake = ReturnType<typeof createAnswerHandshake>;
 
 /**
- * Creates a function that performs a handshake and returns the reply, or an error that explains why there is none. The function throws
- * `UnavailableError` if a step is currently impossible.
+ * Creates a function that answers a sender's handshake. The function returns the reply, or an error that explains why there is no reply. It
+ * throws `UnavailableError` if a step is temporarily impossible.
  */
 export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps) {
   return async (
@@ -30,7 +30,7 @@ export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeD
     { captured, visit: address, reply }: MatchedHandshake,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Result<HandshakeReply, string>> => {
-    // Build the reply first: it has no side effects but may fail, and then the secret must not be stored.
+    // Builds the reply before the secret is stored, because building the reply may fail and has no side effects.
     const answer = reply();
     if (!answer.ok) return answer;
     if (captured?.ok === false) return captured;

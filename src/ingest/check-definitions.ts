@@ -8,17 +8,16 @@ import type { KindProfile } from "../normalize/profile.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
 
 /**
- * Maximum number of a channel's schemas that wait for the compiler at a time, so that a channel with a thousand schemas cannot block other
+ * Maximum number of a channel's schemas that are compiled at the same time, so that a channel with a thousand schemas cannot block other
  * channels.
  */
 const MAX_SCHEMAS_AT_ONCE = 4;
 
-/** Identity for compiling a channel that does not exist yet. Its values do not affect the result. */
+/** Stands for a channel that does not exist yet. Its values do not affect the compilation. */
 const PLACEHOLDER_CHANNEL = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
 
 /**
- * Compiles the paths and schemas of new definitions. Returns one finding per error, with a path such as `events[3].idPath`,
- * `events[3].schema/properties/a` or `config.itemsPath`.
+ * Compiles the paths and schemas of new event definitions. Returns one error per invalid field, with a path such as `events[3].idPath`.
  *
  * @throws UnavailableError if the compiler is temporarily unavailable
  */
@@ -49,7 +48,7 @@ export async function checkDefinitions(
 }
 
 /**
- * Returns a copy of the channel with other definitions, for a preview only, or findings if the definitions are invalid.
+ * Returns a copy of the channel with other event definitions, for a preview. Returns errors if the definitions are invalid.
  *
  * @throws UnavailableError if the compiler is temporarily unavailable
  */

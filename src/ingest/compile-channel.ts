@@ -25,7 +25,7 @@ import {
 } from "../verify/verify.ts";
 import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
 
-/** The part of a channel kind that is needed to compile its channels. */
+/** The properties of a channel kind that are needed to compile its channels. */
 export interface CompilableKind {
   readonly kind: ChannelKindName;
   readonly configSchema: z.ZodType<ChannelConfig>;
@@ -38,28 +38,28 @@ export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
   readonly channelKinds: ReadonlyMap<ChannelKindName, CompilableKind>;
   readonly pathsOf: PathCache;
   readonly presets: Presets;
-  /** Called when a channel in shadow mode accepts a request that failed verification. */
+  /** Called when verification fails but the channel accepts the request anyway, because it is in shadow mode. */
   readonly onShadowed: (kind: ChannelKindName, reason: FailureReason) => void;
 }
 
-/** Compiled verification of a channel's sender, shared by channels whose senders differ only in their secrets. */
+/** Compiled sender verification. Channels share it if their configs differ only in their secrets. */
 interface SharedSender extends Pick<CompiledChannel, "answer" | "acceptsContentType">, SharedPart {
   readonly verification: NonNullable<CompiledChannel["verification"]>;
   readonly program: SenderProgram;
   readonly deps: SenderDeps;
-  /** The compiled sender for channels without secrets. */
+  /** Compiled sender verification for channels without secrets. */
   readonly bare: CompiledSender;
 }
 
-/** Compiled event definitions, shared by channels with equal definitions even if the rest of their config differs. */
+/** Compiled event definitions. Channels with equal definitions share them, even if the rest of their config differs. */
 interface SharedDefinitions extends SharedPart {
   readonly compiled: Omit<CompiledDefinitions, "config">;
 }
 
-/** A parsed config, shared by channels whose configs differ only in their secrets. */
+/** A parsed config. Channels share it if their configs differ only in their secrets. */
 interface SharedConfig extends SharedPart {
   readonly config: ChannelConfig;
-  /** The fields that the normalization rules use: no secrets, and the preset's `itemsPath` unless the channel sets its own. */
+  /** Config fields that the normalization rules use. They contain no secrets, and a missing `itemsPath` is taken from the preset. */
   readonly rulesConfig: ChannelConfig;
 }
 
@@ -79,8 +79,8 @@ interface SharedContent
   readonly rulesConfig: ChannelConfig;
   readonly sender: CompiledSender;
   /**
-   * Compiles the verification of the sender for one organization. `undefined` unless keys must be fetched: then no organization waits for
-   * the keys of another one.
+   * Compiles the sender verification separately per organization, so that no organization waits for another one's keys. `undefined` if no
+   * keys must be fetched.
    */
   readonly createSender: ((organizationId: string) => CompiledSender) | undefined;
 }
@@ -110,7 +110,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       });
     }
     const parsed = read.value.config;
-    // Even a stored verification must match the current schema, because it decides whose requests are accepted.
+    // This config must match the current schema even if it was stored earlier, because it decides whose requests are accepted.
     const senderConfig = senderConfigSchema.safeParse(parsed);
     if (!senderConfig.success) {
       throw new UnavailableError(`channel ${number} has verification settings that are no longer valid`, {
@@ -132,7 +132,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       shareConfig(withoutSecrets(kind, parsed), itemsPath),
     );
     const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedConfig.rulesConfig);
-    // A shallow copy keeps sharing nested values with other channels.
+    // Copies only the top level, so that channels still share nested values.
     const own = text.hasSecrets
       ? { ...sharedConfig.config, ...onlySecrets(kind, parsed) }
       : sharedConfig.config;
@@ -200,7 +200,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   ): SharedDefinitions {
     const filled = fillPaths(stored, paths);
     const { itemsPath, pathSyntax } = config;
-    // The cache key must contain every input that affects the compiled definitions.
+    // The cache key must contain every input of the compilation. Otherwise channels would share wrong definitions.
     const text = JSON.stringify([filled, forms, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
     return definitions(hashKey(kind, text), () => {
       const result = compileDefinitions({ profile, forms, config, definitions: filled }, deps.pathsOf);
@@ -246,7 +246,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   };
 }
 
-/** Estimated memory of each compiled part: a measured fixed size in bytes, plus `EXPANSION` times the length of its JSON text. */
+/** Estimated memory of a compiled sender, in bytes. `EXPANSION` times the length of its JSON text is added. */
 const SENDER_BYTES = 3_000;
 const DEFINITIONS_BYTES = 600;
 const CONFIG_BYTES = 250;
@@ -266,8 +266,8 @@ const withItemsPath = (config: ChannelConfig, itemsPath: string | undefined): Ch
   itemsPath === undefined || config.itemsPath !== undefined ? config : { ...config, itemsPath };
 
 /**
- * Serializes the config and definitions for comparison. PostgreSQL returns the keys of equal `jsonb` values in the same order, so equal
- * content yields equal text.
+ * Converts a config and definitions to text for comparison. Equal `jsonb` values give equal text, because PostgreSQL returns their keys in
+ * the same order.
  */
 function serializeContent(kind: CompilableKind, { config, definitions }: StoredChannel): ContentText {
   return {

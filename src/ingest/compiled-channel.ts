@@ -5,7 +5,9 @@ import type { ChannelHandle } from "../event/ingest.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import type { CompiledSender } from "../verify/verify.ts";
 
-/** Earliest times of the next delivery records: one time for any delivery, and one for deliveries that were not published. */
+/**
+ * Earliest times at which the next delivery is recorded: one time for any delivery, and one time for deliveries that were not published.
+ */
 export interface Sampling {
   nextAtMs: number;
   nextFailedAtMs: number;
@@ -15,18 +17,16 @@ export interface SharedPart {
   readonly bytes: number;
 }
 
-/** A channel compiled for ingestion. Channel kinds see only the `ChannelHandle`; the other fields are for `ingest`. */
+/** A channel that is ready to receive deliveries. Channel kinds only see the fields of `ChannelHandle`. */
 export interface CompiledChannel extends ChannelHandle {
-  /** The complete config as parsed by the channel kind, with decrypted secrets. */
+  /** Complete config as parsed by the channel kind, including decrypted secrets. */
   readonly config: ChannelConfig;
-  /** Version of the database row, increased by each write. */
+  /** Version of the channel's database row. Every write increments it. */
   readonly version: number;
   readonly connectionId: string | null;
-  /**
-   * The pause whose buffered deliveries are not all published yet. New deliveries wait behind them. `undefined` if there is no such pause.
-   */
+  /** The pause whose buffered deliveries must be published before new deliveries. `undefined` if there is no such pause. */
   readonly pause: number | undefined;
-  /** `undefined` if the channel does not record deliveries. */
+  /** When the next deliveries are recorded. `undefined` if the channel does not record deliveries. */
   readonly sampling?: Sampling;
   readonly verification?: { readonly scheme: string; readonly preset: string | null };
   readonly rules: RuleSet;

@@ -29,18 +29,18 @@ export type DeliveryResult =
   | { readonly kind: "replied"; readonly reply: HookReply }
   | { readonly kind: "refused" | "failed"; readonly response: ErrorResponse };
 
-/** A request to a channel's address, from its head until its response. Each step of `receive` adds its result. */
+/** State of one request to a channel's address, from its head to its response. Each step of `receive` adds its result. */
 export interface Arrival {
   readonly exchange: HookExchange;
   readonly requestId: string;
   readonly arrivedAtMs: number;
   readonly clientAddress: string;
   channel: CompiledChannel | undefined;
-  /** The body's share of the memory budget. */
+  /** Memory that the request's body counts against its organization's limit. */
   held: HeldBody | undefined;
   /** The complete request. */
   request: RawRequest | undefined;
-  /** The delivery, once it is verified. */
+  /** The delivery, after its sender was verified. */
   delivery: VerifiedDelivery | undefined;
 }
 
@@ -53,9 +53,9 @@ export interface ConcludeDeps {
 
 export type Conclude = ReturnType<typeof createConclude>;
 
-/** Creates the functions that end a delivery. No other code writes its metrics, its delivery record, its log line and its response. */
+/** Creates the functions that end a delivery. Only these functions write its metrics, record, log line and response. */
 export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) {
-  /** Ends a request to a channel's address, and sends the response. */
+  /** Ends a request to a channel's address and sends the response. */
   function conclude(arrival: Arrival, result: DeliveryResult): void {
     const { channel, exchange, requestId } = arrival;
     const response = toResponse(channel, result);
@@ -68,7 +68,7 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
       if (exchange.hasReplied) exchange.abort();
       else exchange.reply("code" in response ? toErrorReply(response) : response, requestId);
     } catch (error) {
-      // For example a header that repeats an invalid value of a handshake.
+      // Sending the response failed, for example because a handshake contains an invalid header value.
       if (result.kind === "failed") exchange.abort();
       else conclude(arrival, toFailure(error));
       return;
@@ -77,13 +77,13 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
       metrics.hookSeconds.observe(toOutcomeLabel(response), (performance.now() - exchange.sinceMs) / 1000);
   }
 
-  /** Ends a delivery that Inlet has fetched, so that no sender waits for a response. */
+  /** Ends a delivery that the gateway has fetched. No response is sent. */
   function concludeFetched(channel: CompiledChannel, delivery: VerifiedDelivery, result: IngestResult): void {
     countResult(channel, result);
     recorder.settled(channel, delivery, result);
   }
 
-  /** Counts a result. A redrive ends with it, because its delivery was recorded when it arrived. */
+  /** Counts the result of a delivery. Redriven deliveries are only counted, because they were recorded when they arrived. */
   function countResult({ identity }: Pick<CompiledChannel, "identity">, result: DeliveryResult): void {
     if (result.kind === "replied") return;
     const counts = metrics.countsOf(identity);
@@ -146,7 +146,7 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
   }
 
   /**
-   * Logs a rejected request. Rate-limited requests and unknown addresses are logged at debug level only, so that a flood cannot fill the
+   * Logs a rejected request. Frequent rejections, such as unknown addresses, are logged at debug level, so that a flood cannot fill the
    * log.
    */
   function logRejection(arrival: Arrival, response: ErrorResponse, result: DeliveryResult): void {
@@ -180,7 +180,7 @@ const NO_CHANNEL_RESPONSE: ErrorResponse = {
   message: "There is no such channel.",
   headers: NO_HEADERS,
 };
-/** The result for an unknown address. Its response is built only once, so that guessing addresses costs the gateway little. */
+/** Result for an unknown address. It is a constant, so that requests with guessed addresses cost little CPU time. */
 export const NO_CHANNEL: DeliveryResult = { kind: "refused", response: NO_CHANNEL_RESPONSE };
 const NO_CHANNEL_REPLY = buildErrorReply(NO_CHANNEL_RESPONSE);
 
@@ -201,7 +201,7 @@ function toOutcomeLabel(response: HookReply | ErrorResponse): string {
   return response.code === "unauthenticated" ? "unverified" : "refused";
 }
 
-/** Returns the response to a delivery. A 200 promises that every event is on its topic. */
+/** Returns the response to a delivery. Status 200 promises that every event was written to its topic. */
 function toResponse(channel: CompiledChannel | undefined, result: DeliveryResult): HookReply | ErrorResponse {
   switch (result.kind) {
     case "accepted":
@@ -238,7 +238,7 @@ const toErrorResponse = (code: ErrorCode, message: string): ErrorResponse => ({
   headers: NO_HEADERS,
 });
 
-/** The reply to a handshake repeats text from the request, so a browser must not render it. */
+/** Returns the reply to a handshake. Browsers must not render the reply, because it repeats text from the request. */
 function toHandshakeReply({
   status,
   contentType,
@@ -267,7 +267,7 @@ function formatReason({ message, details = [] }: ErrorResponse): string {
   return [message, ...details.map((one) => `${one.path} ${one.message}`)].join(" ");
 }
 
-/** Returns the request, without a body if the body was not read. */
+/** Returns the request as received. The body is empty if it was not read. */
 function toRawRequest({ exchange, request, arrivedAtMs, clientAddress, requestId }: Arrival): RawRequest {
   if (request !== undefined) return request;
   const { method, target } = exchange;
@@ -275,7 +275,7 @@ function toRawRequest({ exchange, request, arrivedAtMs, clientAddress, requestId
   return { method, target, headers, body: NO_BYTES, arrivedAtMs, clientAddress, requestId };
 }
 
-/** Returns fields for a log line. The target is a credential, so it is not among them. */
+/** Returns the fields of a log line. The request target is left out, because the channel's address is a credential. */
 const createLogFields = ({ exchange, channel, requestId, clientAddress }: Arrival, code: ErrorCode) => ({
   requestId,
   code,

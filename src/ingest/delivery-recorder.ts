@@ -25,11 +25,11 @@ export interface DeliveryRejection {
 }
 
 /**
- * Records at most one delivery per second and channel for the operator to inspect. Deliveries with a problem take precedence over published
- * ones. Skipping a delivery costs only one comparison. Records are written in the background and dropped if the queue is full.
+ * Records at most one delivery per second and channel, so that operators can inspect it. Records are written in the background and dropped
+ * if too many are waiting.
  */
 export interface DeliveryRecorder extends AsyncDisposable {
-  /** @param request the request as received, omitted for a fetched delivery */
+  /** @param request the request as received; `undefined` for a fetched delivery */
   readonly settled: (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -37,7 +37,7 @@ export interface DeliveryRecorder extends AsyncDisposable {
     request?: RawRequest,
   ) => void;
   /**
-   * Called when a delivery is rejected. Stores only its headers and the reason. `request` is lazy and only called if this delivery is
+   * Called when a delivery is rejected. Stores only the headers and the reason. `request` is lazy, because most deliveries are not
    * recorded.
    */
   readonly rejected: (
@@ -57,9 +57,9 @@ export interface DeliveryRecorder extends AsyncDisposable {
 
 export interface DeliveryRecorderDeps {
   readonly records: Pick<DeliveryRecords, "write">;
-  /** Explains how the channel's rules apply to a delivery. The recorder needs only steps and failures, not the events. */
+  /** Explains how the channel's rules apply to a delivery. Only the steps and failures are recorded, not the events. */
   readonly explain: Explain;
-  /** Returns whether the organization's topics exceed their storage limit. If so, its deliveries are not recorded. */
+  /** Returns whether the organization exceeds its topic storage limit. If so, its deliveries are not recorded. */
   readonly isOverLimit: (organizationId: string) => boolean;
   readonly metrics: Pick<Metrics, "recordsDropped">;
   readonly clock: Clock;
@@ -68,18 +68,17 @@ export interface DeliveryRecorderDeps {
 
 const EVERY_MS = 1_000;
 /**
- * Maximum number and total body bytes of queued records in this gateway. At the bound, the organization with the largest share loses
- * records.
+ * Maximum number and total body size of waiting records in this process. At the limit, the organization with the most waiting records
+ * loses some.
  */
 const MAX_WAITING = { samples: 256, bytes: 8 * 1024 * 1024 };
-/** Maximum number of records in one write. */
+/** Maximum number of records per write. */
 const MAX_WRITTEN = 64;
 const MAX_WRITTEN_BYTES = 1024 * 1024;
-/** Maximum size of a recorded body. Larger bodies are omitted from the record. */
+/** Maximum size of a recorded body. Larger bodies are left out of the record. */
 const MAX_BODY_BYTES = 128 * 1024;
 /**
- * Maximum queue time of a record. Older records are dropped, because the operator may have deleted personal data in the meantime, and a
- * late record would restore it. See `delete` of the delivery records.
+ * Maximum time that a record waits to be written. A later write could restore personal data that an operator has deleted in the meantime.
  */
 const MAX_WAIT_MS = 5_000;
 const MAX_RECEIPTS = 100;
@@ -96,9 +95,9 @@ interface SampledDelivery {
   readonly reason: string | null;
   readonly verification: RecordedVerification["result"];
   readonly outcome: Outcome;
-  /** `undefined` if only the headers of the request are recorded. */
+  /** The delivery to record. `undefined` if only its headers are recorded. */
   readonly delivery: VerifiedDelivery | undefined;
-  /** Bytes of the body that this record holds in memory. */
+  /** Size of the body that this record keeps in memory, in bytes. */
   readonly bytes: number;
   readonly request: RawRequest | undefined;
   readonly bodyBytes: number | null;
@@ -115,7 +114,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   ): boolean {
     if (sampling === undefined) return false;
     const leftMs = (isFailed ? sampling.nextFailedAtMs : sampling.nextAtMs) - arrivedAtMs;
-    // A wait longer than the interval means that the clock was set back, so record now instead of waiting for the old time.
+    // A wait longer than the interval means that the clock was set back. Waiting for the old time would stop the recording.
     if (leftMs > 0 && leftMs <= EVERY_MS) return false;
     sampling.nextAtMs = arrivedAtMs + EVERY_MS;
     if (isFailed) sampling.nextFailedAtMs = arrivedAtMs + EVERY_MS;
@@ -131,7 +130,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   const drop = ({ channel }: Pick<SampledDelivery, "channel">, cause: string): void =>
     metrics.recordsDropped.add(channel.identity.kind, cause);
 
-  /** Removes and returns one batch, round-robin between organizations. Drops records that waited too long. */
+  /** Removes and returns one batch, round-robin between organizations. Drops records that have waited too long. */
   function takeNext(): readonly SampledDelivery[] {
     const taken: SampledDelivery[] = [];
     let bytes = 0;
@@ -145,7 +144,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     return taken;
   }
 
-  /** Returns whether a record is recent enough to be written. Counts an outdated record as dropped. */
+  /** Returns whether a record may still be written. Counts a record that has waited too long as dropped. */
   function isInTime(sample: SampledDelivery): boolean {
     const isLate = performance.now() - sample.sampledAtMs > MAX_WAIT_MS;
     if (isLate) drop(sample, "late");
@@ -161,7 +160,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
         made.set(sample, await createRecord(sample));
         await setImmediate();
       }
-      // Building many records takes time, so check their age again.
+      // Building the records takes time, so some may be too old now.
       taken = taken.filter(isInTime);
       const written = await records.write(taken.flatMap((sample) => made.get(sample) ?? []));
       for (const sample of taken.slice(written)) drop(sample, "noRoom");
@@ -215,7 +214,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     };
   }
 
-  /** Explains a delivery with the definitions that processed it. Returns no items if this is currently impossible. */
+  /** Explains a delivery with the definitions that processed it. Returns no items if the explanation is temporarily unavailable. */
   async function explainItems(
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -252,7 +251,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       const isPublished = result.kind === "accepted" && result.outcome.quarantined === 0;
       if (!shouldSample(channel, delivery.arrivedAtMs, !isPublished)) return;
       const { body } = delivery;
-      // Copy the body: the record outlives the request, whose body counts against the request's memory budget.
+      // The record needs a copy, because the memory of the request's body is freed after the response.
       const copy = body.length <= MAX_BODY_BYTES ? Buffer.from(body) : NO_BYTES;
       const recordedResult = toRecordedResult(result);
       if (result.kind === "tooManyItems" && request !== undefined) {

@@ -25,7 +25,7 @@ export interface DrainPausedDeps {
   readonly countResult: Conclude["countResult"];
 }
 
-/** A delivery that was buffered during a pause. `id` is the id of its quarantine record. */
+/** A delivery that arrived while its channel was paused. `id` identifies its record in the quarantine, which serves as the buffer. */
 export interface BufferedDelivery {
   readonly id: string;
   readonly delivery: QuarantinedItem["delivery"];
@@ -40,14 +40,11 @@ interface CleanDelivery {
   readonly bytes: number;
 }
 
-/**
- * Publishes deliveries that were buffered during a pause as if they had just arrived. Failed items are quarantined, because it is too late
- * to report them to the sender.
- */
+/** Publishes deliveries that arrived during a pause. Invalid items are quarantined, because the sender already has its response. */
 export function createDrainPaused(deps: DrainPausedDeps) {
   const { normalize, publish, quarantine, redrive, countResult } = deps;
 
-  /** @throws UnavailableError if the result is uncertain; repeating the call is safe */
+  /** @throws UnavailableError if the result is uncertain. Calling again is safe. */
   async function one(
     channel: CompiledChannel,
     buffered: BufferedDelivery,
@@ -60,7 +57,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     const outcome = isAccepted
       ? result.outcome
       : await quarantineAsInvalid(channel, buffered, result, signal);
-    // Failed items now have their own quarantine records, so delete the record of the whole delivery.
+    // The failed items now have separate quarantine records, so the record of the whole delivery is not needed.
     await quarantine.delete(channel.identity.organizationId, buffered.id);
     return outcome;
   }
@@ -92,8 +89,8 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       { signal },
     );
     if (receipts.some(({ status }) => status === "conflict")) {
-      // A conflict cancels the deletion of all quarantine records in the batch, so publish each delivery separately. Events that are
-      // already on their topics count as duplicates.
+      // After a conflict, no record of the batch was deleted, so each delivery is published again separately. Events that were already
+      // published count as duplicates.
       for (const { buffered } of batch) await one(channel, buffered, { signal });
       return;
     }
@@ -104,8 +101,8 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   return {
     one,
     /**
-     * Publishes buffered deliveries in order. Consecutive deliveries without failures share one write, so that a busy channel publishes its
-     * buffer faster than new deliveries arrive.
+     * Publishes buffered deliveries in order. Valid deliveries share writes, because the buffer must shrink faster than new deliveries
+     * arrive.
      *
      * @throws UnavailableError if a result is uncertain; the deliveries in question stay buffered
      */
@@ -138,7 +135,7 @@ const toSelection = ({ id }: BufferedDelivery): Selection => ({
   asNewId: false,
 });
 
-/** Returns the delivery in a form that can share a write, or `undefined` if it has failures or might be a replay. */
+/** Returns a delivery that can share a write with others. Returns `undefined` if the delivery has failures or may be a replay. */
 function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): CleanDelivery | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
   if (buffered.delivery.boundTo !== undefined) return undefined;
@@ -146,7 +143,7 @@ function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): Cl
   return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
-/** Returns whether the batch with this delivery still fits into one script call, which is atomic. */
+/** Returns whether one atomic Redis script call can hold the batch and this delivery. */
 function fits(batch: readonly CleanDelivery[], next: CleanDelivery): boolean {
   const events = sum(batch.map((clean) => clean.events.length)) + next.events.length;
   const bytes = sum(batch.map((clean) => clean.bytes)) + next.bytes;

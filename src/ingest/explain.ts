@@ -26,15 +26,15 @@ interface Draft {
 }
 
 /**
- * Creates a function that previews the events of a delivery, in the order of its items, without publishing, storing or counting anything.
- * The function throws `UnavailableError` if a schema or the known event ids cannot be read.
+ * Creates a function that previews the events of a delivery without publishing or storing anything. The function throws `UnavailableError`
+ * if a schema or the known event ids cannot be read.
  */
 export function createExplain(deps: {
   readonly explainEach: Explainer;
-  /** Returns which event ids are already known. If `undefined`, the preview contains only steps and failures, no events. */
+  /** Returns which event ids are already known. If `undefined`, the preview contains no events, only steps and failures. */
   readonly findKnownIds: FindKnownIds | undefined;
 }) {
-  /** @param only previews a single item, processed as in a redrive */
+  /** @param only selects a single item to preview, processed as in a redrive */
   return async (
     channel: CompiledChannel,
     delivery: VerifiedDelivery,
@@ -93,10 +93,7 @@ function toExplainedEvent(
   return { id, type, topic, data, event, status: known?.kind ?? "new", entryId };
 }
 
-/**
- * Returns the definition that came closest to matching. Prefers the definition with a type similar to a value of `typePath`, then the first
- * one whose path finds a value.
- */
+/** Returns the event definition that nearly matched. Prefers a similar event type, then the first definition whose path finds a value. */
 function findClosest(definitions: readonly ExplainedDefinition[]): string | null {
   if (definitions.some(({ matches }) => matches)) return null;
   const types = definitions.map(({ type }) => type);

@@ -18,8 +18,8 @@ interface CleanDelivery {
 }
 
 /**
- * Creates a function that groups stream frames that arrived together. Consecutive frames share a write and a cursor position if they fit
- * into one script call. A frame with a failure or with asynchronous validation is written separately.
+ * Creates a function that writes events of a stream in batches. Consecutive events share a write if they fit into one Redis script call and
+ * none of them failed.
  */
 export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
   const { normalize, publish, quarantine, concludeFetched, publishNormalized } = deps;
@@ -48,8 +48,8 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
       const normalized = normalize(channel.rules, delivery);
       if (!isClean(normalized)) {
         close();
-        // `write` handles this rejection, but is never called if an earlier write fails. Attach a handler so that Node does not report it
-        // as unhandled.
+        // `write` handles this rejection later, or never if an earlier write fails. This handler keeps Node from reporting an unhandled
+        // rejection.
         if (normalized instanceof Promise) normalized.catch(() => {});
         writes.push({
           count: 1,
@@ -100,7 +100,8 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
     const results: IngestResult[] = [];
     for (const one of settled) {
       const { delivery, received, conflicts } = one;
-      // Only the last quarantine write moves the cursor. If the gateway stops earlier, the frames are read again and no conflict is lost.
+      // Only the last quarantine write moves the cursor. After a crash before that write, the events are read again and no conflict is
+      // lost.
       const ids =
         conflicts.length === 0
           ? []
@@ -125,7 +126,7 @@ const isClean = (
   !(normalized instanceof Promise) && normalized.kind === "normalized" && normalized.failures.length === 0;
 
 /**
- * Returns the number of items, or `undefined` while validation is pending. A delivery with too many items counts as one, because it is
+ * Returns the number of items, or `undefined` while validation is in progress. A delivery with too many items counts as one, because it is
  * quarantined as a whole.
  */
 function countItems(normalized: Normalized | Promise<Normalized>): number | undefined {

@@ -6,7 +6,7 @@ import { rateLimitResponse } from "../http/limits.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
 import { createRateBuckets } from "../lib/rate-buckets.ts";
 
-/** Rate limits for push deliveries to this process. A rejected delivery is not stored. The response tells the sender when to retry. */
+/** Rate limits for webhook deliveries, per process. A rejected delivery is not stored, and the response tells the sender when to retry. */
 export interface HookLimits {
   /**
    * Called before the body is read. Takes a token from the bucket of this sender for this channel. The buckets of the channel and the
@@ -23,21 +23,21 @@ export interface HookLimits {
    */
   readonly checkVerified: (channel: ChannelHandle) => ErrorResponse | undefined;
   /**
-   * Called with the number of items in a delivery, because the organization's limit counts items. A single delivery may take more tokens
-   * than the bucket has. Then the next deliveries are rejected until the balance has recovered.
+   * Counts the items of a delivery against the organization's limit. The balance may become negative, and then later deliveries are
+   * rejected until it recovers.
    */
   readonly countItems: (channel: ChannelHandle, items: number) => void;
-  /** Returns the address of the sender, which may be behind a proxy. */
+  /** Returns the address of the client that sent the request, even if it came through a proxy. */
   readonly clientOf: (exchange: Pick<HookExchange, "peerAddress" | "headers">) => ClientAddress;
 }
 
 export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
-  /** Default limit in requests per second, for each channel and for each sender to a channel. */
+  /** Default limit in requests per second. It applies to each channel, and to each sender of a channel. */
   readonly requestsPerSecond: number;
-  /** Returns the organization's limit in items per second. `undefined` means unlimited. */
+  /** Returns the organization's limit in items per second. `undefined` means no limit. */
   readonly requestsPerSecondOf: (organizationId: string) => number | undefined;
-  /** Returns whether the topics of an organization exceed their storage limit. */
+  /** Returns whether the organization exceeds its topic storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
   /** Monotonic clock, in milliseconds. */
   readonly nowMs?: () => number;
@@ -50,7 +50,7 @@ const STORAGE_FULL: ErrorResponse = {
 };
 const TOO_MANY = "Too many deliveries. Try again later.";
 
-/** Creates rate limits with token buckets in memory. Each process counts for itself, so that no delivery waits for a shared counter. */
+/** Creates rate limits in the memory of this process. A counter shared by all processes would delay every delivery. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
   const {
     clientAddressOf,
@@ -96,14 +96,14 @@ export function createHookLimits(deps: HookLimitsDeps): HookLimits {
     },
     countItems({ identity: { organizationId } }, items) {
       const organizationRate = requestsPerSecondOf(organizationId);
-      // `checkVerified` has already taken a token for the first item.
+      // The first item was already counted by `checkVerified`.
       if (organizationRate !== undefined && items > 1)
         organizations.overdraw(organizationId, items - 1, organizationRate, nowMs());
     },
   };
 }
 
-/** Returns a 429 response if the caller has to wait for its next token. */
+/** Returns a 429 response if the rate limit requires a wait. */
 const rejectIfLimited = (waitMs: number, limit: number): ErrorResponse | undefined =>
   waitMs > 0 ? rateLimitResponse(toRateLimitState(waitMs, limit), TOO_MANY) : undefined;
 

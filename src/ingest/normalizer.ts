@@ -12,16 +12,16 @@ import {
 } from "../normalize/normalize.ts";
 
 /**
- * Normalizes a delivery on this thread or on a worker thread.
- *
- * @throws UnavailableError
- */
-/**
  * Default time in milliseconds after which the sender of a delivery in validation receives 503. Many senders give up after five seconds.
  * When they retry, the schemas are already compiled.
  */
 export const MAX_CHECK_MS = 4_000;
 
+/**
+ * Normalizes a delivery on this thread or on a worker thread.
+ *
+ * @throws UnavailableError
+ */
 export type Normalizer = (
   rules: RuleSet,
   delivery: VerifiedDelivery,
@@ -31,16 +31,16 @@ export type Normalizer = (
 
 export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Selection) => Promise<Explained>;
 
-/** Minimum body size for the worker thread, in bytes. Sending a smaller delivery takes about as long as normalizing it here. */
+/** Minimum size of a body that is processed on the worker thread, in bytes. Sending a smaller body takes as long as processing it here. */
 const MIN_SENT_BYTES = 2 * 1024;
 /**
- * CPU time from which a delivery counts as costly, in milliseconds. It is hundreds of times the usual, but must exceed a garbage collection
- * (1 to 3 ms), which can hit any delivery.
+ * CPU time above which a delivery counts as costly, in ms. It must exceed a garbage collection (1 to 3 ms), which can happen during any
+ * delivery.
  */
 const COSTLY_MS = 5;
 /**
- * CPU time per second that an organization's costly deliveries may use on this thread, in milliseconds. Above it they move to the worker
- * thread. CPU time is measured because elapsed time grows on a busy machine.
+ * CPU time per second that costly deliveries of an organization may use on this thread, in ms. Further deliveries are processed on the
+ * worker thread.
  */
 const COSTLY_MS_PER_SECOND = 100;
 
@@ -54,11 +54,11 @@ const CLOCKS = {
 
 export interface ThreadShares {
   readonly isUsedUp: (organizationId: string) => boolean;
-  /** Runs `work` on this thread and charges its CPU time to the organization. Time after the first `await` in `work` is not charged. */
+  /** Runs `work` and charges its CPU time to the organization. The time after the first `await` in `work` is not charged. */
   readonly run: <T>(organizationId: string, work: () => T) => T;
 }
 
-/** @param clocks in milliseconds: a monotonic clock, and the CPU time of this thread */
+/** @param clocks a monotonic clock and the CPU time of this thread, both in ms */
 export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
   /** One token is one millisecond of CPU time. */
   const buckets = createRateBuckets<string>();
@@ -82,8 +82,8 @@ export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
 }
 
 /**
- * Creates a function that normalizes deliveries on this thread, except those that would block it. Large deliveries run on a worker thread.
- * If an organization has used up its share of CPU time, all but its smallest deliveries do too.
+ * Creates a function that normalizes deliveries. Large deliveries and those of organizations that use too much CPU time run on a worker
+ * thread.
  */
 export const createNormalizer =
   (deps: NormalizeDeps, inWorker: Normalizer, shares: ThreadShares): Normalizer =>
@@ -96,8 +96,7 @@ export const createNormalizer =
   };
 
 /**
- * Creates a function that explains deliveries, with the same choice of thread as `createNormalizer`. Explaining costs at least as much, and
- * the delivery recorder does it automatically.
+ * Creates a function that explains deliveries. It chooses between this thread and the worker thread in the same way as `createNormalizer`.
  */
 export const createExplainer =
   (deps: NormalizeDeps, inWorker: Explainer, shares: ThreadShares): Explainer =>

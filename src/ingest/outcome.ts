@@ -18,8 +18,8 @@ export const createDeliveryFailure = (reason: QuarantineReason, detail: string):
 });
 
 /**
- * Creates the failure of a delivery with too many items. It is used when no sender can be asked to split the delivery, because it was
- * fetched or already accepted.
+ * Creates the failure of a delivery with too many items. Used when no sender can split the delivery, for example because the gateway
+ * fetched it.
  */
 export const tooManyItemsFailure = (limit: number): ItemFailure =>
   createDeliveryFailure("invalid_body", `the delivery contains more than ${limit} items`);
@@ -32,10 +32,7 @@ const CONFLICTS = {
   },
 } as const;
 
-/**
- * Converts conflicting and replayed events to item failures. Events of one item with the same reason become one failure that lists all
- * their types.
- */
+/** Converts events with a conflicting or replayed id to failures. Events of one item with the same reason share one failure. */
 export function findConflicts(
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],

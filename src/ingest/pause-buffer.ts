@@ -30,7 +30,7 @@ export function createPauseBuffer(deps: {
   readonly newDeliveryId: NewId;
 }) {
   const { quarantine, pauses, drainPaused, newDeliveryId } = deps;
-  /** Channels whose pause is known to be over. Each change of a channel creates a new object, so entries never become stale. */
+  /** Channels whose pause is over. Entries stay correct, because each change of a channel creates a new object. */
   const over = new WeakSet<CompiledChannel>();
   const closing = new Map<number, Promise<PauseState>>();
 
@@ -39,7 +39,7 @@ export function createPauseBuffer(deps: {
     const ref = { channel: identity, pause };
     const now = await pauses.state(ref);
     if (now !== "closing") return now;
-    // All waiting deliveries of a channel share one polling loop.
+    // All waiting deliveries of a channel share one loop that checks the pause.
     const looking = closing.get(identity.number) ?? waitForEnd(ref);
     closing.set(identity.number, looking);
     return looking.finally(() => closing.delete(identity.number));
@@ -72,8 +72,7 @@ export function createPauseBuffer(deps: {
       over.add(channel);
       return undefined;
     }
-    // Without an id, two identical deliveries would count as one, so a new id is added. A delivery that is bound to its signed bytes is
-    // identified by those bytes.
+    // A new id keeps identical deliveries without an id apart. A delivery with signed bytes is identified by those bytes.
     const delivery =
       verified.boundTo === undefined
         ? { ...verified, deliveryId: verified.deliveryId ?? newDeliveryId() }

@@ -24,10 +24,10 @@ import { createDeliveryFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { Writer } from "./write.ts";
 
-/** The part of a channel kind that looks at the head of a request to one of its channels. */
+/** The part of a channel kind that inspects the head of a request before its body is read. */
 export interface PushRuntime {
   /**
-   * Answers a request that is not a delivery, or rejects a request because of its head. Returns `undefined` for a delivery.
+   * Answers a request that is not a delivery. Returns `undefined` for a delivery, whose body is read next.
    *
    * @throws ApiError to reject the request
    */
@@ -39,14 +39,14 @@ export interface PushRuntime {
 
 export interface ReceiveDeps {
   /**
-   * Returns the channel with this id, synchronously if it is cached.
+   * Returns the channel with this id, without a promise if it is cached.
    *
    * @throws UnavailableError when it cannot be looked up at the moment
    */
   readonly findChannel: (
     channelId: string,
   ) => CompiledChannel | undefined | Promise<CompiledChannel | undefined>;
-  /** The started channel kinds by name. Kinds without `push` have no addresses. */
+  /** The started channel kinds by name. Only kinds with `push` receive requests. */
   readonly runtimes: ReadonlyMap<ChannelKindName, { readonly push?: PushRuntime }>;
   readonly limits: HookLimits;
   readonly bodies: BodyBudget;
@@ -57,16 +57,13 @@ export interface ReceiveDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly conclude: Conclude["conclude"];
   readonly clock: Clock;
-  /** How long a sender waits while its delivery is validated, in milliseconds. Default: `MAX_CHECK_MS`. */
+  /** Maximum time that a sender waits for the validation of its delivery, in ms. Default: `MAX_CHECK_MS`. */
   readonly maxCheckMs?: number | undefined;
 }
 
-/** Size of one read from a socket, in bytes. A longer body arrives in several reads. */
+/** Maximum number of bytes that one read from a socket returns. Longer bodies arrive in several reads. */
 const MAX_SOCKET_READ_BYTES = 64 * 1024;
-/**
- * Minimum interval between stored samples of unverified deliveries, per channel. It is short enough for debugging, but long enough that
- * samples do not fill the quarantine.
- */
+/** Minimum interval between stored examples of unverified deliveries, per channel. A shorter interval could fill the quarantine. */
 const UNVERIFIED_EVERY_MS = 10_000;
 const MAX_SAMPLED_CHANNELS = 10_000;
 
@@ -157,7 +154,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
       const handshake = sender.findHandshake(request, verified.value);
       if (handshake !== undefined) return answerHandshake(channel, request, handshake);
       if (request.method === "POST") return admit(arrival, channel, verified.value);
-      // Methods other than POST are only allowed for handshakes.
+      // Requests with methods other than POST must match a handshake.
       const rejected = sender.reject(request, "the request matches no handshake of the channel");
       return rejectUnverified(channel, request, rejected);
     });
@@ -173,14 +170,14 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
     return { kind: "handshake", reply: reply.value };
   }
 
-  /** Rejects an unverified request. Stores a sample in the background; the sender receives 401 whether or not that succeeds. */
+  /** Rejects an unverified request with 401. Stores an example in the background, and the response does not depend on that write. */
   function rejectUnverified(
     { identity }: CompiledChannel,
     { arrivedAtMs }: RawRequest,
     { message, redacted }: RejectedRequest,
   ): DeliveryResult {
     const before = sampledAtMs.get(identity.number);
-    // The time difference is taken without its sign, so that sampling does not stop after the clock was set back.
+    // `Math.abs` lets examples be stored after the clock was set back.
     if (before === undefined || Math.abs(arrivedAtMs - before) >= UNVERIFIED_EVERY_MS) {
       sampledAtMs.set(identity.number, arrivedAtMs);
       const failure = createDeliveryFailure("signature_invalid", message);
@@ -211,8 +208,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
   function finish(arrival: Arrival, result: DeliveryResult): void {
     conclude(arrival, result);
     arrival.held?.release();
-    // Redis has confirmed the whole delivery, so the body is no longer used. After a failure the body may still be in use and is left to
-    // the garbage collector.
+    // After success, the body is no longer used and its memory can be freed. After a failure, the body may still be in use.
     if (result.kind === "accepted" && arrival.request !== undefined) freeBuffer(arrival.request.body);
   }
 
@@ -232,19 +228,19 @@ interface Received {
   readonly exchange: HookExchange;
 }
 
-/** The signal does not abort when the sender disconnects: once a body was read, its delivery is always processed. */
+/** Never aborts, because a delivery is processed even if its sender disconnects after sending the body. */
 const NEVER_ABORTED = { signal: new AbortController().signal };
 
 /**
- * Calls `next` with the value, at once unless the value is a promise. Most deliveries only wait for their write, and a chain of promises
- * would cost as much as verification.
+ * Calls `next` with the value, without a promise if possible. For most deliveries, a chain of promises would take as much CPU time as
+ * verification.
  */
 function andThen<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
 /**
- * Rejects a request with several `Host` headers (RFC 9112 section 3.2), because two servers could read them as different hosts.
+ * Rejects a request with several `Host` headers (RFC 9112, section 3.2), because two servers could choose different hosts.
  *
  * @throws ApiError 400
  */
@@ -260,13 +256,13 @@ function findMethodRejection(
   return methods.includes(method) ? undefined : methodNotAllowed(methods);
 }
 
-/** Returns a 405 response for a channel whose address accepts these methods. */
+/** Returns a 405 response that lists the methods allowed for the channel. */
 export function methodNotAllowed(methods: readonly string[]): ErrorResponse {
   const allow = methods.join(", ");
   return { code: "method_not_allowed", message: `This address only accepts ${allow}.`, headers: { allow } };
 }
 
-/** Returns a 413 or 415 response if the head alone is reason to reject the request. */
+/** Returns a 413 or 415 response if the request can be rejected before its body is read. */
 function findHeadRejection({ headers }: HookExchange, channel: ChannelHandle): ErrorResponse | undefined {
   if (!channel.acceptsContentType(headers["content-type"]))
     return unsupportedMediaType("This Content-Type is not accepted.");

@@ -4,32 +4,29 @@ import { UnavailableError } from "../lib/errors.ts";
 import { withTimeout } from "../lib/wait.ts";
 import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
 
-/**
- * Maximum memory of all compiled channels in this process, in bytes. At the bound, the least recently used channels are evicted and
- * compiled again on their next request.
- */
+/** Maximum memory of all compiled channels, in bytes. The least recently used channels are evicted and compiled again on demand. */
 const MAX_BYTES = 128 * 1024 * 1024;
-/** Measured memory of a cached channel without its shared parts, in bytes. */
+/** Measured memory of a cached channel in bytes, without the parts that it shares with other channels. */
 const CHANNEL_BYTES = 1_000;
 const ABSENT_BYTES = 250;
 const LOOK_UP_TIMEOUT_MS = 4_000;
 
 export interface RulesCacheDeps {
-  /** Returns whether this cluster issued the channel id. Checks only its signature, without a database query. */
+  /** Returns whether this cluster issued the channel id. Checks the signature in the id, without a database query. */
   readonly isChannelId: (channelId: string) => boolean;
   /**
-   * Loads and compiles the channel with this id. `leftMs` is the remaining lifetime of the id, or `undefined` if it does not expire.
+   * Loads and compiles a channel. `leftMs` is the remaining lifetime of its id, or `undefined` if the id does not expire.
    *
    * @throws UnavailableError if the channel cannot be loaded right now
    */
   readonly load: (
     channelId: string,
   ) => Promise<{ readonly channel: CompiledChannel; readonly leftMs: number | undefined } | undefined>;
-  /** Returns the time since the change feed was last read, in milliseconds. */
+  /** Returns the time since this process last read the change feed, in ms. */
   readonly feedStalenessMs: () => number;
   /**
-   * Maximum time that a sender waits for a lookup, in milliseconds. The lookup itself continues, so that later requests can use its result.
-   * Defaults to 4,000.
+   * Maximum time that a sender waits for its channel to load, in ms (default: 4,000). Loading continues afterwards, so that later requests
+   * can use the result.
    */
   readonly lookUpTimeoutMs?: number | undefined;
   /** Maximum memory of the cache in bytes. Defaults to 128 MiB. */
@@ -38,13 +35,10 @@ export interface RulesCacheDeps {
 
 export type RulesCache = ReturnType<typeof createRulesCache>;
 
-/** Cached for a valid channel id without a channel, for example of a deleted channel. */
+/** Cached in place of a channel that does not exist, such as a deleted channel. */
 const ABSENT = Symbol("absent");
 
-/**
- * Caches compiled channels by channel id, up to a memory limit. Parts shared between channels are counted once, and concurrent requests
- * share one lookup. A lookup that started before a change of any channel is not cached.
- */
+/** Caches compiled channels by channel id. Parts that channels share are counted once, and concurrent requests share one lookup. */
 export function createRulesCache(deps: RulesCacheDeps) {
   const {
     isChannelId,
@@ -53,9 +47,9 @@ export function createRulesCache(deps: RulesCacheDeps) {
     lookUpTimeoutMs = LOOK_UP_TIMEOUT_MS,
     maxBytes = MAX_BYTES,
   } = deps;
-  /** Channel ids by internal channel id. Almost every channel has exactly one. */
+  /** Channel ids by internal channel id. A channel rarely has several channel ids. */
   const addresses = new Map<number, string | readonly string[]>();
-  /** Number of cached channels that use each shared part. */
+  /** Number of cached channels that use each shared part, so that unused parts can be dropped. */
   const uses = new Map<SharedPart, number>();
   let sharedBytes = 0;
   const channels = new LRUCache<string, CompiledChannel | typeof ABSENT>({
@@ -100,7 +94,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     sharedBytes -= shared.bytes;
   }
 
-  /** Evicts the least recently used channels until the cache fits into its limit. Always keeps the newest one, which was just requested. */
+  /** Evicts the least recently used channels until the memory limit is met. The newest channel stays, because it was just requested. */
   function makeRoom(): void {
     while (channels.calculatedSize + sharedBytes > maxBytes && channels.size > 1) channels.pop();
   }
@@ -109,7 +103,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     const before = generation;
     const { channel, leftMs } = (await load(channelId)) ?? {};
     if (before !== generation) return channel;
-    // Copy the id: it may be a slice of a longer string, which would stay in memory.
+    // A copy is needed because the id may be a slice of a longer string, which would stay in memory.
     const key = Buffer.from(channelId, "latin1").toString("latin1");
     channels.set(key, channel ?? ABSENT, leftMs === undefined ? {} : { ttl: Math.ceil(leftMs) });
     if (channel !== undefined) {
@@ -128,7 +122,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
     return started;
   }
 
-  /** Invalidates all lookups in flight. A lookup that starts after a change must not receive a result from before the change. */
+  /** Starts a new generation of lookups. Lookups that started before a change must not provide results for requests after the change. */
   function startGeneration(): void {
     generation++;
     loading.clear();
@@ -136,7 +130,7 @@ export function createRulesCache(deps: RulesCacheDeps) {
 
   return {
     /**
-     * Returns the channel with this channel id, synchronously if it is cached, or `undefined` if there is none.
+     * Returns the channel with this id, without a promise if it is cached. Returns `undefined` if no such channel exists.
      *
      * @throws UnavailableError if it cannot be looked up right now
      */

@@ -4,18 +4,18 @@ export interface QueuedSample {
 }
 
 interface OrganizationQueue<T> {
-  /** Samples by internal channel id. */
+  /** Waiting samples by internal channel id. */
   readonly samples: Map<number, T>;
   bytes: number;
 }
 
 /**
- * A bounded queue with at most one sample per channel, served round-robin between organizations. If it is full, the organization with the
- * most queued samples or bytes loses its newest sample, so that no organization can displace or delay another.
+ * A bounded queue with at most one sample per channel. When it is full, the organization with the most samples or bytes loses its newest
+ * sample.
  */
 export class SampleQueue<T extends QueuedSample> {
   readonly #max: { readonly samples: number; readonly bytes: number };
-  /** Queues by organization id, in round-robin order. */
+  /** Queues by organization id. The first organization is served next. */
   readonly #queues = new Map<string, OrganizationQueue<T>>();
   #samples = 0;
   #bytes = 0;
@@ -28,14 +28,14 @@ export class SampleQueue<T extends QueuedSample> {
     return this.#queues.get(organizationId)?.samples.get(number);
   }
 
-  /** Appends a sample, or replaces the queued sample of the same channel. Returns the evicted samples, which may include the new one. */
+  /** Adds a sample, or replaces the waiting sample of the same channel. Returns the evicted samples, which may include the new sample. */
   put(sample: T): readonly T[] {
     const { number, organizationId } = sample.channel.identity;
     const queue = this.#queues.get(organizationId) ?? { samples: new Map(), bytes: 0 };
     this.#queues.set(organizationId, queue);
     const before = queue.samples.get(number);
     if (before) this.#take(organizationId, queue, before);
-    // Removing the organization's last sample has deleted its queue, so add the queue again.
+    // The queue was deleted together with its last sample, so it is added again.
     this.#queues.set(organizationId, queue);
     queue.samples.set(number, sample);
     queue.bytes += sample.bytes;
@@ -51,7 +51,7 @@ export class SampleQueue<T extends QueuedSample> {
     return queue?.samples.values().next().value;
   }
 
-  /** Removes and returns the next sample. Its organization moves to the end of the round-robin order. */
+  /** Removes and returns the next sample. Its organization is then served last. */
   shift(): T | undefined {
     const [next] = this.#queues;
     const sample = this.peek();
@@ -62,7 +62,7 @@ export class SampleQueue<T extends QueuedSample> {
     return sample;
   }
 
-  /** Removes and returns the newest sample of the organization with the largest share. */
+  /** Removes and returns the newest sample of the organization that has the most samples or bytes. */
   #evictOne(): T {
     let heaviest: [string, OrganizationQueue<T>] | undefined;
     for (const each of this.#queues)

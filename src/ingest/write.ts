@@ -19,14 +19,14 @@ export interface WriterDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly concludeFetched: Conclude["concludeFetched"];
   readonly countResult: Conclude["countResult"];
-  /** How long the caller of a test delivery waits while it is validated, in milliseconds. Default: `MAX_CHECK_MS`. */
+  /** Maximum time that a test delivery waits for its validation, in ms. Default: `MAX_CHECK_MS`. */
   readonly maxCheckMs?: number | undefined;
 }
 
-/** One quarantined item to process again. `id` is the id of its quarantine record. */
+/** A quarantined item to process again. `id` is the id of its quarantine record. */
 export interface RedriveRequest extends Selection {
   readonly delivery: VerifiedDelivery;
-  /** Whether the item was buffered during a pause. It is then processed like a new delivery and may be a replay. */
+  /** Whether the item was buffered during a pause. If so, it is checked for replays like a new delivery. */
   readonly wasPaused?: boolean;
 }
 
@@ -34,10 +34,7 @@ export type Writer = ReturnType<typeof createWriter>;
 export type Redrive = Writer["redrive"];
 export type PublishTest = Writer["publishTest"];
 
-/**
- * Creates the functions that write verified deliveries to the bus. After normalization, one write publishes the events and quarantines the
- * failed items. Events whose ids conflict are quarantined in a second write.
- */
+/** Creates the functions that publish verified deliveries. One write publishes the valid events and quarantines the failed items. */
 export function createWriter(deps: WriterDeps) {
   const { normalize, publish, quarantine, concludeFetched, countResult, maxCheckMs = MAX_CHECK_MS } = deps;
 
@@ -77,7 +74,7 @@ export function createWriter(deps: WriterDeps) {
       const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
       const items = toQuarantineItems(channel, conflicts);
-      // Only this last write moves the cursor. If the gateway stops earlier, the delivery is read again and no conflict is lost.
+      // Only this last write moves the cursor. After a crash before this write, the delivery is read again and no conflict is lost.
       const last = { ...options, ...(position && { position }) };
       return quarantine.put(identity, { delivery, items }, last).then((ids) => {
         quarantined.push(...toQuarantineReceipts(conflicts, ids));
@@ -104,8 +101,8 @@ export function createWriter(deps: WriterDeps) {
       return result;
     }) satisfies IngestFetched<CompiledChannel>,
     /**
-     * Publishes a delivery as a test. Its events are marked as tests, and their ids are neither deduplicated nor remembered. Failures are
-     * returned instead of quarantined.
+     * Publishes a delivery as a test. Its events are marked as tests and not deduplicated, and failures are returned instead of
+     * quarantined.
      *
      * @throws UnavailableError
      */
@@ -123,7 +120,7 @@ export function createWriter(deps: WriterDeps) {
       const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
       return { received, events: createOutcome(received, events, receipts, []).events, failures };
     },
-    /** Moves a source's cursor without publishing. Throws the same errors as `IngestFetched`. */
+    /** Moves a source's cursor without publishing events. Throws the same errors as `IngestFetched`. */
     async movePosition(
       channel: CompiledChannel,
       { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
@@ -132,8 +129,8 @@ export function createWriter(deps: WriterDeps) {
       await publish(batch, { signal });
     },
     /**
-     * Processes a quarantined item again with the current definitions. Success deletes its quarantine record in the same write; otherwise
-     * the item stays in quarantine.
+     * Processes a quarantined item with the current definitions. Deletes its quarantine record on success; otherwise the item stays in
+     * quarantine.
      *
      * @throws UnavailableError like `Ingest`
      */
@@ -158,13 +155,13 @@ export interface Tested {
 }
 
 function toTestEvent({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
-  // The sender itself marked this event as a test, so its value of the test extension is preserved.
+  // The sender already marked this event as a test, so its mark is kept.
   if (isTestEvent(fields)) return { ...event, identity: "", fields, bytes };
   const marked = [...fields, TEST_EXTENSION, "true"];
   return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
 
-/** Returns the mark that detects replays of signed bytes. A redrive is the operator's decision and never counts as a replay. */
+/** Returns the key that detects replayed deliveries. A redrive never counts as a replay, because an operator requested it. */
 function toReplayMark(
   { config, rules }: CompiledChannel,
   { boundTo }: VerifiedDelivery,
@@ -205,7 +202,7 @@ export function toQuarantineItems(
 ): readonly QuarantineItem[] {
   return failures.map((failure) => {
     const disposition = getDisposition(channel, failure);
-    // Conflicts and failures of a redrive are kept even if the channel rejects invalid items, because the sender already has its response.
+    // Quarantines conflicts even if the channel rejects invalid items, because the sender already has its response.
     return { failure, keep: disposition === "newest" ? "newest" : "all" };
   });
 }

@@ -3,26 +3,24 @@ import { createLimiter, type HeldWeight, type Limiter } from "../../lib/limiter.
 import { createRateBuckets, type RateBuckets } from "../../lib/rate-buckets.ts";
 import { sleep } from "../../lib/sleep.ts";
 
-/** Memory budget for all request bodies of this process, in bytes. A body counts from its first byte until its response is sent. */
+/** Memory limit for all request bodies of this process, in bytes. A body counts until its response is sent. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
 export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
-/** The first 64 KiB of each body are not charged to the budget, so small bodies are accepted even when it is used up. */
+/** Number of bytes of each body that do not count against the memory limit, so that small bodies are accepted even at the limit. */
 const FREE_BYTES = 64 * 1024;
 /**
- * Bodies that arrive at this rate or faster are never rejected as slow. A 25 MiB body below this rate cannot arrive within the request
- * timeout (see `listener.ts`).
+ * Bodies that arrive at least this fast are never rejected as slow. At a lower rate, a 25 MiB body would exceed the request timeout anyway.
  */
 const SLOW_BYTES_PER_SECOND = 400 * 1024;
 /**
- * Decompressed bytes that an organization may produce per second, as a fraction of its body budget. The rate is limited because
- * decompression takes CPU time from all organizations.
+ * Bytes that an organization may decompress per second, as a fraction of its memory limit. Decompression needs a limit because it takes CPU
+ * time from other organizations.
  */
 const DECODED_FRACTION_PER_SECOND = 1 / 4;
-/** Maximum time that a body waits for the decoding rate to recover, even if an earlier body exceeded that rate many times over. */
+/** Maximum time that a body waits because earlier bodies of its organization exceeded the decompression rate. */
 const MAX_DEBT_MS = 1_000;
 /**
- * Compressed bodies that decode to more bytes than this count as large. They must first reserve memory in their organization's limit for
- * large bodies.
+ * Decompressed size above which a compressed body counts as large, in bytes. Large bodies must reserve memory before they are decompressed.
  */
 export const LARGE_BODY_BYTES = 256 * 1024;
 /**
@@ -32,25 +30,25 @@ export const LARGE_BODY_BYTES = 256 * 1024;
  */
 const DECODED_AT_ONCE_BYTES = 16 * 1024 * 1024;
 const MAX_WAITING = 100;
-/** Maximum time that a body waits to be decoded. After that, the sender receives a 503 with `Retry-After`. */
+/** Maximum time that a compressed body waits to be decompressed, in ms. After that, the sender receives a 503 with `Retry-After`. */
 const DECODE_WAIT_MS = 2_000;
 /**
- * Maximum time that a large decoded body keeps the next one from being decoded. Reading a large body takes tens of milliseconds. The rest
- * of its delivery may wait, for example for keys. That wait needs no CPU, so it must not block other bodies.
+ * Maximum time that a decompressed large body delays the next one. Parsing a body takes tens of milliseconds, but its delivery may then
+ * wait for keys without using CPU.
  */
 const MAX_DECODE_LOCK_MS = 250;
-/** Minimum age of a body before its transfer rate is compared with others. A younger body gives too imprecise a rate. */
+/** Minimum age at which the transfer rate of a body is measured. The rate of a younger body would be too inaccurate. */
 const MIN_RATED_AGE_MS = 2_000;
 
 export interface BodyBudget {
   readonly room: FairBudget<string>;
-  /** Bodies that are still arriving, by organization. When an organization's budget is used up, its slowest body is rejected. */
+  /** Bodies that are still arriving, by organization. At its memory limit, an organization loses its slowest body. */
   readonly reading: Map<string, Set<HeldBody>>;
-  /** Limits the decoded bytes per second of each organization, because small compressed bodies can become large. */
+  /** Limits how many decompressed bytes each organization may produce per second, because a small compressed body can become large. */
   readonly decoded: RateBuckets<string>;
   /**
-   * Decoding limits by organization. They apply to large compressed bodies. While the organization exceeds its decoding rate, they apply to
-   * all its compressed bodies.
+   * Limits for decompression, by organization. They normally apply to large bodies, but to all bodies while the organization exceeds its
+   * decompression rate.
    */
   readonly compressed: Map<string, CompressedBodies>;
   readonly decodeWaitMs: number;
@@ -62,13 +60,13 @@ export interface BodyBudget {
 interface CompressedBodies {
   readonly room: Limiter;
   /**
-   * Lock held by one body at a time while it is decoded and read. Each decoder runs on its own thread, so several at once would use all CPU
-   * cores.
+   * Allows one body at a time to be decompressed and parsed. Each decompression uses its own thread, so several at once would occupy all
+   * CPU cores.
    */
   readonly decodeLock: Limiter;
   decoded: number;
   waiting: number;
-  /** Number of bodies that have reserved memory and now wait for the decode lock or the decoding rate. */
+  /** Number of bodies that have reserved memory and wait to be decompressed. */
   waitingForLock: number;
 }
 
@@ -76,7 +74,7 @@ interface BodyBudgetOptions {
   readonly totalBytes?: number;
   /** Monotonic clock, in milliseconds. */
   readonly nowMs?: () => number;
-  /** Returns the body budget of an organization in bytes. `undefined` means the default, which is half of the total budget. */
+  /** Returns the memory limit of an organization in bytes. `undefined` stands for half of the total limit. */
   readonly bytesOf?: (organizationId: string) => number | undefined;
 }
 
@@ -95,23 +93,20 @@ export const createBodyBudget = ({
   nowMs,
 });
 
-/** The share of the memory budget that one delivery holds, from the first byte of its body until its response is sent. */
+/** The memory that one request body counts against its organization's limit, from its first byte until the response is sent. */
 export class HeldBody {
   readonly #budget: BodyBudget;
   readonly #organizationId: string;
   #charged = 0;
   #startedAtMs = 0;
   #rejectSlow: (() => void) | undefined;
-  /** Memory reserved from the limit for large bodies. `release` returns it. */
+  /** Memory that this large body has reserved. `release` frees it. */
   #room: HeldWeight | undefined;
   #heldLock: HeldWeight | undefined;
   #lockTimeout: NodeJS.Timeout | undefined;
-  /**
-   * Remaining time that this body may wait, in milliseconds. A body can outgrow its reservation several times and waits each time, so all
-   * waits share this time.
-   */
+  /** Time for which this body may still wait, in ms. All waits of a body share this time, because a body may wait several times. */
   #decodeWaitLeftMs: number;
-  /** Aborts a pending wait when `release` is called. Otherwise memory that is granted after `release` would never be returned. */
+  /** Aborts a wait that is pending when `release` is called. Otherwise memory reserved after `release` would never be freed. */
   #released: AbortController | undefined;
 
   constructor(budget: BodyBudget, organizationId: string) {
@@ -121,7 +116,7 @@ export class HeldBody {
   }
 
   /**
-   * Charges the next chunk of the body to the budget. Returns false if the budget is used up.
+   * Counts another chunk of the body against the memory limit. Returns false if the limit is reached.
    *
    * @param bytes size of the body so far, including this chunk
    * @param rejectSlow stops reading from the sender, releases the charged bytes and rejects the delivery
@@ -144,7 +139,7 @@ export class HeldBody {
     else others.add(this);
   }
 
-  /** Marks the body as complete, so that it is no longer rejected for being slow. */
+  /** Marks the body as complete. From now on, it can no longer be rejected as too slow. */
   endReading(): void {
     if (this.#rejectSlow === undefined) return;
     this.#rejectSlow = undefined;
@@ -155,8 +150,8 @@ export class HeldBody {
   }
 
   /**
-   * Returns true if a small body may be decoded now. Returns false if its organization has used up its decoding rate, or if other bodies
-   * already wait to be decoded.
+   * Returns whether a small body may be decompressed now. False if its organization exceeds its decompression rate or has other bodies
+   * waiting.
    */
   mayDecode(): boolean {
     const waitingForLock = this.#budget.compressed.get(this.#organizationId)?.waitingForLock ?? 0;
@@ -230,8 +225,8 @@ export class HeldBody {
   }
 
   /**
-   * Reduces the reserved memory to the final decoded size. A large body keeps the decode lock until `releaseDecodeLock` is called or
-   * `maxDecodeLockMs` has passed.
+   * Reduces the reserved memory to the actual size. A large body delays the next decompression until `releaseDecodeLock` is called or a
+   * timeout expires.
    */
   endDecoding(bytes: number): void {
     this.#room?.shrinkTo(bytes);
@@ -239,12 +234,12 @@ export class HeldBody {
     else this.#lockTimeout = setTimeout(() => this.releaseDecodeLock(), this.#budget.maxDecodeLockMs).unref();
   }
 
-  /** True while this large body is read after decoding, which keeps the next body from being decoded. */
+  /** Whether this decompressed body is still being parsed, which delays the next decompression. */
   get holdsDecodeLock(): boolean {
     return this.#lockTimeout !== undefined;
   }
 
-  /** Allows the next body to be decoded. Called after this body has been read. */
+  /** Allows the next body to be decompressed. Called after this body has been parsed. */
   releaseDecodeLock(): void {
     clearTimeout(this.#lockTimeout);
     this.#lockTimeout = undefined;
@@ -266,7 +261,7 @@ export class HeldBody {
     if (decoded === 0 && waiting === 0) this.#budget.compressed.delete(this.#organizationId);
   }
 
-  /** Returns all charged bytes to the budget. Called once the response is sent, or when only the decoded copy is left. */
+  /** Frees all memory that this body counts. Called after the response was sent, or when only the decompressed copy is still needed. */
   release(): void {
     this.#released?.abort();
     this.#stopDecoding();

@@ -7,7 +7,7 @@ import { type HeldBody, LARGE_BODY_BYTES } from "./body-budget.ts";
 /** `chunkSize` is the size of each decoded chunk, in bytes. */
 type CreateDecoder = (options: { readonly chunkSize: number }) => Transform;
 
-/** Decoders by content coding: those of RFC 9110 section 8.4.1, and zstd (RFC 8878). */
+/** Decompressors by `Content-Encoding`: those of RFC 9110, section 8.4.1, and zstd (RFC 8878). */
 const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecoder>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],
@@ -19,7 +19,7 @@ const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecod
 /** Highest compression ratio of DEFLATE: 258 bytes from 2 bits (RFC 1951). */
 const MAX_DEFLATE_RATIO = 1_032;
 const MIN_CHUNK_BYTES = 16 * 1024;
-/** Compression ratio to assume if the format does not state the decoded size. */
+/** Compression ratio to assume for formats that do not state the decompressed size. */
 const TYPICAL_RATIO = 16;
 const MAX_GUESSED_BYTES = 256 * 1024;
 
@@ -54,7 +54,7 @@ interface Decoding {
 export async function decodeBody(body: Buffer, decoding: Decoding): Promise<Buffer> {
   const { encoding, maxBytes, held } = decoding;
   const chunkSize = computeChunkSize(body, encoding, maxBytes);
-  // A small body also waits if its organization has used up its decoding rate.
+  // A small body must wait too if its organization has exceeded its decompression rate.
   const waits = chunkSize > LARGE_BODY_BYTES || !held.mayDecode();
   if (waits && !(await held.waitToDecode(chunkSize))) throw createBudgetError();
   if (!held.grow(chunkSize, chunkSize)) throw createBudgetError();
@@ -105,7 +105,7 @@ function decodeChunks(
   });
 }
 
-/** Concatenates the chunks and frees their memory at once. Garbage collection would free bodies of several megabytes too late. */
+/** Joins the chunks and frees their memory immediately, because garbage collection frees large buffers too late. */
 export function concatAndFree(chunks: readonly Buffer[], bytes: number): Buffer {
   const [first] = chunks;
   if (chunks.length === 1 && first !== undefined) return first;
@@ -114,10 +114,7 @@ export function concatAndFree(chunks: readonly Buffer[], bytes: number): Buffer 
   return whole;
 }
 
-/**
- * Response for a body that is too large. It closes the connection, because the rest of the body is not read and no further request could
- * follow.
- */
+/** Creates the response for a body that is too large. It closes the connection, because the rest of the body is not read. */
 export const payloadTooLarge = (maxBytes: number): ErrorResponse => ({
   code: "payload_too_large",
   message: `The body is larger than ${maxBytes} bytes.`,

@@ -1,12 +1,12 @@
 import type { OutgoingEvent } from "../../event/event.ts";
 import type { Normalized } from "../../normalize/normalize.ts";
 
-/** Minimum length of event data that is moved as a buffer, in characters. Shorter strings are just as cheap to copy. */
+/** Minimum length of event data that is transferred as a buffer, in characters. Copying shorter data is just as fast. */
 const MIN_CHARACTERS = 128 * 1024;
 
 /**
- * Moves large event data out of a result into buffers that can be transferred to another thread. Strings would be copied, and collecting
- * those copies makes V8 scan the whole heap. Returns the changed result and the buffers to transfer.
+ * Replaces large strings in a result with buffers, which can be transferred to another thread without a copy. Returns the new result and
+ * the buffers.
  */
 export function withLargeValues(normalized: Normalized): readonly [Normalized, readonly ArrayBuffer[]] {
   if (normalized.kind !== "normalized") return [normalized, []];
@@ -23,7 +23,7 @@ export function withLargeValues(normalized: Normalized): readonly [Normalized, r
   return [{ ...normalized, events }, moved];
 }
 
-/** Restores `Buffer` objects after a transfer between threads, which turns them into plain `Uint8Array`s. */
+/** Restores `Buffer` objects, because a transfer between threads turns them into `Uint8Array` objects. */
 export function withBuffers(normalized: Normalized): Normalized {
   if (normalized.kind !== "normalized") return normalized;
   const events = normalized.events.map((event): OutgoingEvent => {

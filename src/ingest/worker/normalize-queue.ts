@@ -18,36 +18,36 @@ import { withBuffers } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerKind, WorkerRequest } from "./normalize-worker.ts";
 
 /**
- * CPU time limit of one delivery, in milliseconds. It is shorter than the timeouts of senders, so that a costly delivery is quarantined
- * instead of timing out and being retried forever.
+ * Maximum CPU time of one delivery, in ms. It is shorter than the timeouts of senders, so that a costly delivery is quarantined instead of
+ * being retried forever.
  */
 const MAX_CPU_MS = 3_000;
-/** Maximum number of queued deliveries per organization. Their bodies stay in memory while they wait. */
+/** Maximum number of waiting deliveries per organization. The limit bounds memory, because waiting deliveries keep their bodies. */
 const MAX_QUEUED_PER_LANE = 100;
 /**
- * Maximum number of fetched deliveries in the queue, across all organizations. Further fetched deliveries wait before the queue, which is
- * safe because no sender waits for their responses.
+ * Maximum number of waiting deliveries that the gateway fetched. Further fetched deliveries wait outside the queue, because no sender waits
+ * for a response.
  */
 const MAX_PULLED = 50;
 const MAX_HEAP_MIB = 1_024;
 
 export interface NormalizeQueueDeps extends NormalizeDeps {
-  /** Program of the worker thread. It calls `serveNormalizeJobs` with the channel kinds. */
+  /** Program of the worker thread. It calls `serveNormalizeJobs`. */
   readonly program: URL;
 }
 
 export interface NormalizeQueue extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
-  /** Returns a function that runs the `readLarge` of this channel kind. Its parameter `lane` is the id of the organization. */
+  /** Returns a function that runs `readLarge` of a channel kind on the worker thread. `lane` is the id of the organization. */
   readonly readFor: (
     kind: Pick<WorkerKind, "readLarge"> & { readonly kind: ChannelKindName },
   ) => (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 }
 
 /**
- * Processes large deliveries on a worker thread, round-robin between organizations. The thread returns events as text that needs no further
- * parsing, and transfers large values as buffers.
+ * Processes large deliveries on a worker thread, round-robin between organizations. Large values in the results are transferred, not
+ * copied.
  */
 export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): NormalizeQueue {
   const queue = createWorkerQueue<WorkerRequest, WorkerAnswer>({
@@ -68,7 +68,7 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
     return known;
   }
 
-  /** Adds the generated code of all schemas to the rules. Schemas without generated code are compiled first. */
+  /** Adds the generated code of all schemas to the rules. Compiles schemas that have no generated code yet. */
   async function createSentRules(rules: RuleSet): Promise<SentRules> {
     const { channel, config, definitions, topics, forms } = rules;
     const generated: SentRules["generated"][number][] = [];
@@ -80,7 +80,9 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
     return { channel, config, definitions, topics, forms, generated };
   }
 
-  /** Runs a job with the rules that the worker thread has cached. If they are missing there, sends them and runs the job again. */
+  /**
+   * Runs a job with the rules that the worker thread has cached. If the rules are missing there, sends the rules and runs the job again.
+   */
   async function runInWorker(
     kind: "normalize" | "explain",
     caller: JobOptions,
@@ -90,7 +92,8 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
     const first = await queue.run(request, caller);
     if (first.kind !== "missing") return first;
     const sent = createSentRules(rules);
-    // When the caller gives up, stop waiting for the compilation so that the delivery can be freed. The compilation itself continues.
+    // A caller that gives up must not wait for the compilation, because its delivery would stay in memory. The compilation itself
+    // continues.
     return queue.run({ ...request, rules: await unlessAbandoned(caller, sent) }, caller);
   }
 
@@ -103,10 +106,7 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
     throw unexpected(answer);
   }
 
-  /**
-   * Normalizes a fetched delivery. A source may fetch more deliveries than the queue accepts, so they wait here: a rejection would force
-   * the source to reconnect.
-   */
+  /** Normalizes a fetched delivery. Waits for room in the queue, because a rejection would force the source to reconnect. */
   async function normalizePulled(...args: Parameters<Explainer>): Promise<Normalized> {
     const lane = args[0].channel.organizationId;
     using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, whose: lane });
@@ -134,7 +134,7 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
         const answer = await queue.run({ kind: "read", channelKind, request }, { lane });
         if (answer.kind === "exceeded") return err(TOO_COSTLY);
         if (answer.kind === "read") return ok(answer.read);
-        // The worker thread does not know channel kinds that tests add to this gateway, so their `readLarge` runs on this thread.
+        // Tests may add a channel kind that the worker thread does not know. Its `readLarge` runs on this thread.
         if (answer.kind === "unknownKind" && readLarge !== undefined) return ok(readLarge(request));
         throw unexpected(answer);
       },
@@ -142,9 +142,7 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
   };
 }
 
-/**
- * Copies the body so that its buffer can be transferred. Without the copy, sending a body would clone the whole larger buffer behind it.
- */
+/** Copies the body, so that its buffer can be transferred. Otherwise the larger buffer that contains the body would be copied. */
 function withOwnBody(request: WorkerRequest): readonly [WorkerRequest, readonly ArrayBuffer[]] {
   if (request.kind === "read") return [request, []];
   const { delivery } = request;

@@ -14,15 +14,15 @@ import { type Normalized, normalize, type Selection } from "../../normalize/norm
 import type { KindProfile } from "../../normalize/profile.ts";
 import { withLargeValues } from "./large-values.ts";
 
-/** The part of a channel kind that the worker thread needs. */
+/** The properties of a channel kind that the worker thread needs. */
 export interface WorkerKind {
   readonly profile: KindProfile;
   readonly readLarge?: (request: unknown) => unknown;
 }
 
-/** Rules in a form that can be sent to a thread: the channel's kind stands for its profile, which contains functions. */
+/** Normalization rules as sent to a worker thread. The channel kind is sent by name, because functions cannot be sent. */
 export interface SentRules extends Omit<RuleSource, "profile"> {
-  /** Generated schema code, one entry per definition. `undefined` if the definition has no schema or its schema needs no code. */
+  /** Generated code of the schemas, one entry per event definition. `undefined` if a definition needs no code. */
   readonly generated: readonly CompiledSchema["generated"][];
 }
 
@@ -33,7 +33,7 @@ export type WorkerRequest =
 export interface NormalizeRequest {
   /** Unique for the lifetime of the process. */
   readonly rulesId: number;
-  /** If omitted, the thread uses its cached rules, and responds with `missing` if it has none for this id. */
+  /** The rules. If omitted, the thread uses the rules it has cached for this id, and responds with `missing` if it has none. */
   readonly rules?: SentRules;
   readonly delivery: VerifiedDelivery;
   readonly only: Selection | undefined;
@@ -44,7 +44,7 @@ export type WorkerAnswer =
   | { readonly kind: "explained"; readonly explained: Explained }
   | { readonly kind: "read"; readonly read: unknown }
   | { readonly kind: "missing" }
-  /** The thread does not know this channel kind. This happens for kinds that a test adds to its gateway. */
+  /** The worker thread does not know this channel kind, because a test has added it. */
   | { readonly kind: "unknownKind" };
 
 interface HeldRules {
@@ -53,19 +53,17 @@ interface HeldRules {
 }
 
 const MAX_HELD_RULES = 256;
-/**
- * Maximum length of the cached code, in characters. Fifty schemas of 75 kB generate about 80 million characters, so two such channels fit.
- */
+/** Maximum length of the cached code, in characters. It is enough for two channels with fifty schemas of 75 kB each. */
 const MAX_HELD_CODE = 160 * 1024 * 1024;
 
-/** Generated code: its source text until the first use, then the evaluated function. */
+/** Generated code of a schema: text until the first use, then the evaluated function. */
 interface HeldCode {
   code: string | Check;
 }
 
 /**
- * Runs the jobs of a `NormalizeQueue` on this worker thread: normalizes large deliveries, and calls the `readLarge` functions of channel
- * kinds. The main thread sends rules and generated code once, and this thread caches them.
+ * Runs on the worker thread: normalizes large deliveries and parses large responses. Caches the rules and code that the main thread sends
+ * once.
  */
 export function serveNormalizeJobs(channelKinds: ReadonlyMap<ChannelKindName, WorkerKind>): void {
   if (!parentPort) throw new Error("normalizing jobs must be served on a worker thread");
@@ -78,7 +76,7 @@ export function serveNormalizeJobs(channelKinds: ReadonlyMap<ChannelKindName, Wo
       const [normalized, moved] = withLargeValues(answered.normalized);
       port.postMessage({ ...answered, normalized }, moved);
     } else port.postMessage(answered);
-    // This body is a copy made for the job, so its memory can be freed at once.
+    // The body is a copy for this job, so its memory can be freed immediately.
     if (request.kind !== "read") freeBuffer(request.delivery.body);
   });
   port.postMessage({ kind: "ready" });
@@ -112,7 +110,7 @@ function createAnswers(
     const entry = sent ? hold(rulesId, sent) : held.get(rulesId);
     if (!entry) return { kind: sent ? "unknownKind" : "missing" };
     const { rules, digests } = entry;
-    // References the code for the whole job, because the cache may evict it in the meantime.
+    // Keeps the code available for the whole job, because the cache may evict it.
     const own = new Map<string, HeldCode>();
     for (const digest of new Set(digests.values())) {
       if (digest === "") continue;
@@ -125,7 +123,7 @@ function createAnswers(
       if (typeof schema === "boolean") return validatorOf(schema);
       const one = own.get(digests.get(schema) ?? "");
       if (!one) throw new Error("a schema was sent without its code");
-      // Code is evaluated on the first match, so that definitions that do not match cost this job no CPU time.
+      // Evaluates code only when a definition matches, because evaluation takes CPU time.
       if (typeof one.code === "string") one.code = evaluate(one.code);
       return { validate: one.code };
     };
@@ -147,7 +145,7 @@ function createAnswers(
     return one;
   }
 
-  // Regular expressions in this code need no CPU limit: the main thread terminates the worker thread when a job exceeds its time limit.
+  // The code needs no CPU limit for regular expressions, because the main thread terminates a job that exceeds its CPU time.
   function evaluate(code: string): Check {
     return evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
   }
