@@ -19,13 +19,13 @@ import {
   type RootSource,
 } from "./profile.ts";
 
-/** The stored definitions of a channel. They are already validated, and no two have the same type. */
+/** The stored event definitions of a channel. They have been validated, and each has a different event type. */
 export interface RuleSource {
   readonly channel: ChannelIdentity;
   readonly profile: KindProfile;
   readonly config: ChannelConfig;
   readonly definitions: readonly Definition[];
-  /** Stored topic names by event type. Types without an entry get the name of a new topic. */
+  /** Stored topic names by event type. A type without an entry uses the name that a new topic would get. */
   readonly topics?: ReadonlyMap<string, string>;
   readonly forms?: FormReading;
 }
@@ -35,24 +35,30 @@ export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
 export type RulePath = RootedPath<RootSource>;
 
 export interface Rule {
-  /** Position in the channel's list of definitions, starting at 0. Determines the publishing order of an item's events. */
+  /**
+   * Position in the channel's list of event definitions, starting at 0. Determines the publishing order of the events from one
+   * item.
+   */
   readonly index: number;
   readonly type: string;
-  /** The event type in encoded form. Topic names end with it, except for older topics with a stored name. */
+  /** The event type in encoded form, with which topic names end. Older topics have a stored name instead. */
   readonly topicSuffix: string;
-  /** Path of the event's id. Defaults to the path for all items of the channel. */
+  /** Path of the event's id. `undefined` uses the path that applies to all items of the channel. */
   readonly idPath: RulePath | undefined;
   /** Path of the event's payload. `undefined` if the whole item is the payload. */
   readonly payloadPath: RulePath | undefined;
   readonly schema: Definition["schema"];
 }
 
-/** Compiled definitions without channel-specific data, so that channels with equal definitions can share them. */
+/** Compiled event definitions without channel-specific data, so that channels with equal definitions can share them. */
 export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly itemsPath: RulePath | undefined;
   /** Rules without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
-  /** Rules with a `typePath`, grouped by path. Each group needs one path evaluation per item and one map lookup per value. */
+  /**
+   * Definitions with a `typePath`, grouped by that path. Each group needs one path evaluation per item, and one map lookup per
+   * value.
+   */
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
@@ -61,17 +67,20 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
 
 export interface RuleSet extends CompiledDefinitions {
   readonly channel: ChannelIdentity;
-  /** Stored topic names by event type. Contains only names that a new topic would not get. */
+  /** Stored topic names by event type. Contains only names that differ from those of new topics. */
   readonly topics: ReadonlyMap<string, string>;
-  /** Topic name prefix of the channel, to which the encoded event type is appended. */
+  /** Topic name prefix of the channel. The encoded event type is appended to it. */
   readonly topicPrefix: string;
-  /** The `source` of events whose sender does not set one. */
+  /** CloudEvents `source` of events whose sender does not set one. */
   readonly source: string;
 }
 
 const FIXED = "must not be set, because this kind of channel uses a fixed path";
 
-/** Derives an item's id from its index and the delivery id, or the digest of the signed bytes if the delivery has no id. */
+/**
+ * Derives an item's id from the delivery id and the item's index. If the delivery has no id, the digest of the signed bytes is used
+ * instead.
+ */
 const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
   const delivery = deliveryId ?? boundTo;
   if (delivery === undefined) return undefined;
@@ -81,7 +90,7 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
 
 const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
 
-/** Compiles the definitions of a channel. The error lists every invalid path. */
+/** Compiles the event definitions of a channel. The error lists every invalid path. */
 export function compileRules(
   { channel, topics, ...source }: RuleSource,
   pathCache?: PathCache,
@@ -91,7 +100,7 @@ export function compileRules(
 }
 
 /**
- * Binds compiled definitions to a channel.
+ * Combines compiled event definitions with the data of one channel.
  *
  * @param topics stored topic names of the channel, by event type
  */
@@ -112,15 +121,13 @@ export function createRuleSet(
 }
 
 /**
- * Returns the `source` of a channel's events.
- *
- * V8 stores the result of a template literal as a rope, which would be flattened again for each delivery. `join` creates a flat
- * string.
+ * Returns the CloudEvents `source` of a channel. Uses `join`, because V8 would have to flatten the result of a template literal for
+ * each delivery.
  */
 export const formatSource = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
   ["", "apps", appId, "channels", uid].join("/");
 
-/** Shared empty map. Nearly all channels have only topics with current names. */
+/** Shared empty map, because nearly all channels have only topics with current names. */
 const NO_TOPICS: ReadonlyMap<string, string> = new Map();
 
 export const getRuleTopic = (
@@ -129,7 +136,7 @@ export const getRuleTopic = (
 ): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
 
 /**
- * Compiles definitions. The error lists every invalid path, such as `events[3].idPath`.
+ * Compiles event definitions. The error lists every invalid path, such as `events[3].idPath`.
  *
  * @param pathCache cache for sharing compiled paths with other definitions
  */
@@ -185,7 +192,10 @@ export function compileDefinitions(
   });
 }
 
-/** Creates a function that compiles paths and memoizes the results. For an invalid path, it returns `undefined` and adds a finding. */
+/**
+ * Creates a function that compiles paths and memoizes the results. For an invalid path, the function records the error and returns
+ * `undefined`.
+ */
 export function createPathReader(
   options: PathCompilerOptions<RootSource>,
   findings: Finding[],

@@ -10,22 +10,22 @@ import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
 
 /**
- * Length of an event's identity. 22 base64url characters hold 132 bits, enough to make collisions, which would drop an event,
- * practically impossible.
+ * Length of an event's identity in base64url characters. 22 characters hold 132 bits, which makes a collision (and thus a lost
+ * event) practically impossible.
  */
 const IDENTITY_CHARS = 22;
-/** Length of a data digest. 11 base64url characters hold 66 bits. */
+/** Length of a data digest in base64url characters. 11 characters hold 66 bits. */
 const DIGEST_CHARS = 11;
 
 export interface Envelope {
   readonly source: string;
   readonly time: string;
   readonly traceparent: string | undefined;
-  /** Whether an event's identity includes a digest of its data. If so, an event with the same id but different data is new. */
+  /** Whether an event's identity includes a digest of its data. An event with the same id but different data then counts as new. */
   readonly identifiesContent: boolean;
   /**
-   * Internal channel id, which is part of every identity. A channel recreated under an old uid reuses the old topics, so this id
-   * keeps it from matching event ids of the old channel.
+   * Internal channel id, which is part of every event identity. A recreated channel reuses the topics, and its events must not
+   * match those of the old channel.
    */
   readonly channelNumber: number;
   readonly rules: RuleSet;
@@ -43,7 +43,7 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
   };
 }
 
-/** Creates the topic entry of an event in CloudEvents 1.0 format, with one field per attribute. */
+/** Creates the stream entry of an event in CloudEvents 1.0 format, with one field per attribute. */
 export function createEvent(
   envelope: Envelope,
   rule: Rule,
@@ -70,7 +70,7 @@ export function createEvent(
   return { id, type, topic, item, identity, digest, fields, bytes };
 }
 
-/** An event that Inlet itself creates, with JSON data. */
+/** An event that the gateway itself creates, with JSON data. */
 export interface SystemEvent {
   readonly channel: Omit<ChannelIdentity, "kind">;
   readonly topic: string;
@@ -81,7 +81,7 @@ export interface SystemEvent {
   readonly data: string;
 }
 
-/** Creates the topic entry of an event that Inlet itself publishes. The same id always yields the same event. */
+/** Creates the stream entry of an event that the gateway itself publishes. The same id always yields the same entry. */
 export function createSystemEvent({
   channel,
   topic,
@@ -109,8 +109,8 @@ export function createSystemEvent({
 }
 
 /**
- * Creates the mark that detects replays of a delivery. It combines the identity of the signed bytes within the channel and a
- * digest of the resulting event ids and types.
+ * Creates the mark that detects replays of a delivery. It combines the signed bytes with a digest of the resulting event ids and
+ * types.
  *
  * @param signedBytes digest of the signed bytes (`boundTo` of the delivery)
  */
@@ -138,7 +138,7 @@ function createFields(
   return fields;
 }
 
-/** Copies the attributes of a sender's CloudEvent. If the event has no `traceparent`, adds the one from the request header. */
+/** Copies the attributes of a sender's CloudEvent. If the event has no `traceparent`, the one from the request header is added. */
 function copyCloudEventFields(
   { traceparent }: Envelope,
   event: CloudEvent,
@@ -159,7 +159,7 @@ function copyCloudEventFields(
   return fields;
 }
 
-/** Attributes with a fixed position in every entry. Extensions follow after them. */
+/** Attributes with a fixed position in every stream entry. CloudEvents extensions follow after them. */
 const ORDERED_ATTRIBUTES: ReadonlySet<string> = new Set([
   "time",
   "datacontenttype",
@@ -175,7 +175,10 @@ function pushData(fields: string[], { contentType, data, isBase64 }: Payload): v
 
 const computeIdentity = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
 
-/** Returns the value of a `traceparent` header (W3C Trace Context section 3.2). Ignores an invalid or repeated header. */
+/**
+ * Returns the value of a `traceparent` header (W3C Trace Context section 3.2). Returns `undefined` if the header is invalid or
+ * repeated.
+ */
 function validTraceparent(header: string | readonly string[] | undefined): string | undefined {
   if (typeof header !== "string") return undefined;
   const isValid =

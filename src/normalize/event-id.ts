@@ -6,7 +6,7 @@ import type { EventId } from "./profile.ts";
 import type { Run } from "./run.ts";
 
 const MAX_ID_LENGTH = 512;
-/** Length of an id derived from the content. 22 base64url characters hold 132 bits of the hash. */
+/** Length of an event id that is derived from the content, in base64url characters. 22 characters hold 132 bits of the hash. */
 const CONTENT_ID_CHARS = 22;
 
 /**
@@ -47,7 +47,7 @@ export function computeEventId(
       return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
     const [version] = reader.values(rules.versionPath);
     const versioned = isVersion(version) ? `${id}/${version}` : id;
-    // The length prefix separates id and version. Without it, an unversioned item with the id `42/1` would match version 1 of item 42.
+    // Prefix the length of the id. Otherwise, an unversioned item with the id `42/1` would match version 1 of item 42.
     return remember(versioned, contentId ?? `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
@@ -63,7 +63,7 @@ function readId(path: RulePath, reader: ItemReader): string | Fault {
   if (typeof value !== "string") return missing(path, value === null ? "null" : describeKind(value));
   if (value === "") return missing(path, "an empty string");
   if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
-  // UTF-8 encodes every lone surrogate as the same replacement character, so different ids could become equal.
+  // Reject lone surrogates. UTF-8 encodes all of them as the same replacement character, so different ids could become equal.
   if (!value.isWellFormed()) return missing(path, "a string that is not valid Unicode");
   return value;
 }

@@ -7,14 +7,19 @@ import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } fr
 import { PathBudgetError } from "./paths/path.ts";
 import type { ItemResult } from "./run-item.ts";
 
-/** Path budget for explaining one item. It is separate from the budget of the delivery itself. */
+/** Maximum number of nodes that paths may visit to explain one item. Processing the delivery has its own, separate limit. */
 const PATH_BUDGET = 200_000;
 const MAX_VALUES = 10;
 const MAX_CHARS = 256;
-/** Maximum number of definitions to explain per delivery. Explaining 1000 items with 1000 definitions each would take seconds. */
+/**
+ * Maximum number of event definitions to explain per delivery. Explaining 1000 items with 1000 definitions each would take seconds.
+ */
 const MAX_STEPS = 5_000;
 
-/** Results per item. `steps` maps an item's index to the values that its paths yield, up to `MAX_STEPS` definitions. */
+/**
+ * Result of explaining a delivery. `steps` maps an item's index to the values that the paths of its definitions yield, up to
+ * `MAX_STEPS` definitions.
+ */
 export type Explained =
   | {
       readonly kind: "each";
@@ -41,7 +46,7 @@ export async function explainEach(
   return each.kind === "each" ? { kind: "each", results: each.results, steps } : each;
 }
 
-/** Evaluates the paths of all definitions on an item, including definitions that do not match. */
+/** Evaluates the paths of all event definitions on an item, including definitions that do not match. */
 function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDefinition[] {
   const { always, groups } = rules;
   const reader = new ItemReader(context, { left: PATH_BUDGET });

@@ -2,12 +2,14 @@ import type { QuarantineReason } from "../event/outcome.ts";
 
 export interface Fault {
   readonly reason: QuarantineReason;
-  /** Name of the field that caused the fault, or a JSON Pointer into the payload. */
+  /** Name of the config field that caused the error, or a JSON Pointer into the payload. */
   readonly path?: string;
   readonly detail: string;
 }
 
-/** Truncates a parser's error message, which may quote the whole body. */
+/**
+ * Maximum length of a parser error message, in characters. Longer messages are truncated, because they may quote the whole body.
+ */
 const MAX_DETAIL_CHARS = 500;
 
 export const invalidBody = (detail: string): Fault => ({

@@ -5,14 +5,14 @@ import type { CloudEvent, ItemContext } from "./item.ts";
 import type { PathBudget, PathNode } from "./paths/path.ts";
 
 export interface Payload {
-  /** The data as text. `undefined` if the sender's CloudEvent has no data. */
+  /** The event data as text. `undefined` if the sender's CloudEvent has no data. */
   readonly data: string | undefined;
   readonly isBase64: boolean;
-  /** Content type of the data. `undefined` if neither the CloudEvent nor the delivery declares one. */
+  /** Content type of the data. `undefined` if the CloudEvent and the delivery declare none. */
   readonly contentType: string | undefined;
-  /** JSON value to validate against a schema. `undefined` for binary data. */
+  /** JSON value to validate against a schema. `undefined` if the data is binary. */
   readonly value: unknown;
-  /** SHA-256 of the text, or of the decoded binary data, as 43 base64url characters. */
+  /** SHA-256 of the text or of the decoded binary data, in base64url (43 characters). */
   readonly hash: string;
   /** Size of `data` in UTF-8 bytes. */
   readonly bytes: number;
@@ -20,7 +20,7 @@ export interface Payload {
 
 const JSON_TYPE = "application/json";
 
-/** Evaluates paths on one item and caches the results, because definitions often share paths. */
+/** Evaluates paths on one item. Results are cached, because several event definitions often use the same path. */
 export class ItemReader {
   readonly #context: ItemContext;
   readonly #budget: PathBudget;
@@ -34,8 +34,7 @@ export class ItemReader {
   }
 
   /**
-   * Returns the values that a path yields, at most one for a singular path. Numbers are returned as strings, as spelled in the
-   * JSON text.
+   * Returns the values that a path yields. Numbers are returned as strings, exactly as written in the JSON text.
    *
    * @throws PathBudgetError
    */
@@ -58,7 +57,7 @@ export class ItemReader {
   }
 
   /**
-   * Returns the payload at a path, or `undefined` if the path yields no value.
+   * Returns the payload at a path, or `undefined` if the path yields nothing.
    *
    * @throws PathBudgetError
    */
@@ -81,7 +80,7 @@ export class ItemReader {
     if (item.event !== undefined && item.event.data.kind !== "body") return this.#readData(item.event);
     if (!item.isBody) return this.#jsonPayload(item.value, item.json);
     const { bytes, isVerbatim, text, value } = body;
-    // The sender's content type no longer applies if the text was converted to UTF-8.
+    // Ignore the sender's content type if the text was converted to UTF-8, because it no longer applies.
     const named = isVerbatim ? item.event?.attributes.get("datacontenttype") : undefined;
     const contentType = named ?? body.contentType;
     if (text === undefined) {
@@ -144,7 +143,7 @@ export class ItemReader {
 
   #createPayload(data: string, value: unknown, isSlice: boolean): Payload {
     const { bytes, isVerbatim, text } = this.#context.body;
-    // Text with as many characters as UTF-8 bytes is ASCII, and so is every slice of it.
+    // If a text has as many characters as UTF-8 bytes, the text and every slice of it are ASCII.
     const isAscii = isSlice && isVerbatim && text?.length === bytes.length;
     const size = isAscii ? data.length : Buffer.byteLength(data);
     return { data, isBase64: false, contentType: JSON_TYPE, value, hash: computeHash(data), bytes: size };

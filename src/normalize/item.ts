@@ -3,10 +3,10 @@ import type { Body } from "./body/bodies.ts";
 import type { JsonText } from "./body/payload-slice.ts";
 import type { Fault } from "./fault.ts";
 
-/** Maximum number of items in a delivery. Deliveries with more items are rejected as a whole. */
+/** Maximum number of items in a delivery. A delivery with more items is rejected as a whole. */
 export const MAX_ITEMS = 1000;
 
-/** Data of a sender's CloudEvent. `body` means that the data is the whole body of the delivery, in any format. */
+/** Data of a sender's CloudEvent. `body` means that the whole body of the request is the data, in any format. */
 export type EventData =
   | { readonly kind: "none" }
   | { readonly kind: "body" }
@@ -14,7 +14,7 @@ export type EventData =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "bytes"; readonly base64: string };
 
-/** A valid CloudEvents 1.0.2 event, with attributes in their canonical string representation (section 3, type system). */
+/** A valid CloudEvents 1.0.2 event. Attributes are in their canonical string representation (section 3, type system). */
 export interface CloudEvent {
   readonly id: string;
   readonly source: string;
@@ -24,13 +24,13 @@ export interface CloudEvent {
   readonly data: EventData;
 }
 
-/** A part of a delivery. Each item becomes events independently of the other items. */
+/** One part of a delivery, such as an element of a list. Each item becomes events independently of the other items. */
 export interface Item {
   readonly index: number;
-  /** The value on which paths are evaluated. For a CloudEvent, this is the event's data. */
+  /** The value on which paths are evaluated. For a CloudEvent, this value is the event's data. */
   readonly value: unknown;
   readonly json: JsonText | undefined;
-  /** Whether the item is the whole, unsplit body, which is published as received. */
+  /** Whether the item is the whole body, which is then published as received. */
   readonly isBody: boolean;
   readonly event?: CloudEvent;
 }
@@ -38,7 +38,7 @@ export interface Item {
 export interface BrokenItem {
   readonly index: number;
   readonly fault: Fault;
-  /** The text that could not be parsed: a line of NDJSON or an event of a batch. */
+  /** The text that could not be parsed: a line of NDJSON, or one event of a batch. */
   readonly text: string;
 }
 

@@ -15,30 +15,33 @@ import { type ItemResult, type Pending, runItem } from "./run-item.ts";
 
 export type { NormalizeDeps } from "./run.ts";
 
-/** Selects what to process again: a quarantined item or a whole quarantined delivery. */
+/** Selects what to process again: one quarantined item, or a whole quarantined delivery. */
 export interface Selection extends Redrive {
-  /** Index of the item to process. `null` processes the whole delivery, split into items by the current config. */
+  /** Index of the item to process again. `null` processes the whole delivery, split into items by the current config. */
   readonly item: number | null;
 }
 
 export type Normalized =
   | {
       readonly kind: "normalized";
-      /** Number of items in the delivery, or number of selected items for a redrive. */
+      /** Number of items in the delivery, or number of selected items if a quarantined delivery is processed again. */
       readonly received: number;
       /** Ordered by item, then by definition. */
       readonly events: readonly OutgoingEvent[];
       /** At most one failure per item. */
       readonly failures: readonly ItemFailure[];
     }
-  /** The delivery has more than `limit` items, or its items yield more than `limit` results. */
+  /** The delivery has more than `limit` items, or its items produce more than `limit` events and failures. */
   | { readonly kind: "tooManyItems"; readonly limit: number };
 
-/** Maximum number of events and failures per delivery. Each item yields up to one per matching definition. */
+/** Maximum number of events and failures per delivery. An item produces up to one for each matching event definition. */
 const MAX_RESULTS = 10_000;
-/** Maximum number of nodes that paths may visit per delivery. */
+/** Maximum number of nodes that all paths together may visit per delivery. */
 const DELIVERY_PATH_BUDGET = 1_000_000;
-/** Maximum total payload size of a delivery. Without this limit, 1000 items that each publish the whole body would need gigabytes. */
+/**
+ * Maximum total payload size of a delivery's events, in bytes. Without this limit, 1000 items that each publish the whole body
+ * would need gigabytes.
+ */
 const DELIVERY_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -67,7 +70,7 @@ export function normalize(
 }
 
 /**
- * Waits for `work`, then aborts `controller`. Aborting cancels validations that have not started, which would otherwise keep the
+ * Waits for `work`, then aborts `controller`. The abort cancels validations that have not started, because they would keep the
  * delivery in memory.
  *
  * @throws UnavailableError if `work` takes longer than `ms`
@@ -80,7 +83,7 @@ export async function abortAfter<T>(ms: number, work: Promise<T>, controller: Ab
   }
 }
 
-/** Like `normalize`, but returns a separate result for each item and definition. */
+/** Like `normalize`, but returns a separate result for each item and event definition. */
 export async function normalizeEach(
   rules: RuleSet,
   delivery: VerifiedDelivery,
@@ -148,7 +151,7 @@ function readItems(
     : body;
 }
 
-/** Runs the definitions on all items. Returns `undefined` if they yield more than `MAX_RESULTS` results. */
+/** Applies the event definitions to all items. Returns `undefined` if there are more than `MAX_RESULTS` results. */
 function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pending[] | undefined {
   const results: Pending[] = [];
   let isDone = false;
@@ -160,7 +163,7 @@ function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pen
     isDone = true;
     return results;
   } finally {
-    // Prevents unhandled rejections, because the caller does not receive the results.
+    // Prevent unhandled rejections, because the caller does not receive these results.
     if (!isDone) void Promise.allSettled(results);
   }
 }
@@ -170,7 +173,10 @@ export function contentTypeOf({ headers }: VerifiedDelivery): string | undefined
   return typeof header === "object" ? header[0] : header;
 }
 
-/** Creates the result for a delivery that failed as a whole. A redrive of the failure processes the same item and definitions. */
+/**
+ * Creates the result for a delivery that failed as a whole. If the failure is retried, the same item and definitions are processed
+ * again.
+ */
 export const createFailure = (fault: Fault, selection: Selection | undefined): Normalized => ({
   kind: "normalized",
   received: 1,
@@ -179,8 +185,8 @@ export const createFailure = (fault: Fault, selection: Selection | undefined): N
 });
 
 /**
- * Drops the selected definitions if a delivery that was quarantined as a whole is now split into items. Its items may match
- * other definitions.
+ * Drops the selection of event definitions if a delivery was quarantined as a whole, but is now split into items. These items may
+ * match other definitions.
  */
 function adjustRedrive(selection: Selection, items: readonly (Item | BrokenItem)[]): Redrive {
   const [first] = items;
@@ -191,10 +197,7 @@ function adjustRedrive(selection: Selection, items: readonly (Item | BrokenItem)
 const isSettled = (results: readonly Pending[]): results is readonly ItemResult[] =>
   !results.some((result) => result instanceof Promise);
 
-/**
- * Collects the results of all items. An item has at most one failure, which is its first one and lists the types of all failed
- * definitions. If an item failed before any definition ran, the failure lists the definitions of the redrive.
- */
+/** Collects the results of all items. An item has at most one failure: the first one, with the types of all failed definitions. */
 function collect(
   received: number,
   results: readonly ItemResult[],

@@ -7,50 +7,57 @@ import type { Fault } from "./fault.ts";
 import type { DeliveryItems, Item, ItemContext } from "./item.ts";
 import type { PathRoot } from "./paths/jsonpath.ts";
 
-/** A root that paths can start from, with its value and the JSON text to slice values from. */
+/** A value at which paths can start, with the JSON text from which the selected values are cut. */
 export interface RootSource extends PathRoot {
   readonly valueIn: (context: ItemContext) => unknown;
   readonly jsonIn?: (context: ItemContext) => JsonText | undefined;
 }
 
-/** How to read the items of a channel's deliveries, according to the channel's config. */
+/** Options for reading the items of a channel's deliveries, derived from the channel's config. */
 export interface ItemOptions {
-  /** Path of an item's id, for definitions without an `idPath`. */
+  /** Path of an item's id, for event definitions without an `idPath` of their own. */
   readonly itemId?: string | undefined;
-  /** Path of an item's version, which is appended to every id that a path yields. */
+  /** Path of an item's version. The version is appended to every id that a path yields. */
   readonly versionPath?: string | undefined;
-  /** Whether `null` elements are gaps, which are not published but count in the indexes of the items after them. */
+  /** Whether `null` elements are skipped. Skipped elements are not published, but count in the indexes of the items after them. */
   readonly hasGaps: boolean;
-  /** Whether deliveries list their items from newest to oldest. */
+  /** Whether the items of a delivery are ordered from newest to oldest. */
   readonly isNewestFirst: boolean;
 }
 
-/** An event's id and the text that dedupe remembers for it. The text is `undefined` if duplicates of the event are not detected. */
+/**
+ * An event's id, and the text by which duplicates are detected. The text is `undefined` if duplicates of the event are not
+ * detected.
+ */
 export interface EventId {
   readonly id: string;
   readonly remembered: string | undefined;
 }
 
-/** Derives the id of an item from its delivery and index. Returns `undefined` if the delivery has no id. */
+/** Derives the id of an item from the delivery and the item's index. Returns `undefined` if the delivery has no id. */
 export type NameItem = (
   delivery: VerifiedDelivery,
   item: Pick<Item, "index" | "isBody">,
 ) => EventId | undefined;
 
 export interface KindProfile {
-  /** Roots that paths can start from, keyed by name without the `$`. A plain `$` always refers to the item. */
+  /** Values at which paths can start, keyed by name without the `$`. A plain `$` always means the item. */
   readonly roots: ReadonlyMap<string, RootSource>;
-  /** Paths shared by all definitions, which definitions must not override. */
+  /** Paths that apply to all event definitions, which the definitions cannot override. */
   readonly fixedPaths?: Pick<Definition, "typePath" | "idPath" | "payloadPath">;
-  /** Reads the items of deliveries that define their own structure. Channels of such a kind must not set `itemsPath`. */
+  /** Reads the items of a delivery whose format defines its own structure. Channels of such a kind must not set `itemsPath`. */
   readonly readItems?: (delivery: VerifiedDelivery) => Result<DeliveryItems, Fault>;
   /** Returns false for a content type that the gateway rejects with status 415. By default, all supported body formats are accepted. */
   readonly acceptsContentType?: (contentType: string | undefined) => boolean;
-  /** Whether bodies are cut out of a longer, already decoded text. A leading U+FEFF is then not a byte order mark. */
+  /**
+   * Whether bodies were cut out of a longer text that is already decoded. A leading U+FEFF is then content, not a byte order mark.
+   */
   readonly bodiesAreParts?: true;
   /** Derives an item's id if no `idPath` applies. By default, the id consists of the delivery id and the item's index. */
   readonly ownId?: NameItem;
-  /** Returns how to read the items. By default, every element is an item, published in the order of the body. */
+  /**
+   * Returns the options for reading items. By default, every element is an item, and items are published in the order of the body.
+   */
   readonly itemOptions?: (config: ChannelConfig) => ItemOptions;
 }
 

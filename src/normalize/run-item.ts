@@ -11,22 +11,24 @@ import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
 import type { Run } from "./run.ts";
 
-/** Result of running one definition on an item. `definition` is omitted if the fault occurred before any definition ran. */
+/**
+ * Result of applying one event definition to an item. `definition` is omitted if the item failed before any definition was applied.
+ */
 export type ItemResult =
   | { readonly kind: "event"; readonly event: OutgoingEvent }
   | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string };
 
-/** Index of an item in its delivery, or `null` for the delivery as a whole. */
+/** Index of an item in its delivery. `null` means the delivery as a whole. */
 export type ItemPlace = OutgoingEvent["item"];
 
 export type Pending = ItemResult | Promise<ItemResult>;
 
-/** Maximum number of nodes that paths may visit per item. */
+/** Maximum number of nodes that all paths together may visit per item. */
 const ITEM_PATH_BUDGET = 200_000;
 
 /**
- * Runs the matching definitions on an item and appends their results to `results`. A result is a promise if its schema is still
- * compiling or is validated in another thread.
+ * Applies the matching event definitions to an item, and appends the results to `results`. A result is a promise if its schema is
+ * validated asynchronously.
  */
 export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): void {
   const { budget, rules } = run;
@@ -60,8 +62,8 @@ function selectRules({ redrive, rules }: Run, reader: ItemReader): readonly Rule
 }
 
 /**
- * Returns the definitions that match an item, in definition order. A definition matches if its type equals a value that its
- * `typePath` yields. Numbers, as spelled in the JSON text, and booleans are compared as strings.
+ * Returns the event definitions that match an item: their type equals a value that their `typePath` yields. Numbers (as written in
+ * the JSON text) and booleans are compared as strings.
  *
  * @throws PathBudgetError
  */
@@ -124,7 +126,7 @@ function validate(
     return { path: "", message: "must be JSON or text, because a schema cannot validate binary data" };
   const validator = deps.validatorFor(schema, lane);
   const caller = { lane, signal: abandoned.signal };
-  // Abort the wait with the signal, because a pending compilation would keep the value in memory.
+  // Stop waiting when the signal aborts, because a pending compilation would keep the value in memory.
   return validator instanceof Promise
     ? unlessAborted(caller.signal, validator).then((compiled) => compiled.validate(value, caller))
     : validator.validate(value, caller);

@@ -8,18 +8,20 @@ import type { ItemContext } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
 
 export interface NormalizeDeps {
-  /** Returns the validator for a schema, or a promise if the schema must be compiled first. */
+  /** Returns the validator of a schema, or a promise if the schema must be compiled first. */
   readonly validatorFor: (schema: JsonSchema, lane: string) => CompiledSchema | Promise<CompiledSchema>;
   readonly newEventId: NewId;
-  /** Called with each parsed item before its definitions run. Used to explain deliveries. */
+  /** Called with each parsed item before event definitions are applied to it. Used to explain how a delivery is processed. */
   readonly onItem?: (context: ItemContext) => void;
 }
 
 /** Options for processing quarantined items again. */
 export interface Redrive {
-  /** Id of the redrive. New event ids are derived from it, so repeating a redrive publishes no event twice. */
+  /**
+   * Id of this retry of a quarantined delivery. New event ids are derived from it, so repeating the retry publishes no event twice.
+   */
   readonly id: string;
-  /** Event types of the definitions to run. Empty for all definitions. */
+  /** Event types of the definitions to apply. Empty for all definitions. */
   readonly definitions: readonly string[];
   readonly asNewId: boolean;
 }
@@ -27,7 +29,10 @@ export interface Redrive {
 export interface Run {
   /** Organization id. Schema validation is scheduled round-robin between organizations. */
   readonly lane: string;
-  /** Aborts when the sender gets its response, even if validations are still pending. Node creates the signal on first access. */
+  /**
+   * Aborts when the sender gets its response, even if schema validations are still pending. Node creates the signal on first
+   * access.
+   */
   readonly abandoned: AbortController;
   readonly rules: RuleSet;
   readonly delivery: VerifiedDelivery;
@@ -37,6 +42,6 @@ export interface Run {
   readonly redrive: Redrive | undefined;
   /** Remaining path cost budget of the delivery. */
   readonly budget: PathBudget;
-  /** Remaining payload bytes of the delivery. Negative once the limit is exceeded. */
+  /** Remaining payload bytes of the delivery. Negative once the size limit is exceeded. */
   readonly output: { bytesLeft: number };
 }

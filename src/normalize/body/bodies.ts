@@ -7,10 +7,10 @@ import { type Fault, invalidBody } from "../fault.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
 
-/** Format that a `Content-Type` header declares for a message body. */
+/** Format of a message body, as declared by a `Content-Type` header. */
 export interface BodyFormat {
   readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
-  /** The `charset` parameter in lower case, if there is one. */
+  /** Value of the `charset` parameter in lower case, if there is one. */
   readonly charset?: string;
 }
 
@@ -19,16 +19,16 @@ export interface Body {
   readonly bytes: Buffer;
   /** Decoded text. `undefined` for binary bodies (`bytes`). */
   readonly text: string | undefined;
-  /** Whether the received bytes are identical to `text` encoded as UTF-8. */
+  /** Whether the received bytes equal `text` encoded as UTF-8. */
   readonly isVerbatim: boolean;
   /**
-   * The value on which paths are evaluated. Forms and XML are converted to JSON values, text and NDJSON are strings. `undefined` for binary
-   * bodies.
+   * Parsed value, on which paths are evaluated. Forms and XML become JSON values, text and NDJSON stay strings. `undefined` for
+   * binary bodies.
    */
   readonly value: unknown;
-  /** Source text of `value`. `undefined` unless the body is JSON. */
+  /** The JSON text from which `value` was parsed. `undefined` if the body is not JSON. */
   readonly json: JsonText | undefined;
-  /** Value of `datacontenttype` for an event whose data is the whole body. */
+  /** Content type of an event whose data is the whole body (CloudEvents `datacontenttype`). */
   readonly contentType: string;
 }
 
@@ -52,8 +52,8 @@ const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
 
 /**
- * Parses a `Content-Type` header. A missing header means JSON. Returns `undefined` for `multipart/*`, to which the gateway
- * responds with 415.
+ * Parses a `Content-Type` header. A missing header means JSON. Returns `undefined` for `multipart/*`, which the gateway rejects
+ * with status 415.
  */
 export function parseBodyFormat(contentType: string | undefined): BodyFormat | undefined {
   if (contentType === undefined || contentType === JSON_TYPE) return JSON_FORMAT;
@@ -99,7 +99,7 @@ export function readBody(
   });
 }
 
-/** Extracts the body that a form contains, according to the channel's `forms` field. */
+/** Extracts the body that a form field contains, according to the channel's `forms` field. */
 export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {
@@ -149,7 +149,10 @@ function findBodyKind(type: string): BodyFormat["kind"] {
 const findCharset = (bytes: Buffer, { kind, charset }: BodyFormat): string | undefined =>
   charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
 
-/** Returns the charset from a byte order mark or the XML declaration (RFC 7303 section 3). A `charset` parameter takes precedence. */
+/**
+ * Returns the charset from a byte order mark or the XML declaration (RFC 7303 section 3). Only used if the content type has no
+ * `charset` parameter.
+ */
 function xmlCharset(bytes: Buffer): string | undefined {
   const start = bytes.toString("latin1", 0, 100);
   if (start.startsWith("\xFF\xFE")) return "utf-16le";
@@ -157,7 +160,7 @@ function xmlCharset(bytes: Buffer): string | undefined {
   return /^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start)?.[1]?.toLowerCase();
 }
 
-/** Replaces the charset parameter of a content type with UTF-8, because events contain the decoded text. */
+/** Sets the charset parameter of a content type to UTF-8, because events contain the decoded text. */
 function withUtf8Charset(contentType: string, { charset }: BodyFormat): string {
   if (charset === undefined || charset === "utf-8") return contentType;
   return contentType.replace(CHARSET, "; charset=utf-8");
@@ -168,14 +171,14 @@ type DecodedText = Pick<Body, "isVerbatim"> & { readonly text: string };
 
 const UTF8_NAMES = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
 
-/** Decodes bytes by charset, a WHATWG Encoding label that defaults to UTF-8. Returns an error for invalid bytes. */
+/** Decodes bytes in a charset (a WHATWG Encoding label; UTF-8 by default). Returns an error if the bytes are invalid. */
 function decodeText(
   bytes: Buffer,
   charset = "utf-8",
   { keepsMark }: { readonly keepsMark: boolean },
 ): Result<DecodedText, string> {
   if (!UTF8_NAMES.has(charset)) return decodeWithCharset(bytes, charset);
-  // Decoding ASCII as Latin-1 yields the same string and is faster.
+  // Decode ASCII as Latin-1, which yields the same string but is faster than UTF-8.
   if (isAscii(bytes)) return ok({ text: bytes.toString("latin1"), isVerbatim: true });
   if (!isUtf8(bytes)) return err("the body is not valid UTF-8");
   const text = bytes.toString("utf8");

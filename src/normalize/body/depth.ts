@@ -18,7 +18,7 @@ function isDeeperThan(container: object, limit: number): boolean {
     }
     return false;
   }
-  // `for…in` avoids the array that `Object.values` would allocate for each object.
+  // Use `for…in`, because `Object.values` would allocate an array for each object.
   for (const key in container) {
     const child: unknown = (container as Readonly<Record<string, unknown>>)[key];
     if (typeof child === "object" && child !== null && isDeeperThan(child, limit - 1)) return true;

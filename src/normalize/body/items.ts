@@ -12,12 +12,14 @@ import type { ItemOptions } from "../profile.ts";
 import { type Body, readJson } from "./bodies.ts";
 import { exceedsDepth } from "./depth.ts";
 
-/** Maximum number of array elements in a body of a channel whose `null` elements are gaps. Gaps do not count toward `MAX_ITEMS`. */
+/**
+ * Maximum number of array elements in a body whose `null` elements are skipped. Skipped elements do not count toward `MAX_ITEMS`.
+ */
 export const MAX_PAGE_ITEMS = 50_000;
-/** Maximum nesting depth of a whole body. It bounds the recursion of path evaluation, and exceeds the depth limit of a single item. */
+/** Maximum nesting depth of a whole body, which bounds the recursion of path evaluation. The limit for a single item is lower. */
 const MAX_BODY_DEPTH = 1024;
 
-/** Returns the items of a delivery in publishing order. Each item's index is its position in the body. */
+/** Splits a delivery into items in publishing order. The index of an item is its position in the body. */
 export function takeItems(
   body: Body,
   itemsPath: RulePath | undefined,
@@ -31,10 +33,10 @@ export function takeItems(
   return { kind: "items", items: isNewestFirst ? items.toReversed() : items };
 }
 
-/** Returns whether an item is a `null` element of an array. A body that is `null` as a whole is an item, not a gap. */
+/** Returns whether an item is a `null` element of an array, which is skipped. A body that is `null` as a whole is not skipped. */
 const isGap = (item: Item | BrokenItem): boolean => "value" in item && item.value === null && !item.isBody;
 
-/** Splits NDJSON into lines, and other bodies by `itemsPath`. Without `itemsPath`, the whole body is one item. */
+/** Splits NDJSON into lines, and any other body by `itemsPath`. Without `itemsPath`, the whole body is one item. */
 export function splitItems(
   body: Body,
   itemsPath: RulePath | undefined,

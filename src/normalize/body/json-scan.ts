@@ -1,21 +1,21 @@
 /**
- * Locates values in a JSON text without parsing it again. The text must already have been accepted by `JSON.parse`, because the scanner
+ * Locates values in a JSON text without parsing the text again. Only pass text that `JSON.parse` has accepted, because the scanner
  * does not validate it.
  */
 
-/** Path to a nested value, made of member names and non-negative array indexes. */
+/** Path to a nested JSON value, made of member names and non-negative array indexes. */
 export type Location = readonly (string | number)[];
 
-/** Tree of the locations to find, so that one pass over the text finds all of them. */
+/** Search tree of the locations to find, so that one pass over the text finds all of them. */
 export interface Targets {
-  /** Positions in the list passed to `buildTargets` of the locations that end at this node. */
+  /** Indexes, in the list passed to `buildTargets`, of the locations that end at this node. */
   readonly slots: number[];
   readonly children: Map<string | number, Targets>;
 }
 
 /**
- * Start (inclusive) and end (exclusive) of the value at each location. The arrays are indexed like the list of locations, with holes for
- * values that were not found.
+ * Start (inclusive) and end (exclusive) of the value at each location, in the order of the locations. Values that were not found
+ * leave holes.
  */
 export interface Spans {
   readonly starts: number[];
@@ -29,7 +29,7 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
-/** Builds the search tree for a list of locations. `undefined` entries are skipped but keep their index. */
+/** Builds the search tree for a list of locations. `undefined` entries are skipped, but still count in the indexes. */
 export function buildTargets(locations: readonly (Location | undefined)[]): Targets {
   const root: Targets = { slots: [], children: new Map() };
   locations.forEach((location, slot) => {
@@ -46,8 +46,8 @@ export function buildTargets(locations: readonly (Location | undefined)[]): Targ
 }
 
 /**
- * Scans the value that starts at index `at` and records the spans of the target values inside it. Returns the index at which the value
- * ends.
+ * Scans the JSON value at index `at`, and records where the target values inside it start and end. Returns the end index of the
+ * scanned value.
  */
 export function scanValue(text: string, at: number, target: Targets, spans: Spans): number {
   const code = text.charCodeAt(at);
@@ -66,12 +66,12 @@ export function scanValue(text: string, at: number, target: Targets, spans: Span
 
 export function skipSpace(text: string, from: number): number {
   let at = from;
-  // In valid JSON, only whitespace has a character code of 32 or less between tokens.
+  // Between tokens of valid JSON, only whitespace has character codes up to 32.
   while (text.charCodeAt(at) <= 32) at++;
   return at;
 }
 
-/** Returns the index at which the value that starts at `at` ends. */
+/** Returns the end index of the JSON value that starts at index `at`. */
 export function skipValue(text: string, at: number): number {
   switch (text.charCodeAt(at)) {
     case QUOTE:
@@ -90,7 +90,7 @@ function scanObject(text: string, open: number, children: Targets["children"], s
     const keyEnd = skipString(text, at);
     const target = children.get(parseKey(text, at, keyEnd));
     at = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    // A repeated member overwrites the span of the earlier one, because `JSON.parse` keeps the last value too.
+    // If a member name is repeated, overwrite the earlier position, because `JSON.parse` also keeps the last value.
     at = skipSpace(text, target === undefined ? skipValue(text, at) : scanValue(text, at, target, spans));
     if (text.charCodeAt(at) === CLOSE_BRACE) break;
     at = skipSpace(text, at + 1);
@@ -120,7 +120,7 @@ function skipString(text: string, open: number): number {
   return close + 1;
 }
 
-/** Returns whether the character at index `at` is escaped, that is, preceded by an odd number of backslashes. */
+/** Returns whether the character at index `at` is escaped: an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (text.charCodeAt(before) === BACKSLASH) before--;
@@ -146,7 +146,10 @@ function skipContainer(text: string, open: number): number {
   return text.length;
 }
 
-/** Returns the end of a number, `true`, `false` or `null`: the next comma, bracket or whitespace, or the end of the text. */
+/**
+ * Returns the end index of a number, `true`, `false` or `null`. It ends at a comma, bracket or whitespace, or at the end of the
+ * text.
+ */
 function skipScalar(text: string, start: number): number {
   let at = start;
   for (; at < text.length; at++) {

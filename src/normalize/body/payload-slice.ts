@@ -1,16 +1,15 @@
 import type { PathNode } from "../paths/path.ts";
 import { buildTargets, type Spans, scanValue, skipSpace, skipValue, type Targets } from "./json-scan.ts";
 
-/** Range of a text in UTF-16 code units, from `start` (inclusive) to `end` (exclusive). */
+/** Range of a text in UTF-16 code units. `start` is inclusive, and `end` is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * A JSON text with its parsed value. Slices of it keep the original spelling: number format, escapes, whitespace and duplicate members.
- *
- * Instances are only created by parsing a text or slicing an instance, so `text` is always valid JSON.
+ * A valid JSON text with its parsed value. Slices keep the original spelling: number format, escapes, whitespace and duplicate
+ * members.
  */
 export class JsonText {
   readonly value: unknown;
@@ -30,7 +29,7 @@ export class JsonText {
     return new JsonText(source, 0, source.length, JSON.parse(source));
   }
 
-  /** The JSON text as received. For a whole body, this includes surrounding whitespace. */
+  /** The JSON text as received. For a whole body, the text includes surrounding whitespace. */
   get text(): string {
     return this.#source.slice(this.#start, this.#end);
   }
@@ -41,7 +40,7 @@ export class JsonText {
   }
 
   /**
-   * Returns the slice for one location.
+   * Returns the part of the JSON text at one location.
    *
    * @param target result of `buildTargets([location])`, which can be built in advance
    */
@@ -52,8 +51,8 @@ export class JsonText {
   }
 
   /**
-   * Returns the slices for several values in one pass, in the given order. An element is `undefined` if its value has no location in the
-   * text.
+   * Returns the parts of the JSON text for several values in one pass, in the given order. A value without a location in the text
+   * yields `undefined`.
    */
   cut(found: readonly PathNode[]): (JsonText | undefined)[] {
     const { starts, ends } = this.#scan(buildTargets(found.map(({ location }) => location)));
@@ -62,7 +61,7 @@ export class JsonText {
     );
   }
 
-  /** Returns the elements of this array. Empty if the value is not an array. */
+  /** Returns the elements of this array as JSON texts. Empty if the value is not an array. */
   elements(): JsonText[] {
     if (!Array.isArray(this.value)) return [];
     const source = this.#source;

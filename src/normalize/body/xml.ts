@@ -2,23 +2,27 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { type Fault, invalidBody, shorten } from "../fault.ts";
 
-/** Maximum nesting depth of elements that the parser accepts. Exceeds the highest depth limit that a channel can have. */
+/** Maximum nesting depth of XML elements. Exceeds the highest depth limit that a channel can have. */
 const MAX_NESTED_TAGS = 1024;
 
 /**
- * Maximum length of a document. The parser needs about 0.3 µs per character and cannot be interrupted, so a longer document would
- * block the event loop for seconds.
+ * Maximum length of an XML document, in characters. The parser takes about 0.3 µs per character and cannot be interrupted, so a
+ * longer document would block the event loop for seconds.
  */
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** Maximum number of start and end tags. The parser needs up to 5 µs per element and up to 2 µs per attribute. */
+/**
+ * Maximum number of start and end tags in an XML document. The parser takes up to 5 µs per element, and up to 2 µs per attribute.
+ */
 const MAX_TAGS = 100_000;
 const MAX_ATTRIBUTES = 50_000;
 
-/** Truncates the validator's error messages, because they list all open elements. */
+/**
+ * Maximum length of a validator error message, in characters. Longer messages are truncated, because they list all open elements.
+ */
 const MAX_MESSAGE_CHARS = 200;
 
-/** Matches characters that XML forbids (production Char, XML 1.0 section 2.2). The validator does not reject them. */
+/** Matches characters that XML forbids (production Char, XML 1.0 section 2.2), because the validator accepts them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: XML 1.0 forbids control characters
 const FORBIDDEN_CHARACTER = /[\0-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]/;
 
@@ -70,7 +74,10 @@ export function parseXml(text: string): Result<unknown, Fault> {
   }
 }
 
-/** Returns an error message if a document has too many tags or attributes. Runs before the parser, and also counts matches inside text. */
+/**
+ * Returns an error message if an XML document has too many tags or attributes. Runs before parsing, so matches inside text count
+ * too.
+ */
 function findExcess(text: string): string | undefined {
   if (exceedsCount(text, /<[^!?]/g, MAX_TAGS)) return `the XML document has more than ${MAX_TAGS} tags`;
   return exceedsCount(text, /=\s*["']/g, MAX_ATTRIBUTES)
@@ -79,7 +86,7 @@ function findExcess(text: string): string | undefined {
 }
 
 function exceedsCount(text: string, pattern: RegExp, most: number): boolean {
-  // Each match is at least two characters long, so a text of this length cannot exceed the limit.
+  // Each match takes at least two characters, so a text of this length cannot exceed the limit.
   if (text.length <= 2 * most) return false;
   let count = 0;
   while (count <= most && pattern.test(text)) count++;
@@ -94,7 +101,7 @@ function createParser(): XMLParser {
     ignoreDeclaration: true,
     ignorePiTags: true,
     maxNestedTags: MAX_NESTED_TAGS,
-    // Disabled because building the path of every element as a string is slow.
+    // Disable the option, because building the path of every element as a string is slow.
     jPath: false,
     onDangerousProperty: (name) => name,
     entityDecoder: {
@@ -102,7 +109,7 @@ function createParser(): XMLParser {
       reset: () => {},
       setXmlVersion: () => {},
       setExternalEntities: () => {},
-      // The parser calls this function for every document type declaration, even one without entities.
+      // Called by the parser for every document type declaration, even for one without entities.
       addInputEntities: () => {
         throw new Error("document type declarations are not accepted");
       },
@@ -110,7 +117,7 @@ function createParser(): XMLParser {
   });
 }
 
-/** Returns whether a document has exactly one root element. The validator does not detect content after a self-closing root element. */
+/** Returns whether a document has exactly one root element. The validator misses content after a self-closing root element. */
 function hasOneRoot(value: unknown): boolean {
   const roots = typeof value === "object" && value !== null ? Object.values(value) : [];
   return roots.length === 1 && !Array.isArray(roots[0]);
@@ -127,7 +134,11 @@ function decodeReferences(text: string): string {
   });
 }
 
-/** @throws Error for a code point that XML forbids (production Char, XML 1.0, section 2.2) */
+/**
+ * Converts a character reference to text.
+ *
+ * @throws Error for a code point that XML forbids (production Char, XML 1.0, section 2.2)
+ */
 function fromCodePoint(code: number): string {
   const isChar =
     code === 9 ||

@@ -1,4 +1,6 @@
-/** Runs RFC 9535 queries with json-p3 under a cost budget, so that neither a path nor a sender's data can block the event loop. */
+/**
+ * Runs RFC 9535 queries with json-p3 under a cost budget. Without the budget, a path or a sender's data could block the event loop.
+ */
 import {
   FunctionExpressionType,
   JSONPathEnvironment,
@@ -11,17 +13,19 @@ import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 
 export const MAX_DESCENTS = 2;
 /**
- * Maximum recursion depth, to prevent stack overflows. The normalizer rejects items that are nested more deeply before it
- * evaluates paths.
+ * Maximum recursion depth, to prevent stack overflows. Items that are nested more deeply are rejected before paths are evaluated.
  */
 const MAX_RECURSION = 2048;
-/** Number of levels in a location that cost as much as one node visit, because json-p3 copies the location for each child. */
+/** Number of path levels that cost as much as one node visit, because json-p3 copies the path for each child. */
 export const LEVELS_PER_NODE = 32;
 /** Number of compared characters that cost as much as one node visit. */
 const CHARACTERS_PER_NODE = 64;
-/** Number of automaton steps during pattern matching that cost as much as one node visit. */
+/** Number of automaton steps in pattern matching that cost as much as one node visit. */
 const PATTERN_STEPS_PER_NODE = 256;
-/** Cost of compiling a pattern, in node visits. Parsing a character takes up to 40 µs (`\p{L}`), and adding an instruction up to 4 µs. */
+/**
+ * Cost of compiling a pattern, in node visits per character. Parsing a character takes up to 40 µs (`\p{L}`), and adding an
+ * instruction up to 4 µs.
+ */
 const NODES_PER_PATTERN_CHARACTER = 128;
 const NODES_PER_PATTERN_INSTRUCTION = 16;
 
@@ -30,16 +34,15 @@ type Expression = jsonpath.expressions.FilterExpression;
 type PatternFunction = "match" | "search";
 
 /**
- * Compiles and runs the paths of one rule set. Every visited node is charged to the budget of the running query. Queries are
- * synchronous, so only one budget is active at a time.
+ * Compiles and runs the paths of one set of event definitions, and charges every visited node to the current budget. Only one
+ * budget is active at a time, because queries are synchronous.
  */
 export class BoundedEnvironment extends JSONPathEnvironment {
   #budget: PathBudget = { left: 0 };
   /** Compiled patterns that are literals in the paths. */
   readonly #patterns = new Map<string, LinearRegExp>();
   /**
-   * Compiled patterns that the current query reads from the data. The budget bounds their number, because compiling a pattern is
-   * charged.
+   * Compiled patterns that the current query read from the data. The budget bounds their number, because compiling costs budget.
    */
   readonly #dataPatterns = new Map<string, LinearRegExp | undefined>();
 
@@ -96,13 +99,17 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return entries;
   }
 
-  /** @throws PatternError if the pattern cannot be matched in linear time */
+  /**
+   * Compiles a literal pattern of a query.
+   *
+   * @throws PatternError if the pattern cannot be matched in linear time
+   */
   addPattern(name: PatternFunction, pattern: string): void {
     this.#patterns.set(`${name} ${pattern}`, compilePattern(name, pattern));
   }
 
   /**
-   * Returns whether a text matches a pattern. An invalid pattern or a value that is not a string never matches (RFC 9535 sections
+   * Returns whether a text matches a pattern. An invalid pattern, or a value that is not a string, never matches (RFC 9535 sections
    * 2.4.6, 2.4.7).
    */
   #test(name: PatternFunction, text: unknown, pattern: unknown): boolean {
@@ -114,8 +121,8 @@ export class BoundedEnvironment extends JSONPathEnvironment {
   }
 
   /**
-   * Compiles a pattern from the data, once per query. The cache is cleared for each query, so that an item's cost does not depend
-   * on earlier items.
+   * Compiles a pattern that comes from the data. The cache is cleared for each query, so that an item's cost does not depend on
+   * earlier items.
    */
   #compileDataPattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
     const key = `${name} ${pattern}`;
@@ -129,7 +136,10 @@ export class BoundedEnvironment extends JSONPathEnvironment {
     return compiled;
   }
 
-  /** Implements the function `length()`. Strings are measured in Unicode scalar values (RFC 9535 section 2.4.4). */
+  /**
+   * Implements the query function `length()`. The length of a string is its number of Unicode scalar values (RFC 9535 section
+   * 2.4.4).
+   */
   #computeLength(value: unknown): number | typeof jsonpath.Nothing {
     if (Array.isArray(value)) return value.length;
     if (typeof value === "object" && value !== null) {
@@ -146,7 +156,7 @@ export class BoundedEnvironment extends JSONPathEnvironment {
 }
 
 /**
- * Modifies a compiled query and the queries in its filters so that they charge the environment's budget.
+ * Makes a compiled query, and the queries in its filters, charge the environment's budget.
  *
  * @throws PathSyntaxError for too many descents, and for a literal pattern that cannot be compiled
  */
@@ -198,8 +208,8 @@ export function boundQuery(environment: BoundedEnvironment, query: JSONPathQuery
 }
 
 /**
- * Selects the same nodes as the json-p3 segment that it replaces. Charges the budget before each visit, and never spreads an
- * array into arguments.
+ * Replaces a segment of json-p3, and selects the same nodes. Charges the budget before each visit, and never spreads an array into
+ * arguments.
  */
 class BoundedSegment extends jsonpath.JSONPathSegment {
   readonly #bounds: BoundedEnvironment;
@@ -273,7 +283,7 @@ function isDirect(selector: jsonpath.JSONPathSelector): boolean {
 }
 
 function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
-  // An unmatched parenthesis would pair with the group that is added around the pattern below.
+  // Reject unbalanced parentheses, because they would pair with the group that is added around the pattern below.
   if (!hasBalancedParentheses(pattern)) throw new PatternError("the pattern has unbalanced parentheses");
   const mapped = mapDots(pattern);
   return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");

@@ -1,4 +1,4 @@
-/** Paths in the syntax of the library jsonpath-plus, including wildcards and descents but not scripts. */
+/** Paths in the syntax of the library jsonpath-plus. Wildcards and descents are supported, scripts are not. */
 import { JSONPath, JSONPathClass } from "jsonpath-plus";
 import type { Location } from "../body/json-scan.ts";
 import { LEVELS_PER_NODE, MAX_DESCENTS } from "./bounded-query.ts";
@@ -8,11 +8,11 @@ type Step = string | number;
 type TraceArguments = Parameters<JSONPathClass["_trace"]>;
 type TraceResult = ReturnType<JSONPathClass["_trace"]>;
 
-/** The library's `@type()` selectors that need neither a script nor a callback. */
+/** Matches the `@type()` selectors of jsonpath-plus that need neither a script nor a callback. */
 const TYPE_SELECTOR = /^@(?:scalar|boolean|string|integer|number|nonFinite|object|array|null|undefined)\(\)$/;
 
 /**
- * Parses a path into steps with the library.
+ * Parses a path into steps with jsonpath-plus.
  *
  * @throws PathSyntaxError for filters, script expressions, unknown selectors and too many descents
  */
@@ -20,7 +20,7 @@ export function parsePlusPath(path: string): readonly string[] {
   checkScripts(path);
   checkBrackets(path);
   const [root, ...steps] = JSONPath.toPathArray(path);
-  // The library's cache would retain parsed paths forever. Each rule set has its own cache.
+  // Clear the cache of jsonpath-plus, which would keep parsed paths forever. The caller has its own cache.
   JSONPath.clearCache();
   if (root !== "$") throw new PathSyntaxError("a path must begin with $", 0);
   for (const step of steps) {
@@ -34,7 +34,7 @@ export function parsePlusPath(path: string): readonly string[] {
   return steps;
 }
 
-/** A compiled path in the syntax of jsonpath-plus. Every step that the library traces is charged to the budget. */
+/** A compiled path in the syntax of jsonpath-plus. Every step of the evaluation is charged to the budget. */
 export class PlusQuery extends JSONPathClass {
   readonly #steps: readonly string[];
   #budget: PathBudget = { left: 0 };
@@ -42,7 +42,7 @@ export class PlusQuery extends JSONPathClass {
   constructor(steps: readonly string[]) {
     super({ autostart: false, eval: false, path: "$", json: null });
     this.#steps = steps;
-    // The library sets this option in `evaluate()`, which is not called here because it parses the path on every call.
+    // Set this internal option here, because `evaluate()` is not called: it would parse the path again on every call.
     this.currEval = false;
   }
 
@@ -67,8 +67,8 @@ export class PlusQuery extends JSONPathClass {
 }
 
 /**
- * Converts a path from the library to a location. The library returns array indexes as strings. Member names selected by `~` have
- * no location.
+ * Converts a path from jsonpath-plus, which returns array indexes as strings, to a location. Member names selected by `~` have no
+ * location.
  */
 function locate(root: unknown, path: string | readonly Step[], value: unknown): PathNode {
   if (typeof path === "string") return { value };
@@ -83,8 +83,8 @@ function locate(root: unknown, path: string | readonly Step[], value: unknown): 
 }
 
 /**
- * Rejects filters and scripts by their opening brackets. Runs before the other checks, so that quotes and brackets in a script
- * are not mistaken for names.
+ * Rejects filters and scripts by their opening brackets. This check runs first, so that quotes and brackets in a script are not
+ * mistaken for names.
  */
 function checkScripts(path: string): void {
   const named = path.replace(/\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")/gu, (name) =>
@@ -94,7 +94,7 @@ function checkScripts(path: string): void {
   if (at !== -1) throw new PathSyntaxError(`filters and scripts are not allowed: ${path.slice(at)}`, at);
 }
 
-/** Rejects unbalanced brackets and quotes, because the library would treat them as part of a name. */
+/** Rejects unbalanced brackets and quotes, because jsonpath-plus would treat them as part of a name. */
 function checkBrackets(path: string): void {
   const rest = path.replace(
     /\[\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^[\]'"]*)(?:\s*,\s*(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"))*\s*\]/gu,

@@ -8,14 +8,16 @@ import { PlusQuery, parsePlusPath } from "./jsonpath-plus.ts";
 import { createSingularPath, type Path, PathSyntaxError } from "./path.ts";
 
 export interface PathRoot {
-  /** Whether names directly below the root match in any case, as for HTTP headers. The names in the data are in lower case. */
+  /**
+   * Whether names directly below the root are case-insensitive, such as HTTP header names. The names in the data are in lower case.
+   */
   readonly hasLowerCaseNames?: boolean;
 }
 
 export interface PathCompilerOptions<R extends PathRoot> {
   readonly syntax: "rfc9535" | "jsonpath-plus";
   readonly item: R;
-  /** Roots of paths that begin with `$name`, keyed by name without the `$`. */
+  /** Values at which a path can start with `$name`, keyed by name without the `$`. */
   readonly named: ReadonlyMap<string, R>;
 }
 
@@ -28,8 +30,8 @@ export interface RootedPath<R> {
 export type CompilePath<R> = (text: string) => Result<RootedPath<R>, string>;
 
 /**
- * Cache of compiled paths for sharing among rule sets, such as the channels of one blueprint. Each path takes more than a
- * kilobyte of memory and tens of microseconds to compile.
+ * Cache that lets several channels share compiled paths. Each path takes more than a kilobyte of memory and tens of microseconds to
+ * compile.
  */
 export type PathCache = ReturnType<typeof createPathCache>;
 
@@ -46,7 +48,7 @@ export function createPathCache(maxPaths: number) {
     const compile = createPathCompiler(options);
     const prefix = `${options.syntax} ${getId(options.named)} ${getId(options.item)} `;
     return (text) => {
-      // The cache key includes the roots, so the cached path has a root of type `R`.
+      // The cache key includes the names of the roots, so the cached path has a root of type `R`.
       const known = compiled.get(prefix + text) as Result<RootedPath<R>, string> | undefined;
       const path = known ?? compile(text);
       if (known === undefined) compiled.set(prefix + text, path);
@@ -56,9 +58,8 @@ export function createPathCache(maxPaths: number) {
 }
 
 /**
- * Creates the path compiler of a rule set. Errors state the problem and its position for the author of the path.
- *
- * In both syntaxes, a singular path becomes an accessor function. Negative indexes count from the end of the array.
+ * Creates a function that compiles paths. Its errors state the problem and the position for the author of the path, and negative
+ * indexes count from the end of an array.
  */
 export function createPathCompiler<R extends PathRoot>(options: PathCompilerOptions<R>): CompilePath<R> {
   let opened: BoundedEnvironment | undefined;
@@ -70,7 +71,7 @@ export function createPathCompiler<R extends PathRoot>(options: PathCompilerOpti
     const name = /^\$([A-Za-z][A-Za-z0-9_]*)/.exec(text)?.[1] ?? "";
     const root = name === "" ? options.item : options.named.get(name);
     if (root === undefined) return err(unknownRoot(name, options.named));
-    // Both libraries only support the root `$`. Offsets in error messages are adjusted below.
+    // Replace `$name` by `$`, the only root that both libraries support. Offsets in error messages are corrected below.
     const relative = `$${text.slice(1 + name.length)}`;
     const fold = root.hasLowerCaseNames === true;
     try {
@@ -141,7 +142,7 @@ function toLocation({ segments }: JSONPathQuery, fold: boolean): Location {
   return location;
 }
 
-/** Modifies a compiled query to use lower case for names directly below the root. */
+/** Modifies a compiled query so that names directly below the root are in lower case. */
 function foldNames(environment: BoundedEnvironment, { segments: [first] }: JSONPathQuery): void {
   const { NameSelector } = jsonpath.selectors;
   for (const [index, selector] of (first?.selectors ?? []).entries()) {

@@ -1,6 +1,6 @@
 import { buildTargets, type Location, type Targets } from "../body/json-scan.ts";
 
-/** Remaining cost budget for evaluating paths. Visiting a node costs about 1. */
+/** Remaining budget for evaluating paths. Visiting one node costs about 1. */
 export interface PathBudget {
   left: number;
 }
@@ -9,19 +9,22 @@ export class PathBudgetError extends Error {
   override readonly name = "PathBudgetError";
 }
 
-/** A value selected by a path. `location` is `undefined` if the value is not part of the data, such as a member name selected by `~`. */
+/**
+ * A value that a path has selected. `location` is `undefined` if the value is not part of the data, such as a member name selected
+ * by `~`.
+ */
 export interface PathNode {
   readonly value: unknown;
   readonly location?: Location;
 }
 
-/** A path that consists only of names and indexes, so it yields at most one value. */
+/** A path that consists only of names and indexes, and therefore yields at most one value. */
 export interface SingularPath {
   readonly kind: "singular";
-  /** Normalized form of the path. Equivalent spellings such as `$.a` and `$['a']` have the same key. */
+  /** Normalized form of the path. Equivalent spellings, such as `$.a` and `$['a']`, have the same key. */
   readonly key: string;
   readonly get: (root: unknown) => unknown;
-  /** Returns the location of the selected value within `root`. */
+  /** Returns a search tree for the location of the selected value within `root`. */
   readonly targetsIn: (root: unknown) => Targets;
 }
 
@@ -35,8 +38,7 @@ export interface QueryPath {
 export type Path = SingularPath | QueryPath;
 
 /**
- * Thrown when a path cannot be compiled. `at` is the zero-based offset of the error, if known. The message is shown to the author
- * of the path.
+ * Thrown when a path cannot be compiled. `at` is the zero-based offset of the error, and the message is for the author of the path.
  */
 export class PathSyntaxError extends Error {
   override readonly name = "PathSyntaxError";
@@ -60,8 +62,8 @@ export function createSingularPath(location: Location): SingularPath {
 }
 
 /**
- * Creates a function that reads the value at a location, or returns `undefined` if it is missing. Ignores inherited members,
- * because they are not part of the JSON data.
+ * Creates a function that reads the value at a location, or returns `undefined` if it is missing. Ignores inherited members, which
+ * are not part of the JSON data.
  */
 function createAccessor(location: Location): (root: unknown) => unknown {
   const steps = location.map(createStep);
@@ -78,7 +80,7 @@ function createAccessor(location: Location): (root: unknown) => unknown {
 
 function createStep(step: string | number): (value: unknown) => unknown {
   if (typeof step === "number") return (value) => (Array.isArray(value) ? value.at(step) : undefined);
-  // Only names that exist in `Object.prototype`, such as `constructor`, can be inherited and need an own-property check.
+  // Only names in `Object.prototype`, such as `constructor`, can be inherited. Other names need no own-property check.
   const isInherited = step in Object.prototype;
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
@@ -87,7 +89,7 @@ function createStep(step: string | number): (value: unknown) => unknown {
   };
 }
 
-/** Replaces negative array indexes in a location with the equivalent non-negative ones. */
+/** Replaces negative array indexes in a location by the equivalent non-negative indexes. */
 function resolve(location: Location, root: unknown): Location {
   let value = root;
   return location.map((step) => {
