@@ -108,11 +108,11 @@ export type ApiDeps = BlueprintDeps &
   ShowLimitsDeps & {
     readonly log: Log;
     readonly metrics: Metrics;
-    /** Resolves when this process has applied all configuration changes committed before the call. */
+    /** Resolves when this process has applied all configuration changes that were committed earlier. */
     readonly readChanges: () => Promise<void>;
   };
 
-/** Facts about all routes, for resources that return them. */
+/** Information about all routes, for resources whose responses contain it. */
 export interface RouteFacts {
   /** Names of all permissions, starting with `*`. */
   readonly permissionNames: () => readonly string[];
@@ -186,17 +186,17 @@ const RESOURCES: readonly Resource<ApiDeps & RouteFacts>[] = [
 
 export type DescribedFacts = Pick<ApiDeps, "channelKinds" | "presets" | "sipProviders" | "hooksUrl">;
 
-/** Creates the OpenAPI document without a running gateway, for code and documentation generators. */
+/** Creates the OpenAPI document without a running gateway. Code generators and the documentation use it. */
 export function describeApi(facts: DescribedFacts): ReturnType<typeof createDocument> {
-  // Only handlers use the other dependencies, and no handler runs here.
+  // The missing dependencies are used by handlers only, and this function runs no handler.
   const deps = { ...facts, permissionNames: () => [], routes: () => [] } as unknown as ApiDeps & RouteFacts;
   const routes = collectRoutes(RESOURCES, deps);
   return createDocument({ routes, hooksUrl: facts.hooksUrl, kinds: facts.channelKinds });
 }
 
 /**
- * Creates the management API, for mounting below the version prefix. Requests are authenticated and authorized before a handler runs.
- * Errors are handled by the app that mounts it.
+ * Creates the management API, to be mounted below the version prefix. Requests are authenticated and authorized before
+ * a handler runs, and the outer app handles errors.
  */
 export function createApi(deps: ApiDeps): Hono<ApiEnv> {
   const facts: RouteFacts = { permissionNames: () => permissionNames, routes: () => routes };
@@ -219,8 +219,8 @@ export function createApi(deps: ApiDeps): Hono<ApiEnv> {
 }
 
 /**
- * Makes a change active on this worker before the response is sent, so that clients see their own writes. Other workers apply the change
- * within two seconds.
+ * Delays the response to a write until this worker has applied the change, so that clients see their own writes. Other
+ * workers apply it within two seconds.
  */
 function seeOwnWrites({ readChanges, log }: ApiDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {

@@ -27,37 +27,37 @@ export interface ResourceSpec<
 > {
   readonly path: string;
   readonly tag: string;
-  /** Name from which operations and the path parameter are derived: `apiKey` → `createApiKey`, `:apiKeyId`. */
+  /** Name of the resource, from which operation ids and the path parameter are derived: `apiKey` gives `createApiKey` and `:apiKeyId`. */
   readonly name: string;
-  /** Singular noun for messages and documentation. Default: the name split into words. */
+  /** Singular noun for messages and documentation. Default: the words of `name`. */
   readonly words?: string;
   readonly table: TableWith<F>;
   readonly shape: Shape<F, X>;
-  /** Entity type of the audit entries. If omitted, writes are not recorded in the audit log. */
+  /** Entity type for the audit log. If it is missing, writes are not recorded there. */
   readonly audit?: AuditEntity;
-  /** Kind of the change feed entry that each write adds. Its key is the row's id, or the organization's id for `access`. */
+  /** Kind of change that each write reports to the workers. The key is the row's id, or the organization's id for `access`. */
   readonly feed?: "access" | "app" | "connection";
-  /** Column with the organization's id. `id` is for the organizations themselves. Default: `organizationId`. */
+  /** Column that contains the organization's id: `id` in the table of organizations. Default: `organizationId`. */
   readonly owner?: "id";
-  /** Takes creation times from the database clock, so that rows created by several gateways have one consistent order. */
+  /** Takes creation times from the clock of the database, because the clocks of several gateways differ. */
   readonly datedBy?: "database";
-  /** Fields that refer to other rows. A newly referenced row must exist (404), and cannot be deleted during the write. */
+  /** Fields that refer to other rows. A write that sets a new reference gets a 404 if the row is missing, and locks it against deletion. */
   readonly references?: { readonly [K in keyof F]?: Reference };
   /** Parent resource, whose id is part of the path. */
   readonly within?: Within;
-  /** 409 response when a unique value is already taken. With `of: "new"`, only POST documents it, because the value never changes. */
+  /** 409 response for a duplicate unique value. With `of: "new"`, only POST documents it, because the value cannot change later. */
   readonly taken?: ConflictSpec & { readonly of?: "new" };
-  /** 409 when other rows still refer to the row to be deleted. */
+  /** 409 response for the deletion of a row to which other rows still refer. */
   readonly inUse?: ConflictSpec;
-  /** Selects the rows that a caller can read by id. Default: all rows of the caller's organization. */
+  /** Selects the rows that a caller can read. Default: all rows of the caller's organization. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
-  /** Message of the 403 for changing a visible row of another organization. By default, the response is 404. */
+  /** Message of a 403 response for changing a visible row of another organization. Without a message, the response is a 404. */
   readonly foreign?: string;
-  /** Selects the rows that a caller may try to change or delete. Default: the visible rows of the caller's organization. */
+  /** Selects the rows that a caller can try to change or delete. Default: visible rows of the caller's organization. */
   readonly changeable?: (db: Queryable, caller: Caller) => Selection;
-  /** Returns the row's version for `ETag`, `If-Match` and `If-None-Match`. Requires a field `version`, which counts writes. */
+  /** Returns the version for `ETag`, `If-Match` and `If-None-Match`. Requires a field `version`, which counts writes. */
   readonly version?: (row: RowOf<F>) => Versioned;
-  /** Query parameters of the list, and the query that applies them. By default, the list has all rows of the organization. */
+  /** Query parameters of the list, and the function that applies them. Default: a list of all rows of the organization. */
   readonly filters?: {
     readonly query: Q;
     /** Throws to reject invalid filters. */
@@ -74,38 +74,41 @@ export interface ResourceSpec<
       place: ParentIds,
     ) => Selection | undefined;
   };
-  /** Loads the nested parts of the responses for several rows at once. The returned function gives the parts of one row. */
+  /** Loads the nested parts of several responses at once. Returns a function that gives the parts for one row. */
   readonly inside?: (
     db: Queryable,
     rows: readonly RowOf<F>[],
     caller: Caller,
   ) => Promise<(row: RowOf<F>) => InsideOf<X>>;
-  /** Builds the response for a single row when it differs from a list item. @throws ApiError 404 */
+  /** Creates the response for one row, if it differs from the row's entry in a list. @throws ApiError 404 */
   readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
-  /** Replaces request schemas with stricter ones, when some stored values are no longer valid in new writes. */
+  /** Returns stricter request schemas, for fields whose stored values may no longer be valid in new requests. */
   readonly narrow?: (deps: D) => z.ZodRawShape;
-  /** Like `prepare`, but runs before the transaction and receives only the body. For slow checks, which would occupy a connection. */
+  /**
+   * Like `prepare`, but called before the transaction, with the body only. Use it for slow checks, which would keep a
+   * database connection busy.
+   */
   readonly readBody?: (
     body: Partial<ValuesOf<F>>,
     deps: D,
     caller: Caller,
   ) => Promise<Partial<Shown<ValuesOf<F>>>>;
-  /** Reads the current values of fields without a column, before a patch is applied. */
+  /** Reads the current values of fields that have no column, so that a patch can be applied to them. */
   readonly readAside?: (trx: Trx, row: RowOf<F>) => Promise<Partial<ValuesOf<F>>>;
-  /** Called before the row to change is locked, to take locks on other rows first. */
+  /** Called before the row is locked, for locks on other rows that must be taken first. */
   readonly lockFirst?: (trx: Trx, caller: Caller, patch: object) => Promise<void>;
-  /** Called before a row is written. Throws to reject the write, or returns values that replace the sent ones. */
+  /** Called before a row is written. Throws to reject the write, or returns values that replace those in the request. */
   readonly prepare?: (write: Write<F, D>) => Promise<Partial<ValuesOf<F>>>;
-  /** Called after the row is written, to write related rows of other tables in the same transaction. */
+  /** Called after the row is written, to write related rows in the same transaction. */
   readonly afterWrite?: (write: Write<F, D> & { readonly row: RowOf<F> }) => Promise<void>;
-  /** Called to delete a row. Throws to reject the deletion, or calls `remove` to delete the row. */
+  /** Called instead of the default deletion. Either throws to reject the request, or calls `remove` to delete the row. */
   readonly remove?: (
     removal: Pick<Write<F, D>, "trx" | "caller" | "deps" | "nowMs"> & {
       readonly row: RowOf<F>;
       readonly remove: () => Promise<void>;
     },
   ) => Promise<void>;
-  /** Set when the body of a PUT must repeat the id. */
+  /** Set if the body of a PUT must contain the id. */
   readonly identified?: true;
   /** Additional OpenAPI documentation per operation. */
   readonly notes?: {
@@ -115,7 +118,7 @@ export interface ResourceSpec<
         }
       : Notes;
   };
-  /** Standard operations to leave out, for example because `more` replaces them. */
+  /** Standard operations that the resource does not have, for example because `more` replaces them. */
   readonly without?: readonly Operation[];
   readonly more?: (deps: D, kit: Kit<Shape<F, X>>) => readonly Route[];
 }
@@ -130,19 +133,19 @@ type TableWith<F extends Fields> = {
   [T in OwnedTable]: [RowOf<F>, Row<T>] extends [Row<T>, RowOf<F>] ? T : never;
 }[OwnedTable];
 
-/** A 409 response: its condition in the API reference, and the message sent to the client. */
+/** A 409 response: its condition for the API reference, and its message for the client. */
 export interface ConflictSpec {
   readonly when: string;
   readonly message: string;
 }
 
 export interface Within {
-  /** Name of the path parameter and of the field that refers to the parent. */
+  /** Name of the path parameter with the parent's id. The field that stores this id has the same name. */
   readonly param: string;
   readonly parent: Reference & { readonly table: OwnedTable };
-  /** Selects the parents that a caller can see. Default: those of its organization. */
+  /** Selects the parents that a caller can see. Default: all parents of the caller's organization. */
   readonly visible?: (db: Queryable, caller: Caller) => Selection;
-  /** How a write locks the parent's row. The default `create` locks it exclusively, and only when a row is created. */
+  /** When and how a write locks the parent's row. Default: `create`, an exclusive lock only when a row is created. */
   readonly lock?: "create" | "createShared" | "always" | "alwaysShared";
 }
 
@@ -154,14 +157,14 @@ export interface Write<F extends Fields, D> {
   readonly id: string;
   /** The row before the change. `undefined` on creation. */
   readonly before: RowOf<F> | undefined;
-  /** The values of all fields, after the request body is applied. */
+  /** Values of all fields as they will be written, with the request body applied. */
   readonly values: ValuesOf<F>;
 }
 
-/** Ids of the parent resources in the path, by parameter name. */
+/** Parent ids from the path, keyed by parameter name. */
 export type ParentIds = Readonly<Record<string, string>>;
 
-/** Standard operations that the routes in `more` can use. `S` is the type of the shape. */
+/** Standard operations, for use in the routes of `more`. `S` is the type of the resource's shape. */
 export interface Kit<
   S extends {
     readonly entity: z.ZodType;
@@ -176,14 +179,14 @@ export interface Kit<
     page: Page,
     filters: object,
   ) => Promise<Listed<EntityOf<S>>>;
-  /** Inserts a row as POST does. `values` may also contain hidden fields. */
+  /** Inserts a row like a POST request. Unlike a request, `values` may contain hidden fields. */
   readonly insert: (
     trx: Trx,
     caller: Caller,
     place: ParentIds,
     values: PartialValues<S>,
   ) => Promise<RowOfShape<S>>;
-  /** Locks the row, writes the fields that `to` returns, and renders the result. @throws ApiError 404 */
+  /** Locks the row, writes the fields that `to` returns, and renders the changed row. @throws ApiError 404 if the row does not exist */
   readonly change: (
     caller: Caller,
     id: string,
@@ -200,7 +203,7 @@ type PartialValues<S extends { readonly types?: { readonly values: unknown } }> 
   NonNullable<S["types"]>["values"]
 >;
 
-/** A query that selects rows of the resource's table, such as `db.selectFrom("stores").where(…)`. */
+/** A query that selects whole rows, such as `db.selectFrom("stores").where(…)`. */
 export interface Selection {
   readonly selectAll: () => unknown;
 }

@@ -4,10 +4,8 @@ import { findingsOf } from "../../lib/findings.ts";
 import type { Route } from "./route.ts";
 
 /**
- * A resource of the management API, listed in `resources.ts`.
- *
- * `path` is the prefix of its routes, such as `/apps/:appId/channels`. The first segment names the permissions: `apps.read`
- * and `apps.write`. `tag` is the heading in the API reference.
+ * A group of API routes below the same path prefix. The first path segment names the permissions (`apps.read`,
+ * `apps.write`), and `tag` is the heading in the API reference.
  */
 export interface Resource<Deps> {
   readonly path: string;
@@ -15,7 +13,7 @@ export interface Resource<Deps> {
   readonly routes: (deps: Deps) => readonly Route[];
 }
 
-/** Validates input. @throws ApiError 400 whose details name each invalid field, with `base` in front of its path */
+/** Validates input with a Zod schema. @throws ApiError 400 that lists each invalid field, with `base` prepended to its path */
 export function parseInput<S extends z.ZodType>(
   schema: S,
   input: unknown,
@@ -29,10 +27,9 @@ export function parseInput<S extends z.ZodType>(
 const MAX_ATTEMPTS = 5;
 
 /**
- * Repeats an optimistic write until it succeeds.
- *
- * @param attempt reads, checks and writes; returns `undefined` when the version changed between reading and writing
- * @throws ApiError 409 when concurrent changes prevent the write in five attempts
+ * Runs an optimistic write until it succeeds.
+ * @param attempt reads, checks and writes; returns `undefined` if the version changed in between
+ * @throws ApiError 409 if five attempts fail because of concurrent changes
  */
 export async function retryVersionConflicts<T>(attempt: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {

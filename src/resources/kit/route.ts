@@ -6,7 +6,7 @@ import type { ParamSchemas } from "./params.ts";
 
 export type QuerySchema = z.ZodObject;
 
-/** Declaration of a route without its handler. It is used to register, validate and document the route. */
+/** Declaration of a route, without its handler. It defines how the route is registered, validated and documented. */
 export interface RouteSpec<
   P extends ParamSchemas,
   Q extends QuerySchema,
@@ -14,43 +14,45 @@ export interface RouteSpec<
   A extends Answer,
 > {
   readonly method: "get" | "post" | "put" | "delete";
-  /** Path relative to that of the resource, such as `/`, `/:roleId` or `/list`. */
+  /** Path after the path of the resource, such as `/`, `/:roleId` or `/list`. */
   readonly path: string;
-  /** Custom router pattern, and a function that reads its parameters. Needed when a parameter spans several path segments. */
+  /** Custom router pattern with a function that reads its parameters, for parameters that span several path segments. */
   readonly matched?: { readonly path: string; readonly params: (c: Context) => Record<string, string> };
-  /** Unique operation id, such as `updateRole`. Generated clients use it as a method name. */
+  /** Unique operation id, such as `updateRole`. Client generators use it as the method name. */
   readonly operation: string;
   readonly summary: string;
   readonly description?: string;
-  /** Schema of each parameter in the full path. A parameter that does not match results in a 404. */
+  /** Schema for each parameter in the full path. If a parameter does not match its schema, the response is a 404. */
   readonly params?: P;
-  /** Schema of the query parameters. Invalid, unknown and repeated parameters result in a 400. */
+  /** Schema of the query parameters. If one is invalid, unknown or repeated, the response is a 400. */
   readonly query?: Q;
-  /** Accepts unknown query parameters, because servers that redirect to this route may add their own. */
+  /** Accepts unknown query parameters, because other servers redirect to this route and may add their own. */
   readonly anyQuery?: true;
-  /** Schema of the JSON body. It must be strict, so that unknown fields result in a 400. A missing body is read as `{}`. */
+  /** Schema of the JSON body. It must be strict, so that unknown fields get a 400. A missing body counts as `{}`. */
   readonly body?: B;
   readonly answer: A;
   /**
-   * Permission that the caller needs, or `null` for none. Default: the first path segment with `.read` for GET and
-   * `POST …/list`, and with `.write` otherwise.
+   * Permission that the caller needs, or `null` for none. Default: the first path segment, with `.read` for GET and
+   * `POST …/list`, and with `.write` for other requests.
    */
   readonly permission?: string | null;
-  /** Without this permission, some response fields are omitted or `null`. The schemas of these fields mention it. */
+  /** Permission for some of the response fields. Without it, these fields are omitted or `null`. */
   readonly reveals?: string;
-  /** Returns true for callers that may use the route without the permission. */
+  /** Returns true if the caller may use the route without having its permission. */
   readonly allows?: (caller: Caller, params: Readonly<Record<string, string>>) => boolean;
-  /** Path parameter that identifies an entity. Tokens confined to that entity may use the route without the permission. */
+  /** Path parameter with an entity's id. A token limited to this entity may use the route without having its permission. */
   readonly confined?: string;
-  /** Accepts tokens of an external issuer that name no organization. */
+  /** Accepts tokens of an external issuer that do not name an organization. */
   readonly unplaced?: true;
-  /** The route creates an entity, so clients may send `Idempotency-Key`. */
+  /** Whether the route creates an entity. If so, clients may send `Idempotency-Key`. */
   readonly creates?: true;
-  /** Condition of the 404 response in the API reference. Needed when the body also refers to entities. */
+  /** Condition of the 404 response for the API reference, for routes whose body also refers to entities. */
   readonly missing?: string;
-  /** Condition of the 409 response in the API reference. */
+  /** Condition of the 409 response, as shown in the API reference. */
   readonly conflict?: string;
-  /** The handler sets an `ETag` (`showVersion`), and checks `If-Match` (`requireMatch`) for PUT and DELETE. */
+  /**
+   * Whether the route has an `ETag`. Its handler calls `showVersion`, and for PUT and DELETE also checks `If-Match` with `requireMatch`.
+   */
   readonly versioned?: true;
 }
 
@@ -77,10 +79,7 @@ export interface Route extends RouteSpec<ParamSchemas, QuerySchema, z.ZodType, A
 }
 
 /**
- * Defines a route of the management API.
- *
- * Requests are checked in this order: token (401), permission (403), query and body (400), path (404). The handler runs
- * after all checks and throws further errors (404, 409).
+ * Defines a route. Before the handler runs, the request is checked: token (401), permission (403), query and body (400), then path (404).
  */
 export function defineRoute<
   A extends Answer,
@@ -88,11 +87,11 @@ export function defineRoute<
   Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
 >(spec: RouteSpec<P, Q, B, A>, handle: (input: Input<P, Q, B>) => Promise<HandlerResult<A>>): Route {
-  // The cast is safe: the input is always parsed with the schemas of this spec.
+  // The cast is safe, because the input was parsed with the schemas in `spec`.
   return { ...spec, isPublic: false, handle: handle as Route["handle"] };
 }
 
-/** Defines a route that requires no token and therefore has no caller. */
+/** Defines a route that needs no token. Its handler therefore gets no caller. */
 export function definePublicRoute<
   A extends Answer,
   P extends ParamSchemas = Record<never, never>,

@@ -8,12 +8,12 @@ import { upToEntries } from "../../lib/up-to-entries.ts";
 export interface CountedRows {
   readonly table: string;
   readonly words: string;
-  /** Parent table with the organization's id, and the column that refers to the parent. For tables without an organization column. */
+  /** For a table without an organization column: the parent table that has one, and the column that refers to the parent. */
   readonly inside?: { readonly table: string; readonly column: string } | undefined;
   readonly omitsSystem?: true;
 }
 
-/** Checks that `added` more rows (default: 1) stay within the limit. @throws ApiError 409 naming the limit */
+/** Checks that the organization may create `added` more rows (default: 1). @throws ApiError 409 with the limit in its message */
 export type EnforceRowLimit = (
   trx: Trx,
   caller: Pick<Caller, "organizationId">,
@@ -21,12 +21,12 @@ export type EnforceRowLimit = (
   added?: number,
 ) => Promise<void>;
 
-/** Condition of the 409 response in the API reference. */
+/** Condition of the 409 response, as shown in the API reference. */
 export const ROW_LIMIT_CONFLICT =
   "the organization has reached, or would exceed, its limit `rowsPerResource`";
 
 const MAX_REMEMBERED = 100_000;
-/** A twentieth of the remaining rows, but at most `MOST_UNCOUNTED`, may be created before rows are counted again. */
+/** After a count, one in `UNCOUNTED_PART` of the remaining rows can be created without a new count, up to `MOST_UNCOUNTED`. */
 const UNCOUNTED_PART = 20;
 const MOST_UNCOUNTED = 1_000;
 

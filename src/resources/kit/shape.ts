@@ -23,39 +23,39 @@ export type RowOf<F extends Fields> = Selectable<TableOf<F>>;
 type InputShape<F extends Fields> = {
   [K in keyof F as WrittenOf<F[K]> extends "never" ? never : K]: SchemaOf<F[K]>;
 };
-/** Type of the values that a PUT can change, after the patch is applied. */
+/** Type of the fields that a PUT can change, with the patch applied. */
 export type ContentOf<F extends Fields> = z.output<
   z.ZodObject<{ [K in keyof F as WrittenOf<F[K]> extends "always" ? K : never]: SchemaOf<F[K]> }>
 >;
-/** The values of all fields, typed by their request schemas. */
+/** Types of all field values, as in requests. */
 export type ValuesOf<F extends Fields> = { readonly [K in keyof F]: z.output<SchemaOf<F[K]>> };
 
 type Scalars<F extends Fields> = { id: z.ZodString } & {
   [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? K : never]: Extract<AnswerOf<F[K]>, z.ZodType>;
 } & Omit<typeof times, keyof F>;
-/** Schema of an entity nested in another one. Only its own fields are typed, because full types would refer to each other. */
+/** Schema of an entity nested in another one. Its type contains only its own fields, because full types would be circular. */
 export type Inside<F extends Fields> = z.ZodType<z.output<z.ZodObject<Scalars<F>>>>;
 type EntityShape<F extends Fields, X extends z.ZodRawShape> = Omit<Scalars<F>, keyof X> & X;
 type Answer<F extends Fields, X extends z.ZodRawShape> = Shown<z.output<z.ZodObject<EntityShape<F, X>>>>;
-/** Response type of a shape: `type Agent = EntityOf<typeof agent>`. */
+/** Type of a shape's response: `type Agent = EntityOf<typeof agent>`. */
 export type EntityOf<S extends { readonly entity: z.ZodType }> = Shown<z.output<S["entity"]>>;
 export type AnsweredRow<F extends Fields, X> = Selectable<
   {
     [K in keyof F as AnswerOf<F[K]> extends z.ZodType ? Exclude<K, keyof X> : never]: ColumnOf<F[K]>;
   } & Omit<{ id: string } & Timestamps, keyof F>
 >;
-/** The parts of a response that do not come from columns. */
+/** Parts of a response that are not read from columns. */
 export type InsideOf<X extends z.ZodRawShape> = Partial<Shown<z.output<z.ZodObject<X>>>>;
 
 export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
   readonly prefix: string;
   readonly fields: F;
   /**
-   * Parts of the response that are not fields, such as nested entities and computed values. An optional part is always
-   * present in the entity's own response, and never when the entity is nested in another one.
+   * Response parts that are not fields, such as nested entities and computed values. Optional parts are omitted when
+   * the entity is nested in another one.
    */
   readonly inside?: X;
-  /** Rejects invalid combinations of values in the body of a POST, and in the result of a PUT. */
+  /** Rejects invalid combinations of values, in the body of a POST and in the result of a PUT. */
   readonly check?: (content: ContentOf<F>, context: z.RefinementCtx) => void;
   readonly meta: { readonly id: string; readonly description: string };
 }
@@ -64,17 +64,17 @@ export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never,
   readonly prefix: string;
   readonly fields: { readonly [K in keyof F]: Field };
   readonly entity: z.ZodObject<EntityShape<F, X>>;
-  /** Schema of the entity when it is nested in another one. */
+  /** Schema for this entity when it is nested in another entity. */
   readonly part: Inside<F>;
   /** Body schema of a POST. */
   readonly input: z.ZodObject<InputShape<F>, z.core.$strict>;
-  /** Schema of the fields that a PUT can change, after the patch is applied. */
+  /** Schema of the fields that a PUT can change, for validation after the patch is applied. */
   readonly content: z.ZodObject;
   /** Body schema of a PUT. */
   readonly patch: z.ZodType<object>;
-  /** Renders a row as a response. A part that `inside` lacks is omitted if optional, and otherwise `null`, `[]` or `{}`. */
+  /** Renders a row as a response. Parts missing in `inside` are omitted if optional, and otherwise empty: `null`, `[]` or `{}`. */
   readonly render: (row: AnsweredRow<F, X>, inside?: InsideOf<X>) => Answer<F, X>;
-  /** Never set at runtime. Carries the row and value types for TypeScript. */
+  /** Row and value types, for TypeScript only. Always `undefined` at runtime. */
   readonly types?: { readonly row: RowOf<F>; readonly values: ValuesOf<F> };
 }
 export type RowOfShape<S extends { readonly types?: { readonly row: unknown } }> = NonNullable<
@@ -96,7 +96,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     );
   const made = fields.flatMap(([name, one]) => (one.made ? [[name, one.made] as const] : []));
   const answers = Object.fromEntries(answered.map(([name, { answer }]) => [name, answer]));
-  // Property descriptors keep getters lazy: entities that contain each other must all exist before one is evaluated.
+  // Copies property descriptors instead of values, so that getters stay lazy. Entities that contain each other need lazy getters.
   const parts = Object.getOwnPropertyDescriptors(inside ?? {});
   const whole = Object.entries(parts).filter(([, { value }]) => value instanceof z.ZodOptional);
   const dates = Object.entries(times).filter(([name]) => !(name in entries));
@@ -127,7 +127,7 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     };
   };
 
-  // The cast is needed because TypeScript cannot derive these types through `Object.entries`.
+  // TypeScript cannot derive these types through `Object.entries`, so a cast is needed.
   return {
     prefix,
     fields: Object.fromEntries(fields),

@@ -18,17 +18,14 @@ import { applyPatch } from "./merge.ts";
 import { type AnyRow, type AnyRows, anyTable, getRow, requireRow, rowsWhere } from "./references.ts";
 import type { Kit, ParentIds, ResourceSpec, RowDeps, Selection } from "./resource-spec.ts";
 
-/**
- * Implements the five standard operations on rows. Unless `visible` or `changeable` say otherwise, only rows of the caller's
- * organization are read or written.
- */
+/** Implements the five standard operations on the rows of a resource. By default, a caller can only access rows of its own organization. */
 export function standardRows<
   F extends Fields,
   X extends z.ZodRawShape,
   D extends RowDeps,
   Q extends z.ZodRawShape,
 >(given: ResourceSpec<F, X, D, Q> & { readonly words: string }) {
-  // Drops the specific types. Only the declaration of a resource needs them.
+  // Use general types here. Only the code that declares a resource needs the specific types.
   const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
   const { words } = given;
   const { table, shape, audit, feed, owner = "organizationId", visible, foreign, within, version } = spec;
@@ -52,14 +49,14 @@ export function standardRows<
       ? ownSeen
       : seen;
 
-  /** Returns the row with this id. @throws ApiError 404, also when the row's parent is not the one in the path */
+  /** Returns the row with this id. @throws ApiError 404 if there is none, or if its parent is not the parent in the path */
   const only = async (found: AnyRows, place: ParentIds, id: string): Promise<AnyRow> => {
     const row = await found.where("id", "=", isId(prefix, id) ? id : "").executeTakeFirst();
     if (!row || (within && row[within.param] !== place[within.param])) throw notFound(words);
     return row;
   };
 
-  /** Locks a row for a change. @throws ApiError 404; 403 for a visible row of another organization, if `foreign` is set */
+  /** Locks a row that will be changed. @throws ApiError 404 if not found; 403 for another organization's visible row if `foreign` is set */
   const lock = async (trx: Trx, caller: Caller, place: ParentIds, id: string): Promise<AnyRow> => {
     const row = await only(changeable(trx, caller).forUpdate(), place, id);
     if (foreign !== undefined && row.organizationId !== caller.organizationId)
@@ -67,7 +64,7 @@ export function standardRows<
     return row;
   };
 
-  /** Checks that the caller can see the parent. @throws ApiError 404 */
+  /** Checks that the caller can see the parent in the path. @throws ApiError 404 if not */
   const requireParent = async (db: Queryable, caller: Caller, place: ParentIds): Promise<void> => {
     if (!within) return;
     const { parent, param } = within;
@@ -84,7 +81,7 @@ export function standardRows<
     await getRow(trx, caller, parent, place[param] ?? "", lock.endsWith("Shared") ? "share" : "update");
   };
 
-  /** Checks that newly referenced rows exist. @throws ApiError 404 */
+  /** Checks that rows exist to which `values` newly refers. @throws ApiError 404 if one does not exist */
   const requireReferences = async (trx: Trx, caller: Caller, values: AnyRow, before: AnyRow = {}) => {
     for (const [name, reference] of Object.entries(spec.references ?? {})) {
       const id = (values[name] ?? null) as string | null;
@@ -118,7 +115,7 @@ export function standardRows<
     return answer(db, caller, row);
   };
 
-  /** Records a write in the audit log and the change feed. */
+  /** Writes an audit entry and notifies the workers of the change. */
   const note = async (
     trx: Trx,
     caller: Caller,
@@ -149,7 +146,7 @@ export function standardRows<
       .where("id", "=", before.id)
       .returningAll()
       .executeTakeFirstOrThrow();
-    // The audit entry omits the columns that every write changes.
+    // Omit `updatedAt` and `version` from the audit entry, because every write changes them.
     const [were, are] = [before, row].map((one) => ({ ...one, updatedAt: undefined, version: undefined }));
     await note(trx, caller, action, row.id as string, nowMs, changedFields({ ...were }, { ...are }));
     return row;

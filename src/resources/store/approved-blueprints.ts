@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Queryable, Trx } from "../../data/database.ts";
 import type { BlueprintRow, Row } from "../../data/tables.ts";
 
-/** Copy of a blueprint at the time the store approved its artifact. */
+/** Copy of a blueprint, made when the store approves the artifact that offers the blueprint. */
 export const approvedBlueprint = z.object({
   version: z.int(),
   uid: z.string(),
@@ -13,7 +13,7 @@ export const approvedBlueprint = z.object({
 });
 export type ApprovedBlueprint = z.output<typeof approvedBlueprint>;
 
-/** Returns whether the artifact is in another organization's store that requires approval. */
+/** Returns whether the artifact is in a store that requires approval and belongs to another organization. */
 export async function needsApproval(
   db: Queryable,
   { offeredIn, organizationId }: Pick<Row<"artifacts">, "offeredIn" | "organizationId">,
@@ -43,7 +43,7 @@ export async function blueprintNow(
   return found ?? null;
 }
 
-/** Approves the current version of all published artifacts. Called when a store starts to require approval. */
+/** Approves the current versions of all published artifacts of a store. Called when the store starts to require approval. */
 export async function approvePublished(trx: Trx, storeId: string): Promise<void> {
   await sql`
     UPDATE artifacts
@@ -56,7 +56,7 @@ export async function approvePublished(trx: Trx, storeId: string): Promise<void>
       AND artifacts.status = 'published'`.execute(trx);
 }
 
-/** SQL condition on `artifacts`: true if the artifact or a newer version of its blueprint awaits the store's approval. */
+/** SQL condition on `artifacts`: the artifact is pending, or its blueprint has a version that the store has not approved. */
 export const AWAITS_APPROVAL = sql<boolean>`(
   artifacts.status = 'pending' OR artifacts.status = 'published' AND EXISTS (
     SELECT FROM stores, blueprints

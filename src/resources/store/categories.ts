@@ -30,7 +30,7 @@ const category = shape({
   meta: { id: "StoreCategory", description: "A category of artifacts in a store." },
 });
 
-/** Categories are visible to everyone who can see their store. */
+/** Routes of categories. Everyone who can see a store can see its categories. */
 export const storeCategories = standardResource({
   path: "/stores/categories",
   tag: "Store",

@@ -4,11 +4,11 @@ import { standardResource } from "../kit/standard-resource.ts";
 import { pricingPlan } from "./schema.ts";
 import { visibleArtifacts } from "./store-scope.ts";
 
-/** Maximum number of plans per artifact. An artifact's response contains all its plans. */
+/** Maximum number of plans per artifact. The limit exists because the response for an artifact contains all its plans. */
 const MAX_PLANS = 20;
 const taken = "the artifact already has a pricing plan with this name";
 
-/** Plans are visible to everyone who can see their artifact. */
+/** Routes of pricing plans. Everyone who can see an artifact can see its plans. */
 export const storePricingPlans = standardResource({
   path: "/stores/artifacts/:artifactId/pricing-plans",
   tag: "Store",

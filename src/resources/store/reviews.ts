@@ -23,7 +23,7 @@ const fields = {
     id("art"),
   ),
   storeId: readOnly(id("store")),
-  /** Account id of the reviewer. The id is kept when the account is deleted. */
+  /** Account id of the reviewer. It stays in the review when the account is deleted. */
   reviewerId: orElse(readOnly(id("acc")), ({ caller }) => caller.accountId),
   title: textInput,
   content: textUpTo(16_384),
@@ -41,7 +41,7 @@ const review = shape({
   meta: { id: "StoreReview", description: "A review of an artifact." },
 });
 
-/** Everyone who can see a published artifact can see its reviews. */
+/** Routes of reviews. Everyone who can see a published artifact can see its reviews. */
 export const storeReviews = standardResource({
   path: "/stores/reviews",
   tag: "Store",

@@ -6,12 +6,12 @@ import { conflict, notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
 
 /**
- * Determines read access to stores. An organization sees everything in its own stores, and published content in public stores. To write a
- * row, it must own the row, unless a route allows other writers.
+ * Organization whose access is checked. It can see all content of its own stores and published content of public
+ * stores, but by default only write its own rows.
  */
 type Scope = Pick<Caller, "organizationId">;
 
-/** Selects the organization's own stores and all public stores. */
+/** Selects the stores of the caller's organization and all public stores. */
 export const visibleStores = (db: Queryable, { organizationId }: Scope) =>
   db
     .selectFrom("stores")
@@ -27,7 +27,7 @@ export const visibleCategories = (db: Queryable, scope: Scope) =>
     .selectFrom("storeCategories")
     .where("storeCategories.storeId", "in", visibleStores(db, scope).select("stores.id"));
 
-/** SQL condition: the artifact is in one of the organization's stores, or is published in a public store. */
+/** SQL condition: the artifact is in a store of the organization, or is published in a public store. */
 const isOffered = (eb: ExpressionBuilder<Tables, "artifacts">, scope: Scope) => {
   const open = eb.selectFrom("stores").select("stores.id").where("stores.isPublic", "=", true);
   const own = eb
@@ -40,13 +40,13 @@ const isOffered = (eb: ExpressionBuilder<Tables, "artifacts">, scope: Scope) => 
   ]);
 };
 
-/** Selects the organization's own artifacts, all artifacts in its stores, and published artifacts in public stores. */
+/** Selects artifacts of the organization, artifacts in its stores, and published artifacts in public stores. */
 export const visibleArtifacts = (db: Queryable, scope: Scope) =>
   db
     .selectFrom("artifacts")
     .where((eb) => eb.or([eb("artifacts.organizationId", "=", scope.organizationId), isOffered(eb, scope)]));
 
-/** Selects the organization's own reviews, all reviews in its stores, and reviews of published artifacts in public stores. */
+/** Selects reviews by the organization, reviews in its stores, and reviews of published artifacts in public stores. */
 export const visibleReviews = (db: Queryable, scope: Scope) =>
   db.selectFrom("storeReviews").where((eb) =>
     eb.or([
@@ -74,8 +74,7 @@ export const visibleOrders = (db: Queryable, { organizationId }: Scope) =>
     );
 
 /**
- * Returns the artifact and locks it until the transaction ends, so that it stays in its store until an order or review is written.
- *
+ * Returns the artifact and locks it until the transaction ends, so that it cannot leave its store meanwhile.
  * @throws ApiError 404 if the artifact is not visible to the caller
  */
 export async function lockArtifact(trx: Trx, caller: Caller, id: string): Promise<Row<"artifacts">> {
@@ -88,7 +87,7 @@ export async function lockArtifact(trx: Trx, caller: Caller, id: string): Promis
   return artifact;
 }
 
-/** Returns the id of the store that offers the artifact. @throws ApiError 409 if it is not published */
+/** Returns the id of the artifact's store. @throws ApiError 409 if the artifact is not published */
 export function requirePublished({ status, offeredIn }: Row<"artifacts">): string {
   if (status !== "published" || offeredIn === null) throw conflict("The artifact is not published.");
   return offeredIn;

@@ -18,12 +18,12 @@ declare module "../../data/tables.ts" {
   }
 }
 
-/** Labels of letters, digits and inner hyphens (RFC 1123, section 2.1). */
+/** A host name: labels of letters, digits and inner hyphens (RFC 1123, section 2.1). */
 const HOST_NAME = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*$/;
 
 const fields = {
   name: nameInput.meta({ example: "Head office" }),
-  /** Any string in responses, because existing trunks keep a carrier that is no longer configured. */
+  /** Accepts any string in responses, because existing trunks may have a carrier that is no longer configured. */
   sipProvider: z.string().meta({
     description: "The carrier. One of the carriers in the gateway's settings.",
     example: "sip_provider_1",
@@ -76,7 +76,7 @@ export const sipTrunks = standardResource({
   notes: { update: { conflict: "the carrier changes, and the trunk has phone numbers" } },
 });
 
-/** The result stays valid until the transaction ends, because registering a number locks the trunk's row. */
+/** Registering a phone number locks the trunk's row, so the result stays valid until the transaction ends. */
 async function hasNumbers(trx: Trx, trunkId: string): Promise<boolean> {
   const one = await trx
     .selectFrom("phoneNumbers")

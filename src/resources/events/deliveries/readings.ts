@@ -51,7 +51,7 @@ export const readingSchema = z
   });
 type Reading = Shown<z.output<typeof readingSchema>>;
 
-/** Returns how far each of the app's subscriptions has processed the first `MAX_EVENTS` events. @throws UnavailableError */
+/** Returns the progress of each subscription for the first `MAX_EVENTS` events. @throws UnavailableError */
 export async function readingsOf(
   { db, readings, findRetry }: ReadingsDeps,
   scope: AppScope,
@@ -65,7 +65,7 @@ export async function readingsOf(
   const hasHandler = new Map(rows.map((row) => [row.id, row.handler !== null]));
   const found = await mapBounded(events.slice(0, MAX_EVENTS), CONCURRENCY, async (event) => {
     const { topic, entryId } = event;
-    // Skip consumer groups that other Redis clients have created on the topic.
+    // Skip consumer groups that Redis clients other than Inlet have created.
     const ours = (await readings.readEntryProgress(topic, entryId)).filter(({ group }) =>
       hasHandler.has(group),
     );

@@ -81,11 +81,14 @@ function unionByKind(
   return [[name, union], ...variants.map((variant) => [variant.name, variant.schema] as const)];
 }
 
-/** A kind without secrets uses the same component for channels and blueprints. */
+/** Kinds without secret fields use the same component for channels and blueprints. */
 const configName = (kind: string, { secretFields }: DocumentedKind, place: ConfigOf): string =>
   `${pascalCase(kind)}Config${CONFIGS[secretFields.length === 0 && place === "copied" ? "written" : place].suffix}`;
 
-/** Creates the config components of all channel kinds. Equal configs of several components become one shared component. */
+/**
+ * Creates a component for the config of each channel kind. Large fields that occur several times become a component of
+ * their own.
+ */
 function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Components {
   const all = (Object.keys(CONFIGS) as ConfigOf[]).flatMap((place) =>
     [...kinds].map(([kind, documented]) => {
@@ -120,7 +123,7 @@ function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Compon
   return Object.fromEntries([...shared, ...own]);
 }
 
-/** Minimum length of a field's JSON Schema to become a shared component. Shorter ones are easier to read inline. */
+/** Minimum length of a JSON Schema that becomes a shared component, in characters. Shorter schemas are easier to read inline. */
 const MIN_PART_CHARS = 400;
 
 const partsOf = ({ schema }: { readonly schema: JsonSchema }): readonly (readonly [string, string])[] =>

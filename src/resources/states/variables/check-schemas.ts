@@ -8,13 +8,12 @@ export interface CheckSchemasDeps {
   readonly stopping: AbortSignal;
 }
 
-/** Maximum time to compile the schemas of one request. Schemas compiled before the timeout stay cached, so a retry continues from there. */
+/** Maximum time to compile a request's schemas, in ms. After a timeout, a retry continues, because compiled schemas stay cached. */
 const MAX_CHECK_MS = 20_000;
 
 /**
- * Compiles the schemas one after another, so that a request with many schemas does not delay the schemas of channels.
- *
- * @throws ApiError 400 with paths like `[3].schema/properties/a` for schemas that do not compile; UnavailableError on a timeout
+ * Compiles schemas one at a time, so that a large request does not delay other compilations.
+ * @throws ApiError 400 with the path of each invalid schema, such as `[3].schema/properties/a`; UnavailableError on a timeout
  */
 export async function requireSchemas(
   { schemas, stopping }: CheckSchemasDeps,

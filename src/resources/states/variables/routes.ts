@@ -55,7 +55,7 @@ export const stateVariables = standardResource({
   ],
 });
 
-/** Adds all variables in the given order, or none. @throws ApiError 400 for an invalid schema, 404 for an unknown state */
+/** Adds all variables or none, in the given order. @throws ApiError 400 for an invalid schema; 404 for an unknown state */
 async function addVariables(
   { db, clock, requireRoom, ...deps }: VariableDeps,
   caller: Caller,
@@ -74,7 +74,7 @@ async function addVariables(
     const nowMs = clock();
     const [createdAt, updatedAt] = [new Date(nowMs), new Date(nowMs)];
     const { organizationId } = caller;
-    // Lists are sorted by creation time, then id. All variables have the same creation time, so sorted ids keep the given order.
+    // Sort the new ids, so that lists show the variables in the given order. Lists sort by creation time, which is equal here, then by id.
     const ids = inputs.map(() => createId("var", nowMs)).sort();
     const variables = inputs.map((input, index) => {
       const schema = toJsonColumn(input.schema);

@@ -2,13 +2,15 @@
 const MAX_DECIMALS = 4;
 const ONE = 10n ** BigInt(MAX_DECIMALS);
 
-/** Adds two amounts exactly. The sum has as many decimal places as the more precise amount: `"19.90"` and `"0.5"` give `"20.40"`. */
+/**
+ * Adds two amounts without rounding. The result has the decimal places of the more precise amount: `"19.90"` and `"0.5"` give `"20.40"`.
+ */
 export const addDecimals = (a: string, b: string): string =>
   format(unitsOf(a) + unitsOf(b), Math.max(decimalsOf(a), decimalsOf(b)));
 
 /**
- * Computes a percentage of an amount, rounded half up to four decimal places. The result has at least as many decimal places as the amount:
- * 12.5 percent of `"19.90"` is `"2.4875"`, and 10 percent is `"1.99"`.
+ * Computes a percentage of an amount, rounded half up to four decimal places. The result keeps the amount's decimal
+ * places: 10 percent of `"19.90"` is `"1.99"`.
  */
 export function percentOf(amount: string, percent: string): string {
   const divisor = 100n * ONE;
@@ -17,7 +19,7 @@ export function percentOf(amount: string, percent: string): string {
   return format(units, Math.max(decimalsOf(amount), fraction.replace(/0+$/, "").length));
 }
 
-/** Parses a non-negative number with at most four decimal places into ten-thousandths. */
+/** Parses a non-negative decimal number to an integer count of ten-thousandths. */
 function unitsOf(decimal: string): bigint {
   const [whole = "", fraction = ""] = decimal.split(".");
   return BigInt(whole) * ONE + BigInt(fraction.padEnd(MAX_DECIMALS, "0"));

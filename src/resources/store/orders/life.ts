@@ -9,11 +9,11 @@ import { lockArtifact, requirePublished } from "../store-scope.ts";
 import { addDecimals, percentOf } from "./decimal.ts";
 import type { OrderRow, OrderStatus, PaymentInput } from "./schema.ts";
 
-/** A status change of an order. An order starts as `pending`, can become `paid`, and ends in one of the other statuses. */
+/** A status change of an order. Orders start as `pending`. */
 interface Step {
   readonly to: OrderStatus;
   readonly from: readonly OrderStatus[];
-  /** If set, the buyer's organization may make this change too. Otherwise only the store's organization may. */
+  /** Whether the buyer's organization may also make this change. The store's organization always may. */
   readonly byBuyer?: true;
 }
 
@@ -24,7 +24,10 @@ export const STEPS = {
   cancel: { to: "canceled", from: ["pending", "paid"], byBuyer: true },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** @throws ApiError 403 if the buyer's organization attempts anything but canceling; 409 if the order's status does not allow the change */
+/**
+ * Checks that the caller may change the status.
+ * @throws ApiError 403 if the buyer does anything but cancel; 409 if the current status does not allow the change
+ */
 export function requireStep({ organizationId }: Caller, row: OrderRow, name: keyof typeof STEPS): void {
   const { from, byBuyer }: Step = STEPS[name];
   if (!byBuyer && organizationId !== row.storeOrganizationId)
@@ -37,9 +40,8 @@ export function requireStep({ organizationId }: Caller, row: OrderRow, name: key
 }
 
 /**
- * Computes the price, commission and total of a new order. Locks the artifact, the plan and the store until the transaction ends.
- *
- * @throws ApiError 404 if the artifact is not visible or has no such plan; 409 if the artifact is not published
+ * Computes the price, commission and total of a new order, and locks the artifact, plan and store.
+ * @throws ApiError 404 if the artifact is not visible or has no such plan; 409 if it is not published
  */
 export async function termsOf(
   trx: Trx,
@@ -74,9 +76,8 @@ export async function termsOf(
 }
 
 /**
- * Returns the fields that a payment sets on an order, including a new license key and, for plans with an interval, the expiry.
- *
- * @throws ApiError 409 if the paid total differs from the order's total
+ * Returns the fields that change when an order is paid, including a new license key and, for plans with an interval, the expiry.
+ * @throws ApiError 409 if the paid amount differs from the order's total
  */
 export function paymentOf(
   row: OrderRow,
@@ -100,13 +101,13 @@ const isSameAmount = (a: string, b: string): boolean =>
 const KEY_BYTES = 20;
 const GROUP = /.{8}/g;
 
-/** Formats 160 random bits as groups such as `7K2M9QXA-…`. Keys are stored in plain text, because buyers can read them again later. */
+/** Formats 160 random bits as a license key such as `7K2M9QXA-…`. Keys are stored in plain text, because buyers can read them again. */
 const createLicenseKey = (random: Buffer = randomBytes(KEY_BYTES)): string =>
   (encodeBase32(random).toUpperCase().match(GROUP) ?? []).join("-");
 
 const MONTHS = { month: 1, year: 12 } as const;
 
-/** Adds one interval, in UTC. If the target month does not have the day, returns the last day of that month. */
+/** Adds one month or year, in UTC. If the resulting month is too short for the day, returns its last day. */
 function endOf(interval: keyof typeof MONTHS, nowMs: number): number {
   const end = new Date(nowMs);
   const day = end.getUTCDate();

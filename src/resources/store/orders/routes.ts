@@ -22,7 +22,7 @@ const ENDINGS = [
   },
 ] as const;
 
-/** An order is visible to the buyer's organization and to the store's organization. */
+/** Routes of orders. Both the buyer's organization and the store's organization can see an order. */
 export const storeOrders = standardResource({
   path: "/stores/orders",
   tag: "Store",

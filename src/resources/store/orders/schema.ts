@@ -26,7 +26,7 @@ const fields = {
     once(z.string().meta({ description: "A published artifact.", example: "art_01jc9x2k4v8m3n5p7q9r1s0" })),
     id("art"),
   ),
-  /** Account id of the buyer. The id is kept when the account is deleted. */
+  /** Account id of the buyer. It stays in the order when the account is deleted. */
   buyerId: orElse(readOnly(id("acc")), ({ caller }) => caller.accountId),
   storeId: readOnly(id("store")),
   storeOrganizationId: hidden(z.string()),
@@ -40,7 +40,7 @@ const fields = {
   licenseKey: hidden(text),
   paymentMethod: withAnswer(paymentMethod, text),
   currency: readOnly(currency),
-  /** The plan's interval at the time of the order. */
+  /** Billing interval of the plan when the order was created. */
   interval: hidden(interval),
   subtotal: readOnly(amount),
   tax: withAnswer(
@@ -104,7 +104,7 @@ export const orderFilters = {
   status: status.optional(),
 };
 
-/** Formats the id as an order number such as `01JC9X2K4V-8M3N5P7Q9R1S0`. The number does not reveal how many orders exist. */
+/** Derives an order number such as `01JC9X2K4V-8M3N5P7Q9R1S0` from the id. The number does not reveal how many orders exist. */
 function orderNumberOf(id: string): string {
   const text = id.slice(id.indexOf("_") + 1).toUpperCase();
   return `${text.slice(0, 10)}-${text.slice(10)}`;

@@ -1,14 +1,12 @@
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 
-/** A country code and a number with up to 15 digits in total (ITU-T E.164, section 6.2.1). */
+/** `+` and up to 15 digits, which include the country code (ITU-T E.164, section 6.2.1). */
 const E164 = /^\+\d{1,15}$/;
 
 /**
- * Converts a national or international number to E.164. The number must be valid in the numbering plan of the country.
- *
- * Loads the full numbering plans on first use (about 20 ms and 2 MiB), so that gateways without telephony never load them. The smaller set
- * of plans would check only the length of numbers.
+ * Converts a phone number to E.164 and checks it against the numbering plan of the country. Loads the full plans on
+ * first use (20 ms, 2 MiB), because the smaller plans check only the length.
  */
 export async function toE164(countryCode: string, phoneNumber: string): Promise<Result<string, Finding>> {
   const plans = await import("libphonenumber-js/max");
@@ -21,7 +19,7 @@ export async function toE164(countryCode: string, phoneNumber: string): Promise<
   if (!number || number.ext !== undefined)
     return err({ path: "phoneNumber", message: "must be a phone number without other text" });
   const isOfCountry = number.countryCallingCode === plans.getCountryCallingCode(countryCode);
-  // If several countries share a calling code, the parser picks one of them. `isValid` then checks against `country`.
+  // The parser picks one of the countries that share a calling code. Set the expected country for the check by `isValid`.
   number.country = countryCode;
   if (!isOfCountry || !number.isValid() || !E164.test(number.number))
     return err({ path: "phoneNumber", message: `must be a valid phone number of ${countryCode}` });

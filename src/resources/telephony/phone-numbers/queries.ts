@@ -8,13 +8,16 @@ const TRUNKS = { table: "sipTrunks", prefix: "trk", words: "SIP trunk" } as cons
 
 type PhoneNumberRow = Row<"phoneNumbers">;
 
-/** Locks the trunk until the transaction ends. @throws ApiError 404 if it does not exist; 400 if it belongs to another carrier */
+/** Reads and locks the SIP trunk. @throws ApiError 404 if it does not exist; 400 if it belongs to another carrier */
 export async function requireTrunk(trx: Trx, caller: Caller, id: string, sipProvider: string): Promise<void> {
   const trunk = await getRow(trx, caller, TRUNKS, id, "share");
   if (trunk.sipProvider !== sipProvider) throw unlikeTrunk("sipProvider");
 }
 
-/** @throws ApiError 404 for an unknown trunk; 400 for a trunk of another carrier; 409 if the number is not assigned */
+/**
+ * Checks that a phone number can change.
+ * @throws ApiError 404 for an unknown trunk; 400 for another carrier's trunk; 409 if the number is not assigned
+ */
 export async function requireChangeable(
   trx: Trx,
   caller: Caller,
@@ -23,14 +26,14 @@ export async function requireChangeable(
 ): Promise<void> {
   if (trunkId !== before.trunkId) {
     const next = await getRow(trx, caller, TRUNKS, trunkId, "share");
-    // Needs no lock, because a trunk with numbers cannot change its carrier.
+    // Read without a lock, because a trunk with phone numbers cannot change its carrier.
     const present = await getRow(trx, caller, TRUNKS, before.trunkId);
     if (next.sipProvider !== present.sipProvider) throw unlikeTrunk("trunkId");
   }
   requireAssigned(before);
 }
 
-/** @throws ApiError 409 if the number is not assigned */
+/** Checks that the phone number is assigned. @throws ApiError 409 if not */
 export function requireAssigned({ assigned }: PhoneNumberRow): void {
   if (!assigned) throw conflict("The phone number is not assigned.");
 }

@@ -16,7 +16,7 @@ const post = { method: "post", answer: phoneNumber.entity } as const;
 const missing = "the phone number does not exist";
 const NOT_IN_SERVICE = { channelId: null, status: "pending_activation" } as const;
 
-/** Only one organization can register a number. Unassigning a number does not end its registration. */
+/** Routes of phone numbers. An unassigned number stays registered to its organization, so no other organization can register it. */
 export const phoneNumbers = standardResource({
   path: "/telephony/phone-numbers",
   tag: "Telephony",

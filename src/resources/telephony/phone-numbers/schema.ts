@@ -19,7 +19,7 @@ const fields = {
   channelId: opaqueIdInput,
   countryCode: readOnly(countryCode),
   e164: readOnly(z.string().meta({ description: "The number in E.164 format.", example: "+12133734253" })),
-  /** If false, `organizationId` still contains the organization that registered the number. */
+  /** Whether the number is assigned. If false, `organizationId` is still the organization that registered the number. */
   assigned: hidden(z.boolean()),
   trunkId: withAnswer(
     z.string().meta({ description: "A SIP trunk. A new trunk must have the same carrier." }),
