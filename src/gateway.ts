@@ -59,17 +59,14 @@ import { createOutbound } from "./net/create-outbound.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
-/**
- * A running gateway. Disposing it drains it: `/readyz` reports that it is stopping, requests in flight complete, and embedded servers stop
- * last.
- */
+/** A running gateway. Disposal waits for requests in flight before it stops the embedded servers. */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
-  /** Prints a greeting. It includes the first API key until a greeting with the key has been printed successfully. */
+  /** Prints a greeting for the operator. Includes the first API key until a greeting with the key was printed successfully. */
   readonly greet: (print: Print) => Promise<void>;
 }
 
-/** Channel of the app `welcome`. It accepts any delivery. */
+/** Channel of the app `welcome`, which accepts every delivery. */
 const WELCOME = {
   uid: "inbox",
   title: "Inbox",
@@ -81,19 +78,19 @@ const WELCOME = {
 export interface GatewayDeps {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Defaults to the kinds in `channels/kinds.ts`. */
+  /** Available channel kinds. Defaults to the kinds in `channels/kinds.ts`. */
   readonly channelKinds?: ChannelKinds;
-  /** Lease and heartbeat intervals of the source workers, for tests. Omitted values keep their production defaults. */
+  /** Timing of the workers that run sources, for tests. Omitted values have their production defaults. */
   readonly sourcesTiming?: SourcesTiming;
   readonly handlersTiming?: Partial<HandlersTiming>;
   readonly housekeeperTiming?: Partial<HousekeeperTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
   /**
-   * Timeout of a channel lookup, a schema validation and a Redis write, in milliseconds. The sender receives 503 when it expires. Defaults
-   * to 4,000 for the first two and 3,500 for the write, because many senders give up after five seconds.
+   * Maximum time for a channel lookup, a schema validation and a Redis write, in ms. The defaults (4,000 and 3,500) are below five seconds,
+   * after which many senders give up.
    */
   readonly timeoutMs?: number;
-  /** Awaited during shutdown, after `/readyz` reports that the gateway is stopping and before it stops accepting connections. */
+  /** Called during shutdown, after `/readyz` reports the shutdown. The gateway accepts connections until the promise resolves. */
   readonly beforeClosing?: () => Promise<unknown>;
 }
 
@@ -136,7 +133,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     await migrate({ connection: stores.database, log });
     const opened = await openMasterKeyring(db, stores.keys, clock);
     await sealAddresses(db, opened);
-    // Gateways of earlier versions need addresses in plain text, but never share an embedded database with this one.
+    // Gateways of an earlier version need addresses in plain text, but they never share an embedded database with this gateway.
     if (config.databaseUrl === undefined)
       await db.transaction().execute((trx) => endPlainAddresses(trx, opened));
     return opened;
@@ -235,7 +232,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
-    // A source moves between workers, so all of them must use the same clock.
+    // All workers must use the same clock, because a source can move from one worker to another.
     const kindDeps = { clock: redisClock.now, outbound, log, readInWorker: path.readInWorker(kind) };
     runtimes.set(kind.kind, opening.use(await kind.start(kindDeps)));
   }
@@ -324,7 +321,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       : undefined,
   });
   opening.use(listener.serve(app, beforeClosing));
-  // Disposal runs in reverse order: this ends long-lived responses before the listener waits for open requests.
+  // Disposal runs in reverse order, so long-lived responses end before the listener waits for open requests.
   opening.defer(() => draining.abort());
   const { port } = listener;
   const { durability } = redis.state();

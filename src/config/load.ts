@@ -7,10 +7,10 @@ import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { type Config, SETTING_LIST, type SettingInfo, settingsSchema } from "./schema.ts";
 
-/** Kubernetes sets these variables in every pod if a service is called `inlet`. */
+/** Matches variables that Kubernetes sets in every pod if a service is called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
 
-/** Environment variables that only CLI commands read. The gateway ignores them instead of reporting them as unknown settings. */
+/** Environment variables for CLI commands. The gateway ignores them instead of rejecting them as unknown settings. */
 export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
   "INLET_URL",
   "INLET_APP",
@@ -21,8 +21,7 @@ export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Parses the settings from the environment and the settings file of `--config`. The environment wins, and an empty value counts as
- * unset. Each invalid setting is one finding, with its name as `path`. Findings never quote a secret.
+ * Parses the settings from environment variables and the settings file. Environment variables take precedence. Errors never quote a secret.
  */
 export function loadConfig(env: Variables, file?: string): Result<Config, readonly Finding[]> {
   const findings: Finding[] = [];

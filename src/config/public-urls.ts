@@ -1,7 +1,7 @@
 import type { Config } from "./schema.ts";
 
 /**
- * Returns the URLs that the gateway shows, from its settings or else from the address that it listens on.
+ * Returns the public URLs of the gateway, from its settings or from the address on which it listens.
  *
  * @param port the port that the listener has bound
  */

@@ -10,7 +10,7 @@ export function renderSettingsTable(): string {
   return ["| Setting | Default | Description |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** Renders an example settings file. Every setting is commented out, so using the file unedited changes nothing. */
+/** Renders an example settings file. All settings are commented out, so the unedited file has no effect. */
 export function renderExampleFile(): string {
   const blocks = SETTING_LIST.map(({ name, description, unsetMeans, defaultText = "" }) =>
     unsetMeans

@@ -13,19 +13,19 @@ const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"
 export const DURABILITIES = ["none", "process", "fsync", "replica"] as const;
 export type Durability = (typeof DURABILITIES)[number];
 
-/** Describes a setting in documentation, `--help` and error messages. */
+/** Description of a setting in the documentation, in `--help` and in error messages. */
 export interface SettingInfo {
   readonly name: string;
-  /** Text that is parsed when the setting is unset. If omitted, an unset setting is `undefined`. */
+  /** Default value as text. If omitted, the setting is `undefined` by default. */
   readonly defaultText?: string;
-  /** Explains the default in words when `defaultText` is missing or unclear. */
+  /** Describes the default in words, if `defaultText` is missing or unclear. */
   readonly unsetMeans?: string;
   readonly description: string;
-  /** Whether the value is secret and must never be quoted. */
+  /** Whether the value is secret, so that it is never quoted. */
   readonly secret?: boolean;
 }
 
-/** Parses the text of a setting. Its errors describe the allowed values but never quote the text, which may be secret. */
+/** Parses the text of a setting. Error messages never quote the text, because it may be secret. */
 type Type<T> = z.ZodType<T, string>;
 
 const infos = z.registry<SettingInfo>();
@@ -87,13 +87,13 @@ const oneOf = <T extends string>(values: readonly T[]) =>
 
 const MIN_TOKEN_LENGTH = 16;
 
-/** A token for a bearer header (RFC 6750, section 2.1) that is too long to guess. */
+/** A bearer token (RFC 6750, section 2.1) that is long enough to be unguessable. */
 const bearerToken = accepted(
   (token) => token.length >= MIN_TOKEN_LENGTH && /^[A-Za-z0-9._~+/-]+=*$/.test(token),
   `must be at least ${MIN_TOKEN_LENGTH} characters of A-Z a-z 0-9 . _ ~ + / -`,
 );
 
-/** A comma-separated list without duplicates, in the given order. `emptyWord`, if given, denotes an empty list. */
+/** A comma-separated list without duplicates. If `emptyWord` is given, it stands for an empty list. */
 const listOf = <T>(type: Type<T>, emptyWord?: string): Type<readonly T[]> =>
   z
     .string()
@@ -108,7 +108,7 @@ const network = z.string().transform((text, context) => {
   return parsed ?? z.NEVER;
 });
 
-/** An absolute URL with one of these schemes. Credentials, a query and a fragment are rejected unless `anyPart` is set. */
+/** An absolute URL with one of these schemes. Credentials, a query or a fragment are rejected unless `anyPart` is true. */
 function url(schemes: readonly string[], { anyPart = false } = {}) {
   const beginnings = schemes.map((scheme) => `${scheme}//`).join(" or ");
   return accepted(
@@ -138,7 +138,7 @@ const sipProviders = listOf(
   accepted((name) => /^[a-z0-9_.-]{1,64}$/.test(name), "must be 1 to 64 characters of a-z 0-9 _ . -"),
 ).refine(({ length }) => length === SIP_PROVIDERS, { error: `must be ${SIP_PROVIDERS} different names` });
 
-/** All settings. `Config`, validation, `--help`, the documentation table and the example file are derived from this schema. */
+/** Schema of all settings. The type `Config`, the documentation, `--help` and the example file are derived from it. */
 export const settingsSchema = z.object({
   port: setting("INLET_PORT", portNumber, {
     defaultText: "8080",
@@ -318,7 +318,7 @@ export const settingsSchema = z.object({
 
 export type Config = Readonly<z.output<typeof settingsSchema>>;
 
-/** All settings in schema order. `key` is the name of the setting in `Config`. */
+/** All settings in the order of the schema. `key` is the property name in `Config`. */
 export const SETTING_LIST: readonly (SettingInfo & { readonly key: string })[] = Object.entries(
   settingsSchema.shape,
 ).flatMap(([key, schema]) => {

@@ -14,7 +14,7 @@ import type { ClientAddressOf } from "../lib/addresses/client-address.ts";
 import type { Foundation } from "./foundation.ts";
 
 /**
- * Maximum number of different wrong tokens per client address and minute. It is well above human mistakes and far too low for guessing
+ * Maximum number of different invalid tokens per client address and minute. It allows for human mistakes but is too low for guessing
  * tokens.
  */
 const FAILED_TOKENS_PER_MINUTE = 60;
@@ -24,7 +24,7 @@ export interface CallerPathDeps extends Pick<Foundation, "db" | "clock"> {
   readonly keyring: Pick<Keyring, "accessTokenKey">;
   readonly redis: Pick<RedisBus, "call" | "callBuffer">;
   readonly clientAddressOf: ClientAddressOf;
-  /** Timeout of a rate limit check in Redis, in milliseconds. Defaults to that of `createRateLimiters`. */
+  /** Maximum time to wait for Redis during a rate limit check, in ms. Defaults to the value in `createRateLimiters`. */
   readonly limiterTimeoutMs?: number;
   readonly config: Pick<
     Config,

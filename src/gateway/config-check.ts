@@ -5,8 +5,8 @@ import { readStoredConfig } from "../lib/stored-config.ts";
 import type { Foundation } from "./foundation.ts";
 
 /**
- * At startup, logs every channel with a stored config that this version would reject in a write. Such a config still applies; a channel is
- * unavailable only if it cannot be parsed at all. Secret fields are not checked.
+ * Logs every channel whose stored config this version would reject in a new write. Such a config stays active if it can still be parsed.
+ * Secrets are not checked.
  */
 export function startConfigCheck(deps: Pick<Foundation, "db" | "channelKinds" | "metrics" | "log">) {
   const { db, channelKinds, metrics, log } = deps;

@@ -19,12 +19,14 @@ const ISSUER_LIMITS = {
   maxBytes: 1024 * 1024,
 } as const;
 
-/** Minimum time between two updates of a connection's last use, in milliseconds. The database enforces it across all workers. */
+/** Minimum time between two updates of a connection's last use, in ms. The database enforces it for all workers together. */
 const RECORD_EVERY_MS = 60_000;
-/** Maximum number of remembered update times. At the bound all are forgotten, which only causes extra updates that the database ignores. */
+/**
+ * Maximum number of cached update times. When it is reached, all are dropped, which only causes extra updates that the database ignores.
+ */
 const MAX_RECORDED = 10_000;
 
-/** Provides the credentials of stored connections. Disposal waits until pending token renewals are stored. */
+/** Provides the credentials of stored connections. Disposal waits until renewed tokens are stored. */
 export function createConnections(deps: ConnectionsDeps) {
   const { outbound, clock, log } = deps;
   const issuerFetch = outbound.fetch(ISSUER_LIMITS);
@@ -32,7 +34,7 @@ export function createConnections(deps: ConnectionsDeps) {
   const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
   return {
     credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createRecordUse(deps), clock }),
-    /** Sends requests to token issuers. Three requests at its timeout still fit into the lease of a token renewal. */
+    /** HTTP client for token requests. Three of its timeouts are shorter than the lock on a token renewal. */
     issuerFetch,
     [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
   };

@@ -37,23 +37,23 @@ export interface EventPathDeps
   > {
   readonly storedChannels: StoredChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
-  /** Public base URL of channel addresses, without `/hooks/{channelId}`. */
+  /** Base URL of all channel addresses. `/hooks/{channelId}` is appended to it. */
   readonly hooksUrl: string;
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
   readonly onAppended: (...appended: Appended) => void;
   readonly limitsOf: (organizationId: string) => Limits;
   readonly isOverLimit: (organizationId: string) => boolean;
-  /** Timeout of a channel lookup and of a schema validation, in milliseconds. The sender receives 503 when it expires. */
+  /** Maximum time for a channel lookup and for a schema validation, in ms. After that, the sender receives 503. */
   readonly timeoutMs?: number | undefined;
 }
 
 export type EventPath = ReturnType<typeof createEventPath>;
 
-/** Capacity of the cache of compiled paths, which all channels share. A compiled path takes about 1.2 kB. */
+/** Maximum number of compiled paths in the cache. All channels share it, and each path takes about 1.2 kB. */
 const MAX_PATHS = 10_000;
 
-/** Creates the functions that take a delivery from its verified channel to the bus. */
+/** Creates the functions that process a verified delivery until its events are written to Redis. */
 export function createEventPath(deps: EventPathDeps) {
   const { redis, keyring, storedChannels, fetchPinned, metrics, clock, changes, onAppended } = deps;
   const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes ?? Number.MAX_SAFE_INTEGER;
@@ -117,7 +117,7 @@ export function createEventPath(deps: EventPathDeps) {
   const gatherFetched = createGather({ ...shared, publishNormalized });
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
   const newDeliveryId = () => createId("dl", clock());
-  /** The steps of `createReceive` that do not depend on the role `hooks`. */
+  /** Dependencies of `createReceive` that every gateway creates, whether or not it receives webhooks. */
   const receiving = {
     findChannel: rules.find,
     quarantine,
@@ -130,7 +130,7 @@ export function createEventPath(deps: EventPathDeps) {
     answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
         const isKept = await deps.captureSecret(channel, secret);
-        // This gateway must see the change at once. Other gateways learn of it from the change feed.
+        // This gateway must use the change immediately. Other gateways are notified by the change feed.
         rules.drop(channel.number);
         return isKept;
       },
@@ -150,7 +150,8 @@ export function createEventPath(deps: EventPathDeps) {
     receiving,
     ...writer,
     /**
-     * Like the writer's `ingestFetched`, but rejects deliveries while the organization is over its storage limit, so that its sources wait.
+     * Rejects fetched deliveries while the organization exceeds its storage limit, so that its sources wait. Otherwise writes them like the
+     * writer's `ingestFetched`.
      */
     ingestFetched: ((channel, delivery, options) =>
       deps.isOverLimit(channel.identity.organizationId)
@@ -168,7 +169,7 @@ export function createEventPath(deps: EventPathDeps) {
     drainPaused,
     readInWorker: normalizeQueue.readFor,
     /**
-     * Returns the channel with this internal channel id in its compiled form, or `undefined` if the channel was deleted.
+     * Returns the compiled channel with this internal channel id. Returns `undefined` if the channel was deleted.
      *
      * @throws UnavailableError
      */
@@ -177,7 +178,7 @@ export function createEventPath(deps: EventPathDeps) {
       return stored && compileChannel(stored);
     },
     /**
-     * Returns the source that fetches events for this internal channel id, or `undefined` if the channel should not fetch any.
+     * Returns the source with this internal channel id. Returns `undefined` if the channel must not fetch events.
      *
      * @throws UnavailableError
      */
@@ -200,8 +201,7 @@ const rejectOverLimit = () =>
   );
 
 /**
- * Provides schema validators. Every stored schema compiled when it was written, so a failure to compile now is an `UnavailableError` and
- * does not make the delivery invalid.
+ * Provides schema validators. A stored schema has compiled before, so a compile error is temporary and does not make the delivery invalid.
  */
 function validators(schemas: SchemaCompiler) {
   const { signal } = new AbortController();
@@ -218,10 +218,7 @@ function validators(schemas: SchemaCompiler) {
 
 const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;
 
-/**
- * Creates a function that fetches verification keys and certificates, and confirms webhook subscriptions. Its URLs come from channel
- * settings or are restricted by them.
- */
+/** Creates an HTTP client for URLs from channel settings, such as those of verification keys and subscription confirmations. */
 export const createFetchPinned =
   (outbound: Pick<Outbound, "request">): FetchPinned =>
   async (url, { signal }) => {

@@ -24,7 +24,7 @@ export interface Foundation {
   readonly config: Config;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** The clock of the Redis server. Workers use it so that they agree on due times. */
+  /** Clock of the Redis server. All workers use it, so that they agree when a job is due. */
   readonly redisClock: Pick<RedisClock, "now" | "aheadMs">;
   readonly log: Log;
 }

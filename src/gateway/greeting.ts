@@ -16,8 +16,7 @@ export interface GreetingFacts {
 }
 
 /**
- * Greets the operator and prints the first API key. The stored copy of the key is deleted only after printing succeeded, so a failed start
- * prints it again.
+ * Greets the operator and prints the first API key. The stored copy is deleted only after printing, so a failed start prints the key again.
  */
 export async function greet(
   { db, keyring, log }: Pick<Foundation, "db" | "keyring" | "log">,
@@ -63,10 +62,7 @@ function renderGreeting(
   return `${lines.join("\n")}\n\n`;
 }
 
-/**
- * Returns a shell-quoted `redis-cli` command that connects to this address. It asks for the password instead of containing it, because
- * printed text ends up in logs.
- */
+/** Returns a shell-quoted `redis-cli` command for this server. The command asks for the password, because printed text ends up in logs. */
 export function formatRedisCli(address: RedisAddress, { cluster }: { readonly cluster: boolean }): string {
   const { host = "127.0.0.1", port = 6379, path, db = 0, username, password, tls } = address;
   const words = ["redis-cli"];

@@ -23,7 +23,7 @@ export interface OpenHandlersDeps
   readonly timing: Partial<HandlersTiming>;
 }
 
-/** Sends events to handlers. Any gateway can queue a retry; only gateways with the role `delivery` call `start`. */
+/** Sends events to handlers. Every gateway can schedule a retry, but only gateways with the role `delivery` call `start`. */
 export interface OpenedHandlers extends AsyncDisposable {
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;

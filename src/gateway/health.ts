@@ -12,13 +12,13 @@ import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
 import type { Stores } from "./stores.ts";
 
-/** Configuration changes are documented to take effect within this time. `/readyz` reports when the change feed may be too old for that. */
+/** Maximum time until a configuration change takes effect, as documented. `/readyz` reports when this may take longer. */
 const PROMISE_MS = 2_000;
 
 export function createHealthChecks(deps: {
   readonly stores: Pick<Stores, "problems">;
   readonly redis: Pick<RedisBus, "state">;
-  /** `undefined` if this worker runs no sources. */
+  /** Sources that this gateway runs. `undefined` if it runs none. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly masterKey: Pick<MasterKeyWatch, "problem">;
   readonly changes: Pick<ChangeFeed, "stalenessMs">;
@@ -54,8 +54,8 @@ export function createHealthChecks(deps: {
         const stalenessSeconds = Math.floor(stalenessMs / 1000);
         if (stalenessMs > MAX_STALENESS_MS)
           return { ok: false, reason: `the change feed has been unreadable for ${stalenessSeconds} s` };
-        // A stale change feed does not fail the check. This gateway can still publish for the channels that it knows, so taking it out of
-        // the load balancer would not help.
+        // The check succeeds even if configuration changes are late, because this gateway can still publish events for the channels that it
+        // knows.
         const activeWithinTwoSeconds = stalenessMs <= PROMISE_MS + 1_000;
         return { ok: true, facts: { activeWithinTwoSeconds, stalenessSeconds } };
       },
@@ -68,8 +68,7 @@ const okUnless = (reason: string | false | undefined): CheckResult =>
   reason ? { ok: false, reason } : { ok: true };
 
 /**
- * Creates a check that always succeeds and only reports facts. A gateway without source shards can still accept deliveries while other
- * gateways run the sources.
+ * Creates a check that always succeeds. A gateway that runs no sources can still receive deliveries while other gateways run the sources.
  */
 const sourcesCheck = (sources: Pick<Sources, "shards" | "workers">): HealthCheck => ({
   name: "sources",
@@ -120,9 +119,7 @@ export function observeGateway({
   observeStorage(metrics, housekeeper);
 }
 
-/**
- * Registers backlog metrics of subscriptions. Only the gateway with the housekeeper lease has values, so that each one is exported once.
- */
+/** Registers metrics of unread events per subscription. Only one gateway has values, so that each metric is exported once. */
 function observeBacklogs(metrics: Metrics, backlogs: () => readonly Backlog[]): void {
   const observe = (name: string, help: string, of: (backlog: Backlog) => number): void =>
     metrics.observeEach(name, help, ["app", "subscription"], () =>

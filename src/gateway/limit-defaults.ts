@@ -5,25 +5,21 @@ import { type DefaultTopicBytes, MOST_DEFAULT_BYTES } from "../data/accounts/org
 import { DEFAULT_BODY_BYTES } from "../ingest/body/body-budget.ts";
 import { DEFAULT_KEY_FETCHES } from "../verify/keys/key-cache.ts";
 
-/**
- * Default CPU time for compiling an organization's schemas, in milliseconds per minute. It is half a CPU core, and enough for 48 schemas of
- * 75 KB every minute.
- */
+/** Default CPU time for compiling the schemas of an organization, in ms per minute. It is half of a CPU core. */
 const SCHEMA_COMPILE_MS_PER_MINUTE = 30_000;
 const MEBIBYTE = 1024 * 1024;
-/** By default, one organization's topics may use this fraction (1/4) of Redis' memory limit. The quarantine has its own divisor. */
+/** Divisor of Redis' memory limit: one organization's topics may use a quarter of the memory by default. */
 const TOPICS_DIVISOR = 4;
 const QUARANTINE_DIVISOR = 8;
 /**
- * The operator's own organization may use half of Redis' memory for its quarantine. It still needs a limit: unverified senders can fill the
- * quarantine, and a full Redis rejects all events.
+ * Divisor of Redis' memory limit for the operator's own quarantine. The quarantine needs a limit, because unverified senders can fill it.
  */
 const OPERATORS_QUARANTINE_DIVISOR = 2;
 
 const UNLIMITED = Object.fromEntries(LIMIT_NAMES.map((name) => [name, undefined])) as Limits;
 
 /**
- * Derives the default limits of organizations from Redis' memory limit, so that no single organization can fill Redis.
+ * Returns the default limits of organizations, derived from Redis' memory limit. No single organization can fill Redis.
  *
  * @param maxMemoryBytes memory limit of Redis, unlimited if omitted
  */

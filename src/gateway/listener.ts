@@ -10,22 +10,21 @@ import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 export interface Listener extends AsyncDisposable {
   readonly port: number;
   /**
-   * Sends all further requests to `app`. Disposing the result drains the listener. Until `beforeClosing` resolves, it still accepts
-   * requests but closes the connection after each response. Then it stops accepting connections and waits up to `DRAIN_MS` for requests in
+   * Sends all further requests to `app`. Disposal closes connections after their next response, and waits up to `DRAIN_MS` for requests in
    * flight.
    */
   readonly serve: (app: App, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
-/** Maximum time for a client to send a whole request, in milliseconds. It allows a 25 MiB body over a slow line. */
+/** Maximum time for receiving a whole request, in ms. It is enough for 25 MiB on a slow connection. */
 const REQUEST_TIMEOUT_MS = 60_000;
 /**
- * Idle timeout of a keep-alive connection, in milliseconds. It exceeds the 60 s of common load balancers, which could otherwise reuse a
- * connection that is being closed.
+ * Time in ms after which an idle connection is closed. It exceeds the 60 s of common load balancers, which must close idle connections
+ * first.
  */
 const KEEP_ALIVE_MS = 75_000;
-/** Suggested fix by system error code, for an address that cannot be bound. */
+/** Suggested fix for each system error code with which binding the port can fail. */
 const SUGGESTIONS: Readonly<Record<string, string>> = {
   EADDRINUSE:
     "another program uses this port: stop it, or set INLET_PORT to another port (0 chooses a free one)",
@@ -37,8 +36,7 @@ const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 25;
 
 /**
- * Binds the port (0 picks a free one). If that fails, rejects with an error that suggests a fix and has the system error, such as
- * `EADDRINUSE`, as its cause.
+ * Binds the port (0 chooses a free port). On failure, rejects with an error that suggests a fix and has the system error as its cause.
  *
  * @param starting handles requests until `serve` is called
  */
@@ -49,7 +47,7 @@ export async function startListener(
   let serving: App = { fetch: starting };
   const answer = getRequestListener((request, bindings) => serving.fetch(request, bindings as HttpBindings));
   const server = createServer(answer);
-  // Node's own handlers of new connections. They are read from the event listeners, because Node has no public API for them.
+  // Node's own handlers of new connections. Node has no public API for them, so they are read from the event listeners.
   const nodeConnectionListeners = server.listeners("connection");
   const fastPath = createFastPath({
     receive: (channelId, exchange) => serving.receiveHook?.(channelId, exchange),
@@ -101,7 +99,7 @@ async function drain(server: Server, fastPath: FastPath): Promise<void> {
   });
   const deadline = performance.now() + DRAIN_MS;
   while (!closed && performance.now() < deadline) {
-    // Once draining has begun, a connection becomes idle only after its last response, so idle connections are closed then.
+    // A connection whose last response was sent during shutdown is now idle, so it can be closed.
     server.closeIdleConnections();
     fastPath.closeIdle();
     await delay(DRAIN_POLL_MS);

@@ -15,15 +15,15 @@ import type { Log } from "../log.ts";
 export interface MasterKeys {
   /** 32 bytes. */
   readonly masterKey: Buffer;
-  /** The new key during a key rotation. It is about to replace `masterKey` or has already done so. */
+  /** The new key, while a key rotation is in progress. The rotation may or may not have replaced `masterKey` yet. */
   readonly newMasterKey: Buffer | undefined;
-  /** Directory of the key files. `undefined` if the keys come from settings. */
+  /** Directory that contains the key files. `undefined` if the keys come from settings. */
   readonly dataDir: string | undefined;
-  /** Whether this start created the key because the data directory had none. */
+  /** Whether this start created the key, because no key file existed. */
   readonly isNew?: boolean;
 }
 
-/** Reads the keys from the settings or the data directory. The caller must hold the lock of the data directory. */
+/** Reads the keys from the settings or the data directory. The caller must have locked the data directory. */
 export async function loadMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -57,7 +57,7 @@ export type MasterKeyWatch = ReturnType<typeof createMasterKeyWatch>;
 
 const CHANGED = "the master key has changed: restart this gateway with the new key";
 
-/** Creates a watch that detects when another process rotates the master key of this running gateway. */
+/** Detects that another process has rotated the master key while this gateway is running. */
 export function createMasterKeyWatch(deps: {
   readonly keyring: Pick<Keyring, "reload">;
   readonly changes: ChangeSubscriptions;

@@ -26,7 +26,7 @@ export interface ProblemsDeps extends Foundation {
 
 const REMEMBERED_SECONDS = 604_800;
 
-/** Starts detecting problems and publishes them as events. Detection only runs while this gateway holds the housekeeper lease. */
+/** Starts the detection of problems and publishes them as events. Only one gateway at a time detects problems. */
 export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   const { bus, path, housekeeper, channelKinds, metrics, redisClock } = deps;
   const silence = createSilenceWatch({ ...deps, topics: bus.topics, clock: redisClock.now });
@@ -68,7 +68,9 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
   return watch;
 }
 
-/** Returns the system app's channel for problem events. Its kind is `cloudevents` because they are published as CloudEvents. */
+/**
+ * Returns the channel for problem events, which belongs to the system app. Its kind is `cloudevents`, because the events are CloudEvents.
+ */
 async function problemsChannel(deps: CheckChannelDeps): Promise<NewChannel> {
   const config = { dedupe: { windowSeconds: REMEMBERED_SECONDS } };
   const events = PROBLEM_EVENT_TYPES.map((type) => ({ type }));

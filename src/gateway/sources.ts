@@ -22,7 +22,7 @@ import type { Foundation } from "./foundation.ts";
 
 export type SourceBus = ReturnType<typeof createSourceBus>;
 
-/** Opens the Redis stores of source cursors, states and leases. Workers with the role `sources` write them, and the API shows them. */
+/** Opens the Redis data of sources: their cursors and states, and which worker runs them. */
 export const createSourceBus = (redis: RedisBus) => ({
   positions: createSourcePositions({ redis }),
   states: createSourceStates({ redis }),
@@ -38,15 +38,15 @@ export interface SourcesDeps
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
   readonly limitsOf: (organizationId: string) => Pick<Limits, "sourceDeliveriesPerSecond">;
   readonly changes: SupervisorDeps["changes"];
-  /** Aborts as soon as the gateway begins to stop, so that other workers can take over its sources early. */
+  /** Aborts when the gateway begins to stop, so that other workers can take over its sources early. */
   readonly stopping: AbortSignal;
   readonly timing?: SourcesTiming | undefined;
 }
 
-/** Timing of the source supervisor. A worker whose heartbeat is older than `ttlMs` loses its shards and its poll slots. */
+/** Timing of the workers that run sources. A worker without a heartbeat for `ttlMs` loses its sources to other workers. */
 export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
 
-/** The sources that this worker runs. Disposal hands them over to other workers. */
+/** The sources that this worker runs. Disposal lets other workers take over. */
 export type Sources = Pick<Supervisor, "shards" | "workers"> & AsyncDisposable;
 
 export function startSources(deps: SourcesDeps): Sources {

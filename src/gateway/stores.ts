@@ -13,12 +13,12 @@ import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
-/** Connections to PostgreSQL and Redis: either servers named in the settings, or embedded servers that stop on disposal. */
+/** Connections to PostgreSQL and Redis. Embedded servers stop on disposal. */
 export interface Stores extends AsyncDisposable {
   readonly database: DatabaseConnection;
   readonly redisUrl: string;
   readonly keys: MasterKeys;
-  /** Returns the problems of the embedded servers, or an empty list while they run. */
+  /** Returns the problems of the embedded servers. The list is empty while all servers run. */
   readonly problems: () => readonly string[];
 }
 
@@ -28,7 +28,7 @@ export class DataDirInUseError extends Error {
 }
 
 /**
- * Locks the data directory until disposal. Does nothing if no embedded server needs the directory.
+ * Locks the data directory until disposal. Not needed without embedded servers.
  *
  * @throws DataDirInUseError
  */
@@ -55,13 +55,13 @@ export async function openStores(
     databaseUrl === undefined ? startLocalPostgres(starting) : undefined,
     redisUrls.length === 0 ? startLocalRedis(starting) : undefined,
   ]);
-  // If only one of the two servers started, stop it again.
+  // Stops a server whose counterpart did not start.
   if (postgres.status === "fulfilled") opening.use(postgres.value);
   if (redis.status === "fulfilled") opening.use(redis.value);
   if (postgres.status === "rejected") throw postgres.reason;
   if (redis.status === "rejected") throw redis.reason;
 
-  // With an external database the master key must be in the settings, so no data directory is needed.
+  // An external database requires that the master key is in the settings, so the data directory is not needed.
   const keys = await loadMasterKeys(config, dataDir);
   const owned = opening.move();
   return {
@@ -77,7 +77,7 @@ export async function openStores(
 }
 
 /**
- * Opens the database without Redis, for CLI commands.
+ * Opens the database, but not Redis, for CLI commands.
  *
  * @throws DataDirInUseError and the errors of `openStores`
  */
@@ -100,7 +100,7 @@ export async function openDatabaseStore(
 }
 
 /**
- * Opens the database for CLI commands that only write rows, which is safe even while a gateway is running.
+ * Opens the database for CLI commands that only write rows, which is safe while a gateway is running.
  *
  * @throws the errors of `openDatabaseStore`
  */
@@ -121,12 +121,12 @@ export async function openDatabaseForCommand(
 export interface EmbeddedStores extends AsyncDisposable {
   readonly postgres: PostgresSocket;
   readonly redis: string;
-  /** Whether the servers belong to a running gateway. If not, they were started for the caller and stop on disposal. */
+  /** Whether a running gateway owns the servers. Otherwise the servers were started for this caller and stop on disposal. */
   readonly areRunning: boolean;
 }
 
 /**
- * Opens both embedded servers for reading, whether or not a gateway is running. Does not need the master key.
+ * Opens both embedded servers for reading, even while a gateway is running. The master key is not needed.
  *
  * @param options.dataDir real, absolute path of the data directory
  * @throws DataDirInUseError if a restore is using the directory, or if its owner's servers do not respond
@@ -161,7 +161,7 @@ export async function openEmbeddedStores(options: {
   };
 }
 
-/** Marker file in the data directory. It exists while a restore into the directory is incomplete. */
+/** Name of a marker file in the data directory, which exists until a restore has completed. */
 export const UNFINISHED_RESTORE = "restore.unfinished";
 
 function lockDataDir({ dataDir }: Config): DataLock {
@@ -180,7 +180,7 @@ function lockDataDir({ dataDir }: Config): DataLock {
   return lock.value;
 }
 
-/** Throws if a restore into the data directory did not finish, so that a partial restore is never used. */
+/** Throws an error if a restore did not complete, because the data directory is then only partly restored. */
 function rejectUnfinishedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, UNFINISHED_RESTORE))) return;
   throw new Error(
@@ -204,7 +204,7 @@ function databaseConnection(url: string | undefined, own: LocalPostgres | undefi
   return { url };
 }
 
-/** Returns the URL of a Unix socket. Its path is encoded because directory names may contain characters that are special in a URL. */
+/** Returns the URL of a Unix socket. Encodes the path, because directory names may contain special characters. */
 const socketUrl = (path: string): string => `unix://${path.split("/").map(encodeURIComponent).join("/")}`;
 
 function problemsOf(name: string, own: LocalPostgres | LocalRedis | undefined): readonly string[] {

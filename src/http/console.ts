@@ -6,11 +6,11 @@ import type { RequestEnv } from "./context.ts";
 import { ApiError } from "./errors.ts";
 
 export interface ConsoleDeps {
-  /** OpenID Connect sign-in. `undefined` if users can only sign in with API keys. */
+  /** Settings for OpenID Connect sign-in. `undefined` if users can only sign in with API keys. */
   readonly signIn:
     | { readonly issuer: string; readonly clientId: string; readonly audience: string }
     | undefined;
-  /** Folder of the console as built by `config/console/build.ts`. Defaults to the folder in this installation. */
+  /** Folder with the built console. Defaults to the folder in this installation. */
   readonly dist?: string;
 }
 
@@ -22,10 +22,10 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-/** Matches the files of the build. Their names contain a hash of the content, so they may be cached forever. */
+/** Matches file names of the build. A name contains a hash of the content, so browsers may cache the file forever. */
 const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/;
 
-/** Encodings of the precompressed files. The encoding with the smallest files comes first. */
+/** Encodings of the precompressed files, smallest files first. */
 const ENCODINGS = [
   { name: "br", ending: ".br" },
   { name: "gzip", ending: ".gz" },
@@ -42,10 +42,7 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `;
 
-/**
- * Serves the console at `/console` and redirects `/` to it. The page contains no secrets: the user signs in, and the page calls the public
- * API.
- */
+/** Serves the console at `/console` and redirects `/` to it. The page needs no authentication, because it contains no secrets. */
 export function createConsole({ signIn, dist = DIST }: ConsoleDeps): Hono<RequestEnv> {
   const page = new Hono<RequestEnv>();
   const secure = secureHeaders({
@@ -97,7 +94,7 @@ interface Found {
   readonly encoding: string | undefined;
 }
 
-/** Returns the file in the best encoding that the client accepts, or `undefined` if the file does not exist. */
+/** Returns the smallest variant of a file that the client accepts. Returns `undefined` if the file does not exist. */
 async function readBest(c: Context, file: string, isKnown = true): Promise<Found | undefined> {
   if (!isKnown) return undefined;
   const accepted = c.req.header("accept-encoding") ?? "";

@@ -8,12 +8,12 @@ export type Fetch = (request: Request, bindings: HttpBindings) => Response | Pro
 /** The handlers of all requests to the gateway. */
 export interface App {
   readonly fetch: Fetch;
-  /** Receives requests to channel addresses from the fast path. `undefined` if this gateway has no hooks. */
+  /** Receives webhook requests without `node:http`. `undefined` if this gateway does not receive webhooks. */
   readonly receiveHook?: ReceiveHook | undefined;
 }
 
 export interface Confinement {
-  /** Path parameter that contains the resource's id, such as `conversationId`. */
+  /** Name of the path parameter that contains the resource's id, such as `conversationId`. */
   readonly param: string;
   readonly id: string;
 }
@@ -21,16 +21,16 @@ export interface Confinement {
 export interface Caller {
   readonly requestId: string;
   readonly by: "apiKey" | "accessToken" | "oidc" | "liveToken";
-  /** The API key that was sent or that issued the access token. `null` for live tokens and tokens of another issuer. */
+  /** API key that was sent or that issued the access token. `null` for all other tokens. */
   readonly keyId: string | null;
   readonly accountId: string;
   readonly organizationId: string;
-  /** The space for operations that do not name one. */
+  /** Space for operations that name no space. */
   readonly defaultSpaceId: string | null;
   readonly permissions: ReadonlySet<string>;
-  /** Set for a token of another issuer that names no organization. Only routes with `unplaced` accept it. */
+  /** Set if the token names no organization. Only some routes accept such a token. */
   readonly isUnplaced?: true;
-  /** The only resource for which the token may be used, on routes that allow this restriction. */
+  /** The only resource that this token may access. `undefined` for unrestricted tokens. */
   readonly confinedTo?: Confinement;
 }
 

@@ -34,8 +34,8 @@ export interface ErrorResponse {
 }
 
 /**
- * An error that is sent to the client, so its message must not reveal internals. It has no stack trace, because capturing one would cost
- * more than the rest of the rejection.
+ * An error that is sent to the client, so its message must not reveal internals. It has no stack trace, because capturing one costs too
+ * much CPU time.
  */
 export class ApiError extends Error implements ErrorResponse {
   override readonly name = "ApiError";
@@ -65,23 +65,23 @@ export class ApiError extends Error implements ErrorResponse {
 export const createApiError = (response: ErrorResponse): ApiError =>
   new ApiError(response.code, response.message, response);
 
-/** Maximum number of details per error response. A 1 MiB body can contain half a million errors. */
+/** Maximum number of details in an error response, because a 1 MiB body can contain half a million errors. */
 export const MAX_DETAILS = 100;
 
-/** Returns a 400 error with the invalid fields in `details`, at most `MAX_DETAILS`. */
+/** Returns a 400 error that lists the invalid fields, up to `MAX_DETAILS`. */
 export const invalidParameters = (
   details: readonly Finding[],
   message = "The request is invalid.",
 ): ApiError => new ApiError("invalid_parameters", message, { details: details.slice(0, MAX_DETAILS) });
 
-/** Returns a 404 error. It is the same for a missing resource, one of another organization, and a malformed id. */
+/** Returns a 404 error. It does not reveal whether the resource exists in another organization. */
 export const notFound = (resource: string): ApiError =>
   new ApiError("not_found", `There is no such ${resource}.`);
 
-/** Returns a 409 error: the resource already exists, or its state does not allow the request. */
+/** Returns a 409 error, because the resource already exists or its state does not allow the request. */
 export const conflict = (message: string): ApiError => new ApiError("conflict", message);
 
-/** Converts any thrown value to an error for the client. Unexpected errors become a 500 without details. */
+/** Converts any thrown value to an error response. Unexpected errors become a 500 that reveals no details. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof QuotaError) {
@@ -107,7 +107,7 @@ export function toApiError(thrown: unknown): ApiError {
 export const toErrorBody = ({ code, message, details }: ErrorResponse): ErrorBody =>
   details && details.length > 0 ? { code, message, details } : { code, message };
 
-/** Returns the error's headers plus a link to the documentation of its code (RFC 8288, relation `help`). */
+/** Returns the headers of an error response, with a link to the documentation of its error code (RFC 8288, relation `help`). */
 export const toErrorHeaders = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({
   link: `</docs/errors#${code}>; rel="help"`,
   ...headers,
@@ -137,7 +137,7 @@ function methodNotAllowed(allowed: readonly string[]): ApiError {
   );
 }
 
-/** Returns the methods of the routes that match this path. Middleware is excluded because it matches every method. */
+/** Returns the HTTP methods that routes accept for this path. Ignores middleware, because it matches every method. */
 function allowedMethods<E extends Env>(app: Hono<E>, path: string): readonly string[] {
   return METHODS.filter((method) =>
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method),

@@ -8,7 +8,7 @@ import type { Fetch, RequestEnv } from "./context.ts";
 import { ApiError, answerErrors } from "./errors.ts";
 import { requestId } from "./request.ts";
 
-/** Result of a health check. `facts`, such as the durability of events, and `reason` are public. */
+/** Result of a health check. `reason` and `facts` are visible to everyone. */
 export type CheckResult =
   | { readonly ok: true; readonly facts?: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string; readonly facts?: Readonly<Record<string, unknown>> };
@@ -29,7 +29,7 @@ export type HealthEnv = RequestEnv & { Bindings: HttpBindings };
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** Serves `/healthz` (is the process alive), `/readyz` (can it publish, and if not, why) and, with the metrics token, `/metrics`. */
+/** Serves `/healthz` (whether the process runs), `/readyz` (whether it can publish events) and `/metrics`, which requires a token. */
 export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   const health = new Hono<HealthEnv>();
 
@@ -65,7 +65,7 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   return health;
 }
 
-/** Serves `/metrics` without a token, on a listener of its own. Access is controlled by who can reach that listener. */
+/** Serves `/metrics` on a separate port. No token is required, because only trusted clients should reach that port. */
 export function createMetricsApp({
   clock,
   metrics,

@@ -12,27 +12,23 @@ export interface HookReply {
 }
 
 /**
- * One request to a channel's address, with its response. There are two transports: `node:http`, and the fast path. Neither creates a web
- * `Request`, because that costs more CPU time than the write to Redis.
+ * A webhook request and its response. It does not use the web `Request`, because creating one costs more CPU time than the write to Redis.
  */
 export interface HookExchange {
   readonly method: string;
   /** Path and query string as sent. */
   readonly target: string;
-  /** Headers as `node:http` presents them: it joins most repeated headers and drops some. Names are in lower case. */
+  /** Request headers with lowercase names. Like `node:http`, this joins most repeated headers and drops some. */
   readonly headers: IncomingHttpHeaders;
-  /** Address of the peer. It stays available after the peer has disconnected. */
+  /** Network address of the client or proxy. Available even after it has disconnected. */
   readonly peerAddress: string | undefined;
   /** When the head was received, in milliseconds of `performance.now()`. */
   readonly sinceMs: number;
-  /** Whether a response was sent, even if only in part. */
+  /** Whether a response was sent, completely or in part. */
   readonly hasReplied: boolean;
-  /** Returns all values of all headers, also those that `headers` drops. */
+  /** Returns all values of all headers, including repeated values that `headers` omits. */
   readonly readHeaderValues: () => Values;
-  /**
-   * Returns the body: its bytes if they have all arrived, otherwise a stream. The stream of a body that was cut off emits `close` without
-   * `end`. Call it at most once.
-   */
+  /** Returns the body as bytes if it has arrived completely, otherwise as a stream. May be called only once. */
   readonly takeBody: () => Buffer | Readable;
   /**
    * Sends the response. If the sender is still sending its body, the rest is discarded, and the connection is closed when the rest takes
@@ -47,14 +43,14 @@ export interface HookExchange {
   readonly closed: () => Promise<void>;
 }
 
-/** Receives a request. `channelId` is `undefined` if the path contains none. */
+/** Handles a webhook request. `channelId` is `undefined` if the path contains no id. */
 export type ReceiveHook = (channelId: string | undefined, exchange: HookExchange) => void;
 
-/** Path prefix of all channel addresses. The channel id follows. */
+/** Path of all channel addresses, followed by the channel id. */
 export const HOOKS_PATH = "/hooks/";
 
-/** Headers of every response. A response may repeat text from the request, so it must not be cached or rendered by a browser. */
+/** Headers of every response. They prevent caching and rendering, because a response may repeat text from the request. */
 export const COMMON_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-/** How long the rest of a body is read after an early response. A sender that is still sending could miss the response otherwise. */
+/** How long the rest of a body is read after an early response, in ms. A client that is still sending could otherwise miss the response. */
 export const DRAIN_MS = 500;

@@ -4,13 +4,10 @@ import { Hono } from "hono";
 import { HOOKS_PATH, type ReceiveHook } from "./hook-exchange.ts";
 import { NodeExchange } from "./node-exchange.ts";
 
-/**
- * Creates the route of all channel addresses. The response is written to Node's own objects. The fast path may receive a request before it
- * comes to this route.
- */
+/** Creates the route of all channel addresses. It writes responses directly to Node's response object. */
 export function createHooks(receive: ReceiveHook): Hono<{ Bindings: HttpBindings }> {
   const app = new Hono<{ Bindings: HttpBindings }>();
-  // The pattern matches slashes too, so that no other handler sees a misspelled address, which may contain a channel's credential.
+  // Matches slashes too, because a misspelled address may contain a secret channel id, which no other handler should see.
   app.all(`${HOOKS_PATH}:channelId{.*}`, function receiveRequest({ env, req }) {
     const channelId = req.param("channelId");
     const isOne = channelId !== "" && !channelId.includes("/");
@@ -21,8 +18,8 @@ export function createHooks(receive: ReceiveHook): Hono<{ Bindings: HttpBindings
 }
 
 /**
- * Returns a response to HEAD that tells `@hono/node-server` that the exchange writes the response. Hono copies the response to HEAD, and
- * node-server only recognizes the copy if the original was read.
+ * Returns a marker that tells `@hono/node-server` that the response is written elsewhere. For HEAD requests, Hono copies the marker. The
+ * copy is only recognized if the original was read.
  */
 function createSentResponse(): Response {
   const response = new Response(null, RESPONSE_ALREADY_SENT);

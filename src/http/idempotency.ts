@@ -67,7 +67,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
       headers: Object.fromEntries([...response.headers].filter(([name]) => STORED_HEADERS.includes(name))),
       body: await response.clone().text(),
     };
-    // Failing to store the response is only logged, because the action has already been executed.
+    // The action has already been executed, so a failure to store its response is only logged.
     await keepAnswer(db, named, keyring.seal(JSON.stringify(stored), place)).catch((failure: unknown) =>
       logLoss(log, failure),
     );
@@ -91,11 +91,11 @@ function createNamedRequest(c: Context<ApiEnv>, key: string, body: unknown): Nam
   const request = createHash("sha256")
     .update(`${keyId}\n${c.req.method} ${pathname}${search}\n${canonicalJson(body)}`)
     .digest();
-  // Confined tokens get their own key namespace. Its prefix contains a space, which a client's key cannot contain.
+  // Restricted tokens have separate keys. A client cannot choose such a key, because it contains a space.
   return { organizationId, accountId, key: confinedTo ? `${confinedTo.id} ${key}` : key, request };
 }
 
-/** Executes the action and returns its response or a client error. Rethrows every other error. */
+/** Executes the action and returns its response. Client errors count as a response, and other errors are thrown. */
 async function finalAnswer(c: Context, act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();

@@ -27,8 +27,8 @@ export interface ShowLimitsDeps {
 }
 
 /**
- * Creates middleware that determines the client's address and adds the remaining limit to every response. Until the caller is known, that
- * is the limit for wrong tokens from the client's network.
+ * Creates middleware that adds the remaining rate limit to every response. Before authentication, this is the limit for invalid tokens from
+ * the client's network.
  */
 export function showLimits({ clientAddressOf, failedTokens }: ShowLimitsDeps): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {

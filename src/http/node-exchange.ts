@@ -31,21 +31,20 @@ export class NodeExchange implements HookExchange {
   }
 
   takeBody(): Buffer | Readable {
-    // A body that has arrived is read without events. This is the case for almost all bodies.
+    // Almost all bodies have already arrived and can be read without waiting for events.
     return this.#incoming.complete ? (this.#incoming.read() ?? NO_BYTES) : this.#incoming;
   }
 
   reply({ status, headers, body }: HookReply, requestId: string): void {
     const incoming = this.#incoming;
     const outgoing = this.#outgoing;
-    // Node uses a flat list as it is, but checks an object entry by entry.
+    // A flat list is faster, because Node would check an object entry by entry.
     const list = [...COMMON_LIST, "x-request-id", requestId];
     if (status !== 204)
       list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
     for (const name in headers) list.push(name, headers[name] ?? "");
     outgoing.writeHead(status, list);
-    // Waits one turn of the event loop, in which Node reads a body that has already arrived. If this is the last response of the connection,
-    // Node closes it.
+    // Waits for one turn of the event loop, because Node may still read a body that has already arrived.
     if (!incoming.complete && headers.connection !== "close")
       outgoing.on("finish", () => setImmediate(endReading, incoming));
     outgoing.end(body);
@@ -66,9 +65,9 @@ export class NodeExchange implements HookExchange {
 const NO_BYTES = Buffer.alloc(0);
 const COMMON_LIST = Object.entries(COMMON_HEADERS).flat();
 
-/** Closes the connection if the sender keeps sending a body after the response. Otherwise Node would read it until the request timeout. */
+/** Closes the connection if the client keeps sending its body after the response. Otherwise Node would read until the request timeout. */
 function endReading(incoming: IncomingMessage): void {
-  // Returns before a timer is created, because the timer would keep the whole request in memory until it fires.
+  // No timer is created in this case, because a timer would keep the whole request in memory.
   if (incoming.complete) return;
   const timer = setTimeout(() => {
     if (!incoming.complete) incoming.socket.destroySoon();
@@ -76,9 +75,7 @@ function endReading(incoming: IncomingMessage): void {
   timer.unref();
 }
 
-/**
- * Returns all header values. If a name repeats, they are read from the raw list, because Node joins or drops repeated headers.
- */
+/** Returns all header values. Uses the raw headers if a name repeats, because Node joins or drops repeated headers. */
 export function collectHeaderValues({
   headers,
   rawHeaders,
@@ -88,7 +85,7 @@ export function collectHeaderValues({
   const { collected } = new ValueCollector();
   for (const name of names) {
     const value = headers[name];
-    // Node represents some headers as a list even if they occur once.
+    // Node returns a list for some headers, even if they occur only once.
     if (typeof value !== "string") return collectRawHeaders(rawHeaders);
     collected[name] = value;
   }

@@ -11,9 +11,9 @@ export interface Page {
 }
 
 export interface Listed<T> {
-  /** The items of the page, in an order that stays the same between requests. */
+  /** Items of the page. Their order is the same in all requests. */
   readonly items: readonly T[];
-  /** Number of items on all pages together. */
+  /** Total number of items on all pages. */
   readonly total: number;
 }
 
@@ -41,7 +41,7 @@ export const pageQuery = {
 
 export const pageQuerySchema = z.object(pageQuery);
 
-/** Query parameters of short lists, which return all items if `limit` is omitted. */
+/** Query parameters for short lists. Without `limit`, the response contains all items. */
 export const shortListQuery = z.object({
   ...pageQuery,
   limit: pageQuery.limit

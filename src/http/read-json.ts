@@ -7,7 +7,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DEPTH = 256;
 
 /**
- * Parses the JSON body of a management API request. Returns `undefined` if the body is empty.
+ * Parses the JSON body of an API request. Returns `undefined` if the body is empty.
  *
  * @throws ApiError 413 above 1 MiB, 415 for another content type, 400 for invalid JSON or text that cannot be stored (NUL, lone surrogates)
  */
@@ -26,7 +26,7 @@ export async function readJson(c: Context): Promise<unknown> {
 }
 
 /**
- * Checks all strings in a value, at any depth.
+ * Checks that PostgreSQL and Redis can store all strings in a value, at any depth.
  *
  * @throws ApiError 400 if a string cannot be stored in the database or on the bus
  */

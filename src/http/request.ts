@@ -22,22 +22,21 @@ export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
     const id = resolveRequestId(c.req.header("x-request-id"), clock());
     c.set("requestId", id);
     await next();
-    // Set after the handler, because Hono drops earlier headers when a route returns its own `Response`.
+    // Hono drops headers that were set before a route returned its own `Response`, so this header is set afterwards.
     c.header("X-Request-Id", id);
     c.header("X-Content-Type-Options", "nosniff");
     if (!c.res.headers.has("cache-control")) c.header("Cache-Control", "no-store");
   };
 }
 
-/** Rejects requests with several `Host` headers, which a proxy and this gateway could resolve differently. */
+/** Rejects requests with several `Host` headers, because a proxy and this gateway could choose different hosts. */
 export const oneHost: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (c, next) => {
   if (c.env?.incoming) requireOneHost(c.env.incoming);
   await next();
 };
 
 /**
- * Rejects a request with several `Host` headers (RFC 9112, section 3.2). Reads the raw headers, because Node silently drops all but the
- * first.
+ * Rejects a request with several `Host` headers (RFC 9112, section 3.2). Checks the raw headers, because Node drops all but the first.
  *
  * @throws ApiError 400
  */
@@ -52,11 +51,11 @@ export function requireOneHost({ rawHeaders }: IncomingMessage): void {
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
 
-/** Returns the path pattern of the first matching route, ignoring middleware. */
+/** Returns the path pattern of the route that handles the request. Middleware is ignored. */
 const routeOf = (c: Context): string =>
   matchedRoutes(c).find(({ method }) => method !== "ALL")?.path ?? routePath(c, -1);
 
-/** Creates middleware that counts and times management API responses by route pattern. Paths would make the number of series unbounded. */
+/** Creates middleware that measures API responses by route pattern. Measuring by path would create an unlimited number of time series. */
 export function requestMetrics({
   apiRequests,
   apiRequestSeconds,
@@ -72,8 +71,8 @@ export function requestMetrics({
 }
 
 /**
- * Creates middleware that logs each failed or changing request of the management API. It logs the route pattern instead of the path, which
- * may contain a channel's secret address. The cause of an internal error appears only in this log line.
+ * Creates middleware that logs failed and changing API requests. It logs the route pattern, because the path may contain a secret channel
+ * address.
  */
 export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
@@ -92,7 +91,7 @@ export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): 
   };
 }
 
-/** Creates middleware that counts rejected requests by caller and address, or by network if the caller is unknown. */
+/** Creates middleware that counts rejected requests per caller. Unknown callers are counted by their network. */
 export function countRejections(refusals: Pick<RejectionCounts, "note">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     await next();
@@ -120,10 +119,7 @@ function describe(c: Context<ApiEnv>): Readonly<Record<string, unknown>> {
   };
 }
 
-/**
- * Returns the app id in the path if it is well-formed. In a malformed path, that parameter may contain anything, even a channel's secret
- * address.
- */
+/** Returns the app id in the path if it is valid. An invalid one is not logged, because it may be a secret channel address. */
 function appIdOf(c: Context<ApiEnv>): string | undefined {
   const appId = c.req.param("appId");
   return appId !== undefined && isId("app", appId) ? appId : undefined;

@@ -4,19 +4,18 @@ import { conflict } from "./errors.ts";
 export interface Versioned {
   readonly id: string;
   readonly version: number;
-  /** Version of the parts of a response that do not come from the row. `If-None-Match` compares it, `If-Match` ignores it. */
+  /** Version of data that is not part of the database row. It counts for `If-None-Match`, but not for `If-Match`. */
   readonly variant?: string | null;
 }
 
 const etagOf = ({ id, version, variant }: Versioned): string =>
   `"${id}.${version}${variant == null ? "" : `-${variant}`}"`;
 
-/** Sets the `ETag` header to the row's version, as a strong tag (RFC 9110, section 8.8.3). */
+/** Sets the `ETag` header to the version of a database row (RFC 9110, section 8.8.3). */
 export const showVersion = (c: Context, row: Versioned): void => c.header("ETag", etagOf(row));
 
 /**
- * Rejects a write whose `If-Match` header (RFC 9110, section 13.1.1) names another version. Call it with the row that is about to be
- * replaced.
+ * Rejects a write if its `If-Match` header (RFC 9110, section 13.1.1) names another version than the current row.
  *
  * @throws ApiError 409
  */
@@ -29,12 +28,12 @@ export function requireMatch(c: Context, row: Versioned): void {
   );
 }
 
-/** Returns whether the client already has this version, according to `If-None-Match` (RFC 9110, section 13.1.2). */
+/** Returns whether the client already has the current version, according to `If-None-Match` (RFC 9110, section 13.1.2). */
 export function isKnown(c: Context): boolean {
   const known = c.req.header("if-none-match");
   const etag = c.res.headers.get("etag");
   if (known === undefined || etag === null) return false;
-  // A proxy that changes the encoding makes a tag weak, so weak tags match too.
+  // A proxy that compresses responses marks tags as weak, so weak tags must match too.
   return known.trim() === "*" || strongTags(known.replaceAll("W/", "")).includes(etag);
 }
 

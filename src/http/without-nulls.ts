@@ -8,7 +8,7 @@ import { z } from "zod";
  */
 export type NullsIn = "body" | "part" | "patch";
 
-/** Removes fields whose `null` means "omitted". Values that the schema does not describe are left unchanged. */
+/** Removes fields whose value `null` means "omitted". Values that are not in the schema stay unchanged. */
 export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: NullsIn = "part"): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isWrapper(schema)) return withoutNulls(schema._zod.def.innerType, value, mode);
@@ -27,7 +27,7 @@ export function withoutNulls(schema: z.core.$ZodType, value: unknown, mode: Null
     if (one === null && isOmittable(field, mode)) return [];
     return [[name, withoutNulls(field, one, mode === "patch" ? mode : "part")]];
   });
-  // `fromEntries` treats a field named `__proto__` like any other.
+  // `fromEntries` creates an ordinary field even for the name `__proto__`.
   return Object.fromEntries(fields);
 }
 
@@ -37,8 +37,8 @@ const isOmittable = (field: z.core.$ZodType, mode: NullsIn): boolean =>
 const accepts = (schema: z.core.$ZodType, value: unknown): boolean => z.safeParse(schema, value).success;
 
 /**
- * Removes nulls according to the first union member that accepts the result. If none does, uses the member whose literals match, so that
- * error messages refer to that member.
+ * Removes nulls with the first schema of a union that accepts the result. If none accepts it, uses the schema with matching literals, which
+ * gives the best error message.
  */
 function withoutNullsOf(forms: readonly z.core.$ZodType[], value: object, mode: NullsIn): unknown {
   for (const form of forms) {

@@ -2,31 +2,28 @@ import { createSecretKey } from "node:crypto";
 import { errors, jwtVerify, SignJWT } from "jose";
 import type { Clock } from "../../lib/clock.ts";
 
-/** Maximum lifetime in seconds. A token expires earlier if its API key does. */
+/** Maximum lifetime of an access token, in seconds. The token expires earlier if its API key expires earlier. */
 export const ACCESS_TOKEN_SECONDS = 900;
 
-/**
- * Issuer claim of Inlet's own access tokens, the same in all clusters. Tokens of another cluster fail verification because its signing key
- * differs.
- */
+/** Issuer claim of Inlet's own access tokens. It is the same in all clusters, because the signing key tells clusters apart. */
 export const ACCESS_TOKEN_ISSUER = "inlet";
 
 const ALGORITHM = "HS256";
 const TYPE = "at+jwt";
 
 /**
- * Issues and verifies access tokens. A token contains only the id of an API key, or of a user's identity in one organization. Permissions
- * are read from the database on each use, so that changes apply to tokens already issued.
+ * Issues and verifies access tokens. Permissions are read from the database on each use, so that changes also apply to tokens already
+ * issued.
  */
 export interface AccessTokens {
   readonly issue: (id: string, forSeconds: number) => Promise<string>;
-  /** Returns the id of the API key or identity in the token, or `undefined` if the token is foreign, modified or expired. */
+  /** Returns the id of the API key or user identity in the token. Returns `undefined` if the token is invalid or expired. */
   readonly verify: (token: string) => Promise<string | undefined>;
 }
 
 /**
- * Creates access tokens as JSON Web Tokens (RFC 7519) of type `at+jwt` (RFC 9068). The accepted algorithm is fixed, whatever a token's
- * header says. A shared signing key is enough, because only gateways of the same cluster verify the tokens.
+ * Creates access tokens as JSON Web Tokens (RFC 7519, RFC 9068). The signature algorithm is fixed, so a token's header cannot select a
+ * weaker one.
  */
 export function createAccessTokens(options: { readonly key: Buffer; readonly clock: Clock }): AccessTokens {
   const { clock } = options;

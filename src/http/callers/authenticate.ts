@@ -8,12 +8,12 @@ import type { Identified, Identify, TokenRejection } from "./identify.ts";
 
 export interface AuthenticateDeps {
   readonly identify: Identify;
-  /** Request rate limit per API key, per account for other tokens, and per live conversation. */
+  /** Rate limit of requests. It counts per API key, or per account for tokens that another issuer has signed. */
   readonly requests: RateLimiter;
   readonly failedTokens: FailedTokens;
 }
 
-/** Header in which a caller with a token of another issuer names its organization. */
+/** Header that selects an organization, for callers whose token does not name one. */
 export const ORGANIZATION_HEADER = "X-Organization-Id";
 
 /**
@@ -57,8 +57,7 @@ export function bearerToken(header: string | undefined): string | undefined {
 const FORM = "`Authorization: Bearer <API key or access token>`";
 
 /**
- * Error messages by rejection reason. Only a caller with the complete key learns that the key was revoked or has expired; everyone else
- * sees "unknown".
+ * Error messages by rejection reason. Only callers with the complete key learn that it was revoked or has expired; others get "unknown".
  */
 const MESSAGES: Readonly<Record<TokenRejection["why"] | "missing" | "malformed", string>> = {
   missing: `A bearer token is required. Send the header ${FORM}.`,
@@ -77,7 +76,7 @@ const tooManyGuesses = (state: Parameters<typeof rateLimitError>[0]): ApiError =
   rateLimitError(state, "Too many wrong tokens were sent from this address. Try again later.");
 
 /**
- * Returns the caller behind an authenticated token. A token that is bound to an organization may only be used for that one.
+ * Returns the caller that a verified token identifies. Rejects a token that is bound to another organization.
  *
  * @param named value of the `X-Organization-Id` header
  * @throws ApiError 403 when the header names another organization, or the account is not a member

@@ -4,7 +4,7 @@ import { ApiError } from "../errors.ts";
 import { bearerToken, ORGANIZATION_HEADER, resolveCaller } from "./authenticate.ts";
 import type { Identify } from "./identify.ts";
 
-/** Grants every permission, including those that later versions add. */
+/** Grants every permission, including permissions that later versions add. */
 export const ALL_PERMISSIONS = "*";
 
 /** @throws ApiError 403 that names the missing permission */
@@ -16,9 +16,9 @@ export function requirePermission(caller: Caller, permission: string): void {
 export interface RoutePermission {
   /** `null` for a route that requires no permission. */
   readonly permission: string | null;
-  /** Name of the path parameter that must equal the resource id of a confined token. If omitted, the route rejects confined tokens. */
+  /** Path parameter that must match the only resource that a restricted token allows. If omitted, the route rejects restricted tokens. */
   readonly confined?: string;
-  /** Set if the route accepts tokens of another issuer that do not name an organization. */
+  /** Whether the route accepts tokens that name no organization. Only external issuers sign such tokens. */
   readonly unplaced?: true;
 }
 
@@ -44,7 +44,7 @@ export function requireAllowed(caller: Caller, { permission, confined, unplaced 
 }
 
 /**
- * Checks that the caller holds all permissions that it grants or withdraws. Roles are expanded to their permissions.
+ * Checks that the caller has every permission that it grants to or withdraws from someone else. Roles are expanded to their permissions.
  *
  * @throws ApiError 403 that names the missing permissions
  */
@@ -68,7 +68,7 @@ export const holds = ({ permissions }: Pick<Caller, "permissions">, permission: 
   permissions.has(ALL_PERMISSIONS) || permissions.has(permission);
 
 /**
- * Returns all permissions that can be granted: those that routes require, and `*`.
+ * Returns all permissions that can be granted: the permissions that routes require, and `*`.
  *
  * @param routePermissions permissions of all routes, `null` for a route that requires none
  */
@@ -78,8 +78,7 @@ export function permissionCatalog(routePermissions: Iterable<string | null>): re
 }
 
 /**
- * Returns whether a streaming response may continue: its caller's token must still be valid for the same organization and have the
- * permission.
+ * Returns whether a streaming response may continue, which requires that the caller's token is still valid and still has the permission.
  *
  * @throws UnavailableError when this cannot be checked right now
  */

@@ -6,13 +6,13 @@ import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Identified, TokenRejection } from "./identify.ts";
 
 export interface FailedTokens {
-  /** Returns the network's limit as last seen by this gateway, without asking Redis. */
+  /** Returns the last known state of the network's limit, without a request to Redis. */
   readonly stateOf: (network: string) => RateLimitState;
-  /** Counts a wrong token against the network's limit. A token that is repeated within a minute counts once. */
+  /** Counts an invalid token against the limit of the client's network. The same token counts only once per minute. */
   readonly note: (network: string, token: string) => Promise<RateLimitState>;
   /**
-   * Looks up a token with `identify`. While the network is over its limit, only a few lookups run at a time, round-robin between networks.
-   * A recently valid token never waits. Returns `undefined` if too many lookups of the network are already waiting.
+   * Looks up a token with `identify`. If the network is over its limit, tokens that were not valid recently wait in a queue. Returns
+   * `undefined` if the queue is full.
    */
   readonly lookUp: (
     network: string,
@@ -25,9 +25,9 @@ const REMEMBERED_MS = 60_000;
 const RIGHT_FOR_MS = 600_000;
 const MAX_NETWORKS = 10_000;
 const MAX_TOKENS = 50_000;
-/** Maximum concurrent lookups for networks over their limit. It leaves enough database connections for other requests. */
+/** Maximum concurrent lookups for networks over their limit. The other database connections stay free for normal requests. */
 const LOOK_UPS_AT_ONCE = 8;
-/** Maximum waiting lookups per network. Further ones are rejected. */
+/** Maximum number of waiting lookups per network. Additional lookups are rejected. */
 const MAX_WAITING = 256;
 
 /**

@@ -13,23 +13,20 @@ import { isId } from "../../lib/ids.ts";
 import { ACCESS_TOKEN_ISSUER, type AccessTokens } from "./access-tokens.ts";
 import type { OidcIssuer } from "./oidc.ts";
 
-/** Verified identity behind a token. `limitedAs` is the key of its rate limit. */
+/** Verified identity behind a token. `limitedAs` is the key under which its requests are counted. */
 export type Identified = { readonly limitedAs: string } & (
   | { readonly by: "apiKey" | "accessToken"; readonly key: KnownKey }
   | {
       readonly by: "oidc";
       readonly expiresAtMs: number;
-      /** The account in the requested organization. `undefined` if neither the token nor the caller names an organization. */
+      /** Account in the requested organization. `undefined` if no organization was named. */
       readonly account: KnownAccount | undefined;
     }
   | { readonly by: "boundToken"; readonly account: KnownAccount }
   | { readonly by: "liveToken"; readonly conversation: KnownConversation }
 );
 
-/**
- * Reason for rejecting a token. `unknown` covers every reason except two that are safe to reveal: a complete key that is no longer valid,
- * and a subject without an identity.
- */
+/** Reason why a token was rejected. Other reasons are combined into `unknown`, because only the specific ones are safe to reveal. */
 export interface TokenRejection {
   readonly by: "nobody";
   readonly why: "unknown" | "expired" | "noIdentity" | KeyEnd;
@@ -38,7 +35,7 @@ export interface TokenRejection {
 /**
  * Identifies the caller behind a bearer token.
  *
- * @param named organization that the request names, used if the token of another issuer names none
+ * @param named organization that the request names, in case the token names none
  */
 export type Identify = (token: string, named?: string) => Promise<Identified | TokenRejection>;
 
@@ -92,7 +89,7 @@ export function createIdentify({ callers, accessTokens, oidc, clock }: IdentifyD
   };
 }
 
-/** Returns the token's unverified issuer claim, or `undefined` if the token is not a JSON Web Token. */
+/** Returns the issuer that the token claims, before verification. Returns `undefined` if the token is not a JSON Web Token. */
 function parseIssuer(token: string): string | undefined {
   if (!token.startsWith("ey")) return undefined;
   try {

@@ -12,7 +12,7 @@ import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-config.ts";
 
 export interface IssuerToken {
   readonly subject: string;
-  /** From the token's claim or the operator's setting. `undefined` if neither names an organization. */
+  /** Organization from a claim in the token or from the operator's setting. `undefined` if neither exists. */
   readonly organizationId: string | undefined;
   readonly expiresAtMs: number;
 }
@@ -20,29 +20,29 @@ export interface IssuerToken {
 export interface OidcIssuer {
   readonly issuer: string;
   /**
-   * Returns the claims if this issuer signed the token for Inlet, otherwise `undefined`.
+   * Returns the token's claims if this issuer signed it for Inlet. Returns `undefined` otherwise.
    *
    * @throws UnavailableError when the issuer's keys cannot be fetched
    */
   readonly verify: (token: string) => Promise<IssuerToken | undefined>;
 }
 
-/** Accepted signature algorithms. Shared secrets (`HS…`) and `none` are excluded. */
+/** Accepted signature algorithms. Algorithms with a shared secret (`HS…`) and `none` are excluded. */
 const ALGORITHMS = [...PUBLIC_KEY_ALGORITHMS, "Ed25519"];
 
 /** Tolerated difference between the issuer's clock and ours. */
 const CLOCK_TOLERANCE_SECONDS = 30;
-/** Age at which the issuer's keys are fetched again, so that withdrawn keys stop working. */
+/** Age at which the issuer's keys are fetched again, in ms, so that withdrawn keys stop working. */
 const KEYS_MAX_AGE_MS = 600_000;
-/** Minimum time between fetches caused by unknown key ids. Anyone can invent key ids, so these fetches need a limit. */
+/** Minimum time between fetches for unknown key ids, in ms. The fetches need a limit, because any client can send an unknown key id. */
 const UNKNOWN_KEY_COOLDOWN_MS = 30_000;
-/** After a failed request, the issuer is not called for this long. */
+/** Time after a failed request in which the issuer is not called again, in ms. */
 const FAILURE_COOLDOWN_MS = 1_000;
 /** Maximum length of `sub` (OpenID Connect Core 1.0, section 2). */
 const MAX_SUBJECT_CHARS = 255;
 
 export interface OidcOptions {
-  /** Exactly as the issuer spells it in its tokens. It is compared character by character. */
+  /** Issuer as it appears in tokens, which must match exactly. */
   readonly issuer: string;
   readonly audience: string;
   readonly organizationClaim?: string | undefined;
@@ -53,8 +53,8 @@ export interface OidcOptions {
 }
 
 /**
- * Verifies tokens with the keys that the issuer publishes (OpenID Connect Discovery 1.0, section 4; RFC 7517). Keys are fetched when the
- * first token arrives. The issuer may be in a private network, because the operator configures it.
+ * Verifies tokens with the published keys of an issuer (OpenID Connect Discovery 1.0, section 4; RFC 7517). The issuer may be in a private
+ * network, because the operator configures it.
  */
 export function createOidcIssuer({
   issuer,
@@ -105,7 +105,7 @@ export function createOidcIssuer({
       return await keys(header, token);
     } catch (error) {
       if (isTokenError(error)) throw error;
-      // Fresh keys remain usable after a failure. Old keys may have moved to another URL, so the next token triggers a new discovery.
+      // Recently fetched keys stay usable after a failure. Older keys are dropped, because their URL may have changed.
       if (!keys?.fresh) known = undefined;
       throw new UnavailableError(`the keys of ${issuer} cannot be fetched`, { cause: error });
     }
@@ -141,7 +141,7 @@ export function createOidcIssuer({
 const discoveryUrl = (issuer: string): string =>
   `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 
-/** Returns whether the token itself is invalid: the issuer's keys are available, but none of them matches. */
+/** Returns whether verification failed because of the token, and not because the issuer's keys are unavailable. */
 const isTokenError = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey ||
   error instanceof errors.JWKSMultipleMatchingKeys ||

@@ -7,7 +7,7 @@ import type { RequestEnv } from "../context.ts";
 import { layout, missingPage, searchPage } from "./layout.ts";
 import { type Library, openLibrary } from "./library.ts";
 
-/** Content security policy: allows only resources of this gateway, no inline scripts and no framing. */
+/** Content security policy. Pages may load only files of this gateway, no inline scripts, and cannot be embedded in frames. */
 const POLICY = {
   defaultSrc: ["'none'"],
   scriptSrc: ["'self'"],
@@ -20,7 +20,7 @@ const POLICY = {
   frameAncestors: ["'none'"],
 };
 
-/** Page of the API reference. Its URLs are relative because a reverse proxy may add a path prefix. */
+/** Page of the API reference. Its URLs are relative, because a reverse proxy may serve it under a path prefix. */
 const REFERENCE = `<!doctype html>
 <html lang="en">
   <head>
@@ -63,7 +63,7 @@ export function createDocs({ presets }: { readonly presets: Presets }): Hono<Req
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
-  // Opened on the first request, because most gateways never serve documentation.
+  // The documentation, loaded on the first request because most gateways never serve it.
   let opened: Library | undefined;
   const library = (): Library => (opened ??= openLibrary(presets));
 

@@ -6,7 +6,7 @@ import { type Rendered, renderMarkdown } from "./markdown.ts";
 import { presetPage } from "./preset-page.ts";
 
 export interface DocsPage extends Rendered {
-  /** Path below `/docs`, such as `settings` or `presets/stripe`. Empty for the start page. */
+  /** Path of a page below `/docs`, such as `settings` or `presets/stripe`. Empty for the start page. */
   readonly path: string;
 }
 
@@ -28,22 +28,22 @@ export interface Library {
   readonly groups: readonly DocsGroup[];
   readonly titleOf: (path: string) => string | undefined;
   readonly page: (path: string) => DocsPage | undefined;
-  /** Finds sections that contain every search word or a word that starts with it. The best match comes first. */
+  /** Returns the sections that contain every search word, best match first. Words also match as prefixes. */
   readonly search: (words: string) => Promise<readonly Hit[]>;
 }
 
 const FOLDER = new URL("../../docs/", import.meta.url);
 const MAX_HITS = 30;
 const EXCERPT_CHARS = 240;
-/** Further search words are ignored. Each word scans the whole index, and the search is public. */
+/** Maximum number of search words. Each word scans the whole index, and anyone can search. */
 const MAX_WORDS = 8;
 const PROVIDER_RANK = 0.3;
 
 const tokenize: (text: string) => string[] = MiniSearch.getDefault("tokenize");
 
 /**
- * Opens the guides in `src/docs` and generates a page per provider. Pages are rendered on their first request. The first search renders all
- * of them, which takes some tenths of a second, so it yields to the event loop after each page.
+ * Opens the documentation pages. The first search renders all pages, which takes some tenths of a second, so it yields to the event loop
+ * between pages.
  */
 export function openLibrary(presets: Presets): Library {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
@@ -80,7 +80,7 @@ export function openLibrary(presets: Presets): Library {
   };
 }
 
-/** Returns the relative URL from a page to the start page. URLs are relative because a reverse proxy may add a path prefix. */
+/** Returns the relative URL of the start page. URLs are relative, because a reverse proxy may serve them under a path prefix. */
 export const toRoot = (path: string): string =>
   `${"../".repeat(path === "" ? 0 : path.split("/").length)}docs`;
 
@@ -89,9 +89,7 @@ export const addressFrom = (from: string, to: string): string =>
 
 const pathOf = (file: string): string => (file === "index.md" ? "" : file.replace(/\.md$/, ""));
 
-/**
- * Returns a function that converts links between source files to links between pages. It returns `undefined` for files that are not served.
- */
+/** Returns a function that converts a link to a source file into a link to its page. Returns `undefined` for files without a page. */
 function addressIn(from: string) {
   return (href: string): string | undefined => {
     if (/^(https?:|#)/.test(href)) return href;
@@ -127,7 +125,7 @@ async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promi
       prefix: ({ length }) => length > 1,
       tokenize: (text) => [...new Set(tokenize(text))].slice(0, MAX_WORDS),
       boost: { title: 4, page: 2 },
-      // Guides rank above the provider pages, which are numerous and similar.
+      // Ranks guides above provider pages, which are numerous and similar to each other.
       boostDocument: (key: string) => (key.startsWith("presets/") ? PROVIDER_RANK : 1),
     },
   });

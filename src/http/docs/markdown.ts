@@ -1,6 +1,6 @@
 import { Marked, type Token, type Tokens } from "marked";
 
-/** A section that the search can find: the text below a heading, or a table row that describes one name. */
+/** A section that search results can link to: a heading with its text, or a table row about one name. */
 export interface Place {
   /** URL fragment of the section. Empty for the top of the page. */
   readonly id: string;
@@ -73,7 +73,7 @@ export function renderMarkdown(text: string, addressOf: (href: string) => string
   return { title, html, places, headings };
 }
 
-/** Splits a page into its sections. Each heading and each table row with a name starts one. */
+/** Splits a page into sections. A section starts at each heading and at each table row about one name. */
 function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   const places: { id: string; title: string; text: string }[] = [{ id: "", title, text: "" }];
   for (const token of tokens) {
@@ -95,7 +95,7 @@ function placesOf(tokens: readonly Token[], title: string): readonly Place[] {
   return places.map((place) => ({ ...place, id: place.id.replace(/^row:/, "") }));
 }
 
-/** Returns the name that a table row describes: the code span that fills its first or second cell. */
+/** Returns the name that a table row describes, which is the code in its first or second cell. */
 function rowName(row: readonly Tokens.TableCell[]): string | undefined {
   for (const { tokens } of row.slice(0, 2)) {
     const [first] = tokens;

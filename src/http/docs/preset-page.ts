@@ -1,6 +1,6 @@
 import type { Preset, Presets } from "../../verify/presets.ts";
 
-/** Generates a provider's page as Markdown: how to receive its webhooks, and the weaknesses of its verification. */
+/** Generates a provider's documentation page, which explains how to receive its webhooks and how weak its verification is. */
 export function presetPage(preset: Preset): string {
   const { documentationUrl, notes, secret, otherSecrets, handshakes } = preset;
   const title = escapeMarkdown(preset.title);
@@ -89,7 +89,7 @@ ${weaknesses(preset)
 `;
 }
 
-/** Formats the preset's sample delivery as an HTTP request. Backticks are indented so that they cannot end the code block. */
+/** Formats the provider's sample delivery as an HTTP request. Indents backticks, because they would end the code block. */
 function sampleText({ sample }: Preset): string {
   const headers = Object.entries(sample.headers).map(([name, value]) => `${name}: ${value}`);
   const query = new URLSearchParams(sample.query).toString();

@@ -8,13 +8,13 @@ import type { Head } from "./request-head.ts";
 export interface ExchangeTarget {
   readonly peerAddress: string | undefined;
   /**
-   * Appends the `Connection` header to `head`, then writes head and body.
+   * Adds the `Connection` header to `head` and sends the response.
    *
-   * @param closes whether to close the connection after this reply
+   * @param closes whether to close the connection after this response
    */
   readonly reply: (head: string, body: string, closes: boolean) => void;
   readonly destroy: () => void;
-  /** Calls the listener once the reply is written or the connection is closed. */
+  /** Calls the listener after the response was sent or the connection was closed. */
   readonly onClosed: (listener: () => void) => void;
 }
 
@@ -28,7 +28,7 @@ export class FastExchange implements HookExchange {
   readonly #body: Buffer | Readable;
   readonly #connection: ExchangeTarget;
 
-  /** @param body the body; a stream if it is long or was cut off */
+  /** @param body the request body; a stream if the body is long or was cut off */
   constructor({ target, headers }: Head, body: Buffer | Readable, connection: ExchangeTarget) {
     this.target = target;
     this.headers = headers;
@@ -40,7 +40,7 @@ export class FastExchange implements HookExchange {
     return this.#connection.peerAddress;
   }
 
-  /** The values in `headers` are complete, because the fast path hands off requests with repeated headers. */
+  /** `headers` already contains all values, because requests with repeated headers are handled by `node:http`. */
   readHeaderValues(): Values {
     return this.headers;
   }
@@ -79,7 +79,7 @@ const COMMON_LINES = Object.entries(COMMON_HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join("");
 
-/** The `Date` header of the current second. It is cached because thousands of replies may be sent within one second. */
+/** The `Date` header of the current second, cached because many responses are sent within one second. */
 let last = { second: 0, text: "" };
 
 function dateHeader(): string {

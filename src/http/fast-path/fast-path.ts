@@ -5,50 +5,47 @@ import { type ExchangeTarget, FastExchange } from "./fast-exchange.ts";
 import { findChannelId, type Head, readHead } from "./request-head.ts";
 
 export interface FastPathDeps {
-  /** Receives requests to channel addresses. All others are handed off. */
+  /** Receives webhook requests. All other requests are handled by `node:http`. */
   readonly receive: ReceiveHook;
-  /**
-   * Hands a connection off to `node:http` permanently. Bytes that were received but not answered are pushed back, so that `node:http` reads
-   * them.
-   */
+  /** Lets `node:http` take over a connection permanently, including bytes that were received but not yet processed. */
   readonly handOffToNode: (socket: Socket) => void;
   readonly firstRequestMs: number;
-  /** Idle timeout of a connection after a response, in milliseconds. It also bounds how long the kernel may take to accept the response. */
+  /** Time in ms after which a connection without requests is closed. It also limits how long a response may take to be sent. */
   readonly keepAliveMs: number;
-  /** Timeout for the whole body of a request, in milliseconds. */
+  /** Maximum time for receiving the body of a request, in ms. */
   readonly bodyMs: number;
 }
 
-/**
- * Interval of the timeout check of all connections, in milliseconds. One timer per connection would cost 0.5 µs per request, because each
- * read and write resets it.
- */
+/** Interval at which the timeouts of all connections are checked, in ms. A timer per connection would add 0.5 µs to each request. */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** Reads requests from connections until it hands a connection off to `node:http`. */
+/** Handles the requests of a connection until `node:http` must take over. */
 export interface FastPath {
   readonly take: (socket: Socket) => void;
-  /** From now on, every response closes its connection. */
+  /** Makes every further response close its connection. */
   readonly answerLast: () => void;
-  /** Closes connections that are idle after a response. Connections whose first request is incomplete are handed off to `node:http`. */
+  /**
+   * Closes connections that are waiting for another request. Connections with an incomplete first request are handed off to `node:http`.
+   */
   readonly closeIdle: () => void;
   readonly closeAll: () => void;
 }
 
-/** Maximum size of a request that is collected before it is received. It is the size of one socket read. A longer body is a stream. */
+/**
+ * Maximum size of a request that is kept in memory as a whole, in bytes. It is the size of one socket read. Longer bodies become a stream.
+ */
 const MAX_COLLECTED_BYTES = 64 * 1024;
 /**
- * Maximum number of socket reads per request. A sender that needs more, or more than `PIECES_MS`, is slow and handed off to `node:http`,
- * which has timeouts for slow senders.
+ * Maximum number of socket reads per request. Requests that need more are handed off to `node:http`, which has timeouts for slow senders.
  */
 const MAX_PIECES = 64;
 const PIECES_MS = CHECK_INTERVAL_MS;
 /**
- * Time to continue reading after an early response. If the socket were closed at once, a client that is still sending could miss the
+ * Time for which a connection is still read after an early response, in ms. A client that is still sending could otherwise miss the
  * response.
  */
 const DRAIN_MS = CHECK_INTERVAL_MS;
-/** Maximum total size of incomplete requests in bytes, as announced in their headers. Further ones are handed off to `node:http`. */
+/** Maximum announced size of all incomplete requests, in bytes. Further incomplete requests are handed off to `node:http`. */
 const MAX_PARTIAL_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -94,17 +91,17 @@ export function createFastPath(deps: FastPathDeps): FastPath {
 interface Shared extends FastPathDeps {
   readonly keepAlive: string;
   isLast: boolean;
-  /** Number of timeout checks so far. Connections use it as a clock. */
+  /** Number of timeout checks so far, which serves as a cheap clock. */
   checks: number;
   partialBytes: number;
 }
 
 interface Connection extends Pick<FastPath, "closeIdle">, Pick<ExchangeTarget, "destroy"> {
-  /** Closes the connection if it has been idle for too long. */
+  /** Closes the connection if it has been idle too long. */
   readonly checkIdle: () => void;
 }
 
-/** A request that is collected until its body is complete. */
+/** A request whose body has not arrived completely. */
 interface PartialRequest {
   readonly channelId: string;
   readonly head: Head;
@@ -112,7 +109,7 @@ interface PartialRequest {
   missing: number;
 }
 
-/** A body that is passed on while it arrives. */
+/** A long body that is passed on as a stream while it arrives. */
 interface LongBody {
   readonly stream: Readable;
   missing: number;
@@ -120,13 +117,13 @@ interface LongBody {
 
 const getRequestBytes = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
 
-/** @param onGone called once, when the connection closes or is handed off to `node:http` */
+/** @param onGone called once, when the connection is closed or `node:http` takes over */
 function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connection {
   let state: "reading" | "answering" | "flushing" | "ending" | "left" = "reading";
   let wasAnswered = false;
   let hasEnded = false;
   let closes = false;
-  /** Whether the rest of the current request's body is discarded. */
+  /** Whether to discard the rest of the current request's body. */
   let isUnread = false;
   let longBody: LongBody | undefined;
   let onClosed: (() => void) | undefined;
@@ -139,7 +136,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     else if (state !== "ending") pushBack(bytes);
   };
 
-  /** Pauses the socket until the current request is answered. After that, the bytes and the end of the stream are read again. */
+  /** Stops reading until the current request has its response. The given bytes are read again afterwards. */
   function pushBack(bytes: Buffer): void {
     socket.pause();
     socket.unshift(bytes);
@@ -163,7 +160,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     partialRequest = { channelId, head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
     shared.partialBytes += getRequestBytes(head);
     expireAfter(PIECES_MS);
-    // Cache the remote address now, because a closed socket can no longer look it up.
+    // Caches the client's address, because a closed socket no longer knows it.
     void socket.remoteAddress;
   }
 
@@ -181,17 +178,17 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     return Buffer.concat(pieces);
   }
 
-  /** @param bytes a complete request, possibly followed by others */
+  /** @param bytes a complete request, which other requests may follow */
   function receive(channelId: string, head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
     const end = getRequestBytes(head);
-    // Copy the bytes of the following requests, because the memory of this request's body may be freed early.
+    // Copies the bytes of the next requests, because the memory of this request's body may be freed early.
     if (bytes.length > end) pushBack(Buffer.from(bytes.subarray(end)));
     shared.receive(channelId, new FastExchange(head, bytes.subarray(head.bytes, end), target));
   }
 
-  /** @param bytes the head of a request and the first part of its body */
+  /** @param bytes the request's head and the start of its body */
   function receiveLong(channelId: string, head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
@@ -219,13 +216,13 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     } else if (isFull) socket.pause();
   }
 
-  /** Ends the stream of a long body whose rest is discarded or will not arrive. */
+  /** Ends the stream of a long body if the rest is discarded or will not arrive. */
   function dropLongBody(): void {
     longBody?.stream.destroy();
     longBody = undefined;
   }
 
-  /** Receives a request whose sender disconnected before it was complete. */
+  /** Receives a request that is incomplete, because its sender has disconnected. */
   function receiveCut(request: PartialRequest): void {
     const { channelId, head } = request;
     takePartialRequest(request);
@@ -234,10 +231,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     shared.receive(channelId, new FastExchange(head, new Readable().destroy(), target));
   }
 
-  /**
-   * Whether the current reply closes the connection. This never changes back to false, because no reply may follow one with `Connection:
-   * close`.
-   */
+  /** Returns whether this response closes the connection. Once true, it stays true, because no response may follow `Connection: close`. */
   const isLast = (): boolean => shared.isLast || closes || hasEnded;
   const target: ExchangeTarget = {
     get peerAddress() {
@@ -325,7 +319,7 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     ["data", onData],
     ["end", onEnd],
     ["close", onClose],
-    // Errors need no handling here, because `close` always follows.
+    // Ignores errors, because `close` always follows.
     ["error", () => {}],
   ] as const;
   for (const [event, listener] of listeners) socket.on(event, listener);

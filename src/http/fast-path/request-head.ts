@@ -1,6 +1,6 @@
 import { ValueCollector } from "../../event/values.ts";
 
-/** Maximum size of a request head in bytes. Longer ones are rare and handed off to `node:http`. */
+/** Maximum size of a request head in bytes. Requests with a larger head are rare and handled by `node:http`. */
 const MAX_HEAD_BYTES = 4 * 1024;
 /**
  * Request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The target is a path, a colon directly follows each
@@ -10,14 +10,14 @@ const HEAD = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]
 const HEAD_END = Buffer.from("\r\n\r\n");
 const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
-/** Content lengths that a JavaScript number represents exactly: at most 15 digits. */
+/** Matches a content length of at most 15 digits, which a JavaScript number represents exactly. */
 const LENGTH = /^\d{1,15}$/;
 
 export interface Head {
   readonly target: string;
   /** Header values by lowercase name. Names are unique. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Size of the head in bytes, which is the offset of the body. */
+  /** Size of the head in bytes. The body starts at this offset. */
   readonly bytes: number;
   /** Body size in bytes, as announced in the head. */
   readonly bodyBytes: number;
@@ -26,13 +26,13 @@ export interface Head {
 }
 
 /**
- * Parses a request head exactly as Node would (compared in test/http/fast-path). Returns `undefined` if `node:http` must read the request,
- * for example because it is invalid.
+ * Parses a request head in the same way as Node. Returns `undefined` if `node:http` must handle the request, for example because it is
+ * invalid.
  */
 export function readHead(bytes: Buffer): Head | undefined {
   const end = bytes.indexOf(HEAD_END) + HEAD_END.length;
   if (end < HEAD_END.length || end > MAX_HEAD_BYTES) return undefined;
-  // Decode only the head: each header value is a slice that keeps the whole decoded text in memory.
+  // Decodes only the head, because each header value keeps the whole decoded text in memory.
   const text = bytes.toString("latin1", 0, end);
   if (!HEAD.test(text)) return undefined;
   const targetEnd = text.indexOf(" ", TARGET_AT);
@@ -45,7 +45,7 @@ export function readHead(bytes: Buffer): Head | undefined {
   return { target: text.slice(TARGET_AT, targetEnd), headers, bytes: end, bodyBytes: Number(length), closes };
 }
 
-/** Returns whether a header requires Node's parser: it affects message framing or the connection, or Node treats it specially. */
+/** Returns whether only Node's parser can handle a header, for example because the header determines where the body ends. */
 const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers.expect !== undefined ||
   headers.trailer !== undefined ||
@@ -54,10 +54,7 @@ const needsNodeParser = (headers: Head["headers"]): boolean =>
   headers["set-cookie"] !== undefined ||
   headers["transfer-encoding"] !== undefined;
 
-/**
- * Parses the header lines in a range of the text. Returns `undefined` if a name repeats, because the meaning of a repeated header depends
- * on its name.
- */
+/** Parses header lines. Returns `undefined` if a name repeats, because the meaning of repeated headers depends on the name. */
 function readHeaders(text: string, from: number, to: number): Record<string, string> | undefined {
   const headers = new ValueCollector().collected as Record<string, string>;
   for (let at = from; at < to; ) {
@@ -74,5 +71,5 @@ function readHeaders(text: string, from: number, to: number): Record<string, str
 /** Matches the target of a channel address that needs no decoding. Node and Hono read all others. */
 const CHANNEL_TARGET = /^\/hooks\/([\w.~-]+)(?:\?|$)/;
 
-/** Returns the channel id in a request target, or `undefined` if the fast path does not read this target. */
+/** Returns the channel id in a request target. Returns `undefined` if `node:http` must handle the request. */
 export const findChannelId = (target: string): string | undefined => CHANNEL_TARGET.exec(target)?.[1];
