@@ -19,7 +19,7 @@ import type { Variables } from "./setup/environment.ts";
 import { parseSetUp } from "./setup/file.ts";
 import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
 
-/** Runs `inlet apply` or `inlet plan`, and returns the exit code. */
+/** Runs `inlet apply` or `inlet plan` on a config file, and returns the exit code. */
 export async function applySetUpFile(
   command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & {
     readonly config: Config;
@@ -28,7 +28,7 @@ export async function applySetUpFile(
   return runToExit(command.config, "The configuration was not applied", async (given) => {
     const complain = (text: string): void => void process.stderr.write(text);
     const end = await runSetUp(command.config, { ...command, ...given, complain });
-    // A plan exits with 2 if it contains changes, so an invalid file must have another code.
+    // Use a separate exit code for an invalid file, because a plan exits with 2 if it contains changes.
     if (end === "refused") return command.planOnly ? EXIT.failed : EXIT.wrongSettings;
     return end === "differs" ? EXIT.differs : EXIT.done;
   });

@@ -1,7 +1,7 @@
 import type { ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 
-/** Streams and environment of a command, and the exit code that it sets. */
+/** Input and output streams and environment of a command, and the exit code that the command sets. */
 export interface CommandContext {
   readonly io: Io;
   exitCode: ExitCode;

@@ -16,7 +16,7 @@ export interface NewKeyOptions {
 export const createKey = (config: Config, options: NewKeyOptions): Promise<number> =>
   runToExit(config, "No API key was created", (given) => runKeyCreation(config, options, given));
 
-/** Creates an API key for the operator's organization, and returns the exit code. A gateway may be running at the same time. */
+/** Creates an API key for the operator's organization, and returns the exit code. Also works while a gateway is running. */
 export async function runKeyCreation(
   config: Config,
   options: NewKeyOptions,
@@ -35,7 +35,7 @@ export async function runKeyCreation(
   return EXIT.done;
 }
 
-/** Returns the new key, or `undefined` if the gateway was never started. */
+/** Creates and returns a key. Returns `undefined` if the gateway was never started. */
 async function createFor(trx: Trx, options: NewKeyOptions, nowMs: number): Promise<string | undefined> {
   const columns = ["organizationId", "spaceId", "accountId"] as const;
   const { organizationId, spaceId, accountId } = await trx

@@ -1,4 +1,4 @@
-/** Exit codes, as documented in docs/command-line.md. A command ended by a signal exits with 128 plus the signal's number. */
+/** Exit codes, documented in docs/command-line.md. A command that a signal ended exits with 128 plus the signal's number. */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -12,7 +12,7 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends a command with an exit code and a message for the user. The message may contain untrusted text. */
+/** Thrown to end a command with an exit code and a message for the user. The message may contain untrusted text. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: ExitCode;

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 
-/** Names of command arguments and option values that are file or folder paths. */
+/** Names of command arguments and option values that contain a file or folder path. */
 const FILES = ["file", "dir"];
 
 /**
- * Returns whether the last word of a command line is a path, so that the shell should complete file names.
+ * Returns whether the shell should complete file names, because the last word of a command line is a path.
  *
  * @param words words after the program's name. The last one is being typed and may be empty
  */
@@ -28,7 +28,7 @@ export function isFilePlace(program: Command, words: readonly string[]): boolean
   return FILES.includes(command.registeredArguments[position]?.name() ?? "");
 }
 
-/** Returns the name of the value that an option takes, or `undefined` if it takes none. */
+/** Returns the name of an option's value, or `undefined` if the option takes no value. */
 function valueNameOf(command: Command, word: string): string | undefined {
   const option = command.options.find(({ short, long }) => word === short || word === long);
   return /[<[]([a-z]+)/.exec(option?.flags ?? "")?.[1];

@@ -4,7 +4,7 @@ export interface OutStream {
   readonly columns?: number | undefined;
 }
 
-/** Input stream of a command. A terminal in raw mode yields one key press at a time. */
+/** Input stream of a command. In raw mode, a terminal yields one key press at a time. */
 export interface InStream extends AsyncIterable<Uint8Array | string> {
   readonly isTTY?: boolean | undefined;
   readonly setRawMode?: (raw: boolean) => unknown;

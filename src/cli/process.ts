@@ -4,17 +4,17 @@ import { DataDirInUseError } from "../gateway/stores.ts";
 import { createLog, type Log } from "../log.ts";
 import { EXIT } from "./exit.ts";
 
-/** Signals that stop the process, with their numbers. SIGHUP arrives when the terminal is closed. */
+/** Signals that stop the process, with their numbers. Closing the terminal sends SIGHUP. */
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 const SAME_SIGNAL_MS = 500;
 
-/** Writes to standard output. Resolves when the text has been written. */
+/** Writes text to standard output, and resolves when the text has been written. */
 export const print = (text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
   });
 
-/** Opens a log that writes readable lines to a terminal and JSON to anything else. */
+/** Opens a log that writes readable lines to a terminal, and JSON to any other output. */
 export async function openLog(
   { logLevel: level }: Pick<Config, "logLevel">,
   stream: NodeJS.WriteStream,
@@ -26,7 +26,7 @@ export async function openLog(
   return stream === process.stdout ? createLog({ level }) : createLog({ level, destination: stream });
 }
 
-/** Prints an error and its causes to standard error, even if the log level hides errors. */
+/** Prints an error and its causes to standard error, even if the log level would hide errors. */
 export function complain(beginning: string, error: unknown): void {
   const causes: string[] = [];
   for (let one = error; one !== undefined && one !== null; one = (one as { cause?: unknown }).cause) {
@@ -35,17 +35,18 @@ export function complain(beginning: string, error: unknown): void {
   process.stderr.write(`${beginning}: ${causes.join(": ")}\n`);
 }
 
-/** Returns an error's message. An `AggregateError` of several connection attempts has no message, so joins those of its errors. */
+/**
+ * Returns an error's message. An `AggregateError` of several connection attempts has no message, so the messages of its errors are
+ * joined.
+ */
 function textOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(textOf).join(", ");
   return error instanceof Error ? error.message : String(error);
 }
 
 /**
- * Returns a signal that aborts at the first stop signal to start a graceful shutdown. A second stop signal exits immediately.
- *
- * A repeat within half a second is ignored. On Ctrl-C, the terminal signals the whole process group and npm also forwards the
- * signal.
+ * Returns a signal that aborts at the first stop signal; a second one exits immediately. A repeat within 0.5 s is ignored, because
+ * npm forwards a Ctrl-C that the process has already received.
  */
 export function stopOnSignals(log: Log): AbortSignal {
   const stopping = new AbortController();
@@ -64,7 +65,10 @@ export function stopOnSignals(log: Log): AbortSignal {
   return stopping.signal;
 }
 
-/** Arguments of a command on the gateway's machine. `print` writes results to standard output, and `log` writes to standard error. */
+/**
+ * Arguments of a command that runs on the gateway's machine. `print` writes results to standard output, and `log` writes to
+ * standard error.
+ */
 export interface CommandRun {
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -72,7 +76,7 @@ export interface CommandRun {
 }
 
 /**
- * Runs a command until it ends or a stop signal aborts it, and returns the exit code. Prints an error that the command throws.
+ * Runs a command until it ends or a stop signal aborts it, and returns the exit code. Prints errors.
  *
  * @param failure beginning of the error message, such as `No API key was created`
  */

@@ -27,13 +27,13 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<ExitC
   }
 }
 
-/** Returns the command that the arguments name, also in `help <command>`. `undefined` if they name none. */
+/** Returns the command that the arguments name, including the command after `help`. Returns `undefined` if there is none. */
 export function findCommandName(argv: readonly string[]): string | undefined {
   const name = argv[0] === "help" ? argv[1] : argv[0];
   return name?.startsWith("-") ? undefined : name;
 }
 
-/** Creates the commander program. It lists all commands, and a command defines its arguments when it is about to run. */
+/** Creates the commander program. All commands are listed, but only the command that is about to run defines its arguments. */
 function createProgram(context: CommandContext, entries: readonly CommandEntry[] = COMMANDS): Command {
   const { io } = context;
   const program = new Command("inlet")
@@ -66,8 +66,8 @@ async function defineArguments(command: Command, context: CommandContext): Promi
 }
 
 /**
- * Prints completions for the shell script, which calls this whenever the user presses Tab. The output `:0` makes the shell
- * complete file names.
+ * Prints completions for the shell script, which runs this at each press of Tab. The output `:0` makes the shell complete file
+ * names.
  */
 async function complete(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const program = createProgram(
@@ -85,7 +85,7 @@ async function complete(argv: readonly string[], context: CommandContext): Promi
   const { default: tab } = await import("@bomb.sh/tab");
   const { SHELLS } = await import("./commands/session/completion.ts");
   addCompletion(program, { completionCommandName: "completion" });
-  // The package's own list contains a shell that Inlet does not support.
+  // Replace the package's own list of shells, because it contains a shell that this CLI does not support.
   tab.commands.get("completion")?.argument("shell", (offer) => {
     for (const shell of SHELLS) offer(shell, "");
   });

@@ -26,11 +26,11 @@ export async function runRotation(config: Config, { log, signal, print }: Comman
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
   await migrate({ connection: store.database, log });
-  // No timeout, because the number of rows is unknown and other transactions may lock some of them.
+  // Set no timeout. The number of rows is unknown, and other transactions may lock some of them.
   const { db } = opening.use(
     openDatabase({ connection: store.database, maxConnections: 1, statementTimeoutMs: 0 }),
   );
-  // Complete an interrupted rotation before starting a new one.
+  // Complete an interrupted key rotation before starting a new one.
   await openMasterKeyring(db, store.keys, Date.now);
   const { dataDir } = store.keys;
   const { masterKey: from } = dataDir === undefined ? store.keys : await loadMasterKeys(config, dataDir);

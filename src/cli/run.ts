@@ -2,11 +2,11 @@ import { DEFAULT_COMMAND } from "./commands/command-list.ts";
 import type { ExitCode } from "./exit.ts";
 import { findCommandName, runProgram } from "./program.ts";
 
-/** Runs a command in this process. The first stop signal aborts the command, and a second one exits immediately. */
+/** Runs a command in this process. The first stop signal aborts the command, and a second signal exits immediately. */
 export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
   const { stdout, stderr, stdin, env } = process;
   if (OWN_SIGNALS.has(findCommandName(argv) ?? DEFAULT_COMMAND)) {
-    // The gateway must keep running when the reader of a pipe exits, as in `npm start | head`.
+    // Ignore write errors. The gateway must keep running when the reader of a pipe exits, as in `npm start | head`.
     stdout.on("error", () => {});
     return runProgram(argv, { stdout, stderr, stdin, env, signal: NEVER });
   }
@@ -18,7 +18,7 @@ export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
       stopping.abort(new Error(`stopped by ${signal}`));
     });
   }
-  // The reader of the output has exited, as in `inlet tail | head`, so stop.
+  // Stop when the reader of the output exits, as in `inlet tail | head`.
   stdout.on("error", () => stopping.abort(new Error("the output was closed")));
   return runProgram(argv, { stdout, stderr, stdin, env, signal: stopping.signal });
 }

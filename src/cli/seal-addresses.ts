@@ -22,7 +22,7 @@ export const sealAllAddresses = (config: Config): Promise<number> =>
 export async function runSealing(config: Config, { log, signal, print }: CommandRun): Promise<void> {
   await using store = await openDatabaseStore(config, { log, signal });
   await migrate({ connection: store.database, log });
-  // No timeout, because the number of rows is unknown.
+  // Set no timeout, because the number of rows is unknown.
   await using database = openDatabase({
     connection: store.database,
     maxConnections: 1,

@@ -9,12 +9,12 @@ import { EXIT } from "./exit.ts";
 import { complain, openLog, print, stopOnSignals } from "./process.ts";
 
 /**
- * Time in seconds between the stop signal and closing the listener. Load balancers that check every two seconds then see two
+ * Time in seconds between the stop signal and closing the HTTP listener. Load balancers that check every two seconds then see two
  * failed checks.
  */
 const DRAIN_DELAY_SECONDS = 5;
 
-/** Runs the gateway until a stop signal aborts it, and returns the exit code. */
+/** Runs the gateway until a stop signal arrives, and returns the exit code. */
 export async function start(config: Config): Promise<number> {
   endPretenuring();
   const log = await openLog(config, process.stdout);

@@ -19,7 +19,7 @@ interface Line {
   readonly err?: { readonly message?: string; readonly stack?: string };
 }
 
-/** Converts JSON log lines to readable terminal lines with time, level, message, fields and an error's stack. */
+/** Converts JSON log lines to readable terminal lines with time, level, message, fields and stack. */
 export function createTerminalStream(terminal: NodeJS.WriteStream): LogDestination {
   const colors = terminal.hasColors();
   const paint = (color: Parameters<typeof styleText>[0], text: string): string =>

@@ -8,6 +8,7 @@ export interface Backoff {
 
 /**
  * Returns how long to wait before the next attempt, in ms.
+ *
  * @param failures number of consecutive failures, at least 1
  */
 export function backoffMs(

@@ -7,7 +7,7 @@ export interface WrongField {
 
 export type NoteWrong = (path: PropertyKey | readonly PropertyKey[], message: string) => void;
 
-/** Creates a Zod check for rules that involve several settings. It runs after each setting has been validated on its own. */
+/** Creates a Zod check for rules that involve several fields. The check runs after each field has been validated on its own. */
 export const checkFields =
   <T>(check: (config: T, note: NoteWrong) => void) =>
   ({ value, issues }: z.core.ParsePayload<T>): void =>

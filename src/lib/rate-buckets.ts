@@ -7,6 +7,7 @@ export interface RateBuckets<K> {
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
   /**
    * Takes tokens even if the bucket has too few. `take` then returns a wait until the missing tokens are refilled.
+   *
    * @param mostDebtMs maximum time in ms for refilling the missing tokens; unlimited by default
    */
   readonly overdraw: (

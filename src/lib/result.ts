@@ -11,6 +11,7 @@ export const err = <E>(error: E): { readonly ok: false; readonly error: E } => (
 
 /**
  * Returns the value of a result that cannot be an error, because its input was validated before.
+ *
  * @throws Error with `name` if the result is an error nevertheless
  */
 export function unwrap<T>(result: Result<T, string>, name: string): T {

@@ -13,8 +13,8 @@ export interface StoredConfig<T> {
 type Path = readonly PropertyKey[];
 
 /**
- * Parses settings that an earlier version stored. Stored values that the current schema rejects are kept and listed in `outdated`,
- * and unknown settings are dropped.
+ * Parses a config that an earlier version stored. Stored values that the current schema rejects are kept and listed in `outdated`,
+ * and unknown fields are dropped.
  */
 export function readStoredConfig<T>(
   schema: z.ZodType<T>,
@@ -27,7 +27,7 @@ export function readStoredConfig<T>(
   const unknown = read.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => formatPath([...issue.path, key])) : [],
   );
-  // Parse again without the invalid values. If that fails, parse without the top-level settings that contain them.
+  // Parse again without the invalid values. If that fails, parse without the top-level fields that contain them.
   for (const paths of [fields.map(aboveLists), fields.map((path) => path.slice(0, 1))]) {
     const rest = structuredClone(stored);
     for (const path of paths) removeAt(rest, path);
@@ -42,8 +42,9 @@ export function readStoredConfig<T>(
 }
 
 /**
- * Parses stored settings that were parsed successfully before.
- * @throws Error if they cannot be parsed
+ * Parses a stored config that was parsed successfully before.
+ *
+ * @throws Error if the config cannot be parsed
  */
 export function getStoredConfig<T>(schema: z.ZodType<T>, stored: unknown): T {
   const read = readStoredConfig(schema, stored);

@@ -1,12 +1,11 @@
 import calculateSlot from "cluster-key-slot";
 
-/** Maximum number of streams per read. Per event, Redis takes 49 µs with one stream per read, and 403 µs with 1,000 streams. */
+/**
+ * Maximum number of streams per XREADGROUP. With 1,000 streams, Redis takes 403 µs per event, compared with 49 µs for one stream.
+ */
 const MAX_STREAMS = 64;
 
-/**
- * Splits topics into chunks of at most `MAX_STREAMS`. One XREADGROUP can read a chunk: in Redis Cluster, all its topics are in the
- * same slot.
- */
+/** Splits topics into groups that one XREADGROUP can read. In Redis Cluster, all topics of a group are in the same slot. */
 export function chunkTopics(topics: readonly string[], isCluster: boolean): readonly (readonly string[])[] {
   const bySlot = new Map<number, string[]>();
   for (const topic of topics) {

@@ -2,6 +2,7 @@ import { UnavailableError } from "./errors.ts";
 
 /**
  * Resolves with the result of `work`. Does not cancel the work after a timeout.
+ *
  * @throws UnavailableError with `message` after `ms`
  */
 export async function withTimeout<T>(ms: number, work: Promise<T>, message: string): Promise<T> {

@@ -16,7 +16,7 @@ import { choosePassphrase, findMasterKeys, sealMasterKey } from "./master-key.ts
 
 export interface BackupOptions {
   readonly config: Config;
-  /** Path of the backup file. Defaults to a name with the current time in the working directory. */
+  /** Path of the backup file. By default, a file in the working directory with the current time in its name. */
   readonly file: string | undefined;
   readonly withoutMasterKey: boolean;
 }
@@ -53,7 +53,8 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
   await using archive = await createArchive(file, { signal }).catch((error: unknown) => {
     throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`);
   });
-  // The master key may be rotated during the backup, so read it before and after the snapshot. One of the results fits the snapshot.
+  // Read the master key before and after the snapshot, because it may be rotated during the backup. One of the two results fits the
+  // snapshot.
   const keysBefore = await findMasterKeys(config, dataDir);
   using transfer = await openRdbTransfer(stores.redis, signal);
   const takenAt = new Date();
@@ -89,7 +90,7 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
 /**
  * Returns the resolved path of the data directory.
  *
- * @throws CommandError if its stores are not embedded, or do not exist yet
+ * @throws CommandError if PostgreSQL or Redis is not embedded, or does not exist yet
  */
 function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   const others = [
@@ -103,7 +104,7 @@ function ownDataDir({ databaseUrl, redisUrls, dataDir }: Config): string {
   }
   if (!existsSync(join(dataDir, "postgres")))
     throw new CommandError(`No backup was created: no gateway has been started in ${dataDir} yet.`);
-  // Without this check, the backup would start a new, empty Redis.
+  // Require an existing Redis folder. Otherwise, the backup would start a new, empty Redis.
   if (!existsSync(join(dataDir, "redis"))) {
     throw new CommandError(
       `No backup was created: ${dataDir} has no Redis, so its gateway uses REDIS_URL. Pass the gateway's settings with --config.`,

@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Manifest } from "../../lib/archive/archive.ts";
 import { CommandError } from "../exit.ts";
 
-/** Version of the backup format. Inlet reads backups of its own and all earlier versions. */
+/** Version of the backup format. Backups of this version and of all earlier versions can be restored. */
 export const FORMAT = 1;
-/** Encryption context of the master key in a backup, which is required to decrypt it. */
+/** Encryption context of the master key in a backup. Decryption fails under any other context. */
 export const MASTER_KEY_PLACE = "backup/masterKey";
 export const REDIS_PART = "redis.rdb";
 export const tablePart = (table: string): string => `postgres/${table}.copy`;
@@ -19,7 +19,7 @@ const sealedKey = z.object({
   text: z.string(),
 });
 
-/** Schema of a backup's manifest, which is documented in docs/operating.md. */
+/** Schema of a backup's manifest. The file docs/operating.md documents the fields. */
 const aboutSchema = z.object({
   /** Version of Inlet that created the backup. */
   inlet: z.string(),
@@ -37,8 +37,8 @@ const aboutSchema = z.object({
     sequences: z.record(z.string(), z.string()),
   }),
   /**
-   * `null` if the gateway was never started. `sealed` is the master key encrypted with the passphrase, or `null` if the backup
-   * omits it.
+   * Master key of the gateway, or `null` if the gateway was never started. `sealed` is the encrypted key, or `null` if the backup
+   * omits the key.
    */
   masterKey: z.object({ id: z.string(), sealed: sealedKey.nullable() }).nullable(),
 });
@@ -47,7 +47,7 @@ export type BackupAbout = z.infer<typeof aboutSchema>;
 /**
  * Validates a backup's manifest.
  *
- * @throws CommandError if the file is not an Inlet backup, or was created by a newer version
+ * @throws CommandError if the file is not a backup of this program, or comes from a newer version
  */
 export function parseAbout(manifest: Manifest): BackupAbout {
   const { format } = manifest;

@@ -16,7 +16,7 @@ export const PASSPHRASE_VARIABLE = "INLET_BACKUP_PASSPHRASE";
 const MIN_CHARACTERS = 12;
 
 /**
- * Reads the passphrase for a new backup from the environment, or prompts for it twice.
+ * Reads the passphrase for a new backup from the environment, or asks for it twice.
  *
  * @throws CommandError
  */
@@ -37,7 +37,7 @@ export async function choosePassphrase(io: Io): Promise<string> {
   return passphrase;
 }
 
-/** Returns all candidates for the database's master key, from the settings and the data directory. */
+/** Returns all candidates for the database's master key: from the environment variable and from the data directory. */
 export async function findMasterKeys(
   { masterKey, newMasterKey }: Pick<Config, "masterKey" | "newMasterKey">,
   dataDir: string,
@@ -47,7 +47,7 @@ export async function findMasterKeys(
 }
 
 /**
- * Encrypts the master key of a snapshot with the passphrase. Without a passphrase, the result only contains the key's id.
+ * Encrypts the master key of a snapshot with the passphrase. Without a passphrase, the result contains only the key's id.
  *
  * @throws CommandError if none of `keys` is the master key of the database
  */
@@ -81,7 +81,7 @@ export type RestoredKey =
   | { readonly kind: "none" };
 
 /**
- * Decrypts the master key of a backup.
+ * Decrypts the master key in a backup.
  *
  * @throws CommandError if the passphrase or INLET_MASTER_KEY does not match the backup
  */

@@ -31,7 +31,7 @@ export interface RestoreOptions {
 
 interface Restoring {
   readonly file: string;
-  /** Absolute path with symbolic links resolved. This process holds the directory's lock. */
+  /** Absolute path of the data directory, with symbolic links resolved. This process holds the lock of the directory. */
   readonly dataDir: string;
   readonly about: BackupAbout;
   readonly progress: Progress;
@@ -39,16 +39,17 @@ interface Restoring {
   readonly signal: AbortSignal;
 }
 
-/** Files that the file system or the lock creates. A folder that contains only these counts as empty. */
+/** Files that the file system or the lock creates. A folder that contains only these files counts as empty. */
 const IGNORED_ENTRIES = ["lost+found", "inlet.lock", "inlet.lock-journal", "inlet.pid"];
-/** Maximum time from the start of a deletion until the event is gone from Redis. The deletion's database row is written at the start. */
+/**
+ * Maximum time in ms until a deleted event is gone from Redis, counted from the start of the deletion, when its database row is
+ * written.
+ */
 const ERASURE_MS = 600_000;
 
 /**
- * Creates a data directory from a backup. Checks the whole backup file before the first write.
- *
- * An interrupted restore leaves a marker file that prevents a gateway from starting in the folder. The same restore can then be
- * repeated.
+ * Creates a data directory from a backup, after checking the whole backup file. An interrupted restore leaves a marker file, which
+ * prevents the gateway from starting until the restore is repeated.
  *
  * @throws CommandError
  */
@@ -68,7 +69,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   const log = await openLog({ logLevel: "warn" }, process.stderr);
   using lock = takeDataDir(options.dataDir);
   const { dataDir } = lock;
-  // Another process may have added files before this process locked the folder, so check again.
+  // Check the folder again, because another process may have added files before this process locked it.
   const { isUnfinished } = await inspectTarget(dataDir);
   const restoring: Restoring = { file, dataDir, about, progress, log, signal };
   if (isUnfinished) await clear(restoring, output);
@@ -82,7 +83,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
 }
 
 /**
- * Rejects settings with external stores, because a backup can only be restored to embedded ones.
+ * Rejects a config with external PostgreSQL or Redis, because a backup can only be restored to embedded ones.
  *
  * @throws CommandError
  */
@@ -116,7 +117,7 @@ async function readAbout(file: string, progress: Progress, signal: AbortSignal):
 /**
  * Checks that the folder is empty or contains an interrupted restore.
  *
- * @throws CommandError if the folder contains any other files
+ * @throws CommandError if the folder contains other files
  */
 async function inspectTarget(dataDir: string): Promise<{ readonly isUnfinished: boolean }> {
   const names: readonly string[] = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
@@ -139,14 +140,14 @@ function takeDataDir(path: string): DataLock {
   });
 }
 
-/** Stops the servers of an interrupted restore and removes its files. */
+/** Stops the servers that an interrupted restore left running, and removes its files. */
 async function clear({ dataDir, log, signal }: Restoring, output: Output): Promise<void> {
   output.note("An earlier restore into this folder was interrupted. Starting over.");
   const [postgres, redis] = await Promise.all([findLocalPostgres(dataDir), hasLocalRedis(dataDir)]);
   if (postgres) await (await startLocalPostgres({ dataDir, log, signal }))[Symbol.asyncDispose]();
   if (redis) await (await startLocalRedis({ dataDir, log, signal }))[Symbol.asyncDispose]();
   for (const name of await readdir(dataDir)) {
-    // The marker must remain until the new restore is complete, so that no gateway starts on partial data.
+    // Keep the marker file until the new restore is complete, so that no gateway starts on partial data.
     if (IGNORED_ENTRIES.includes(name) || name === UNFINISHED_RESTORE) continue;
     await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
   }
@@ -157,7 +158,8 @@ async function fill(restoring: Restoring): Promise<number> {
   progress.show("Creating PostgreSQL");
   await using postgres = await startLocalPostgres({ dataDir, log, signal });
   const { connection } = postgres;
-  // Migrate only to the schema version of the backup, because its rows match that schema. The next start of the gateway migrates the rest.
+  // Migrate only to the schema version of the backup, because its rows have that schema. The next start of the gateway runs the
+  // remaining migrations.
   await migrate({ connection, log, upTo: about.postgres.migrations.length });
   await loadTables(restoring, connection);
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
@@ -210,7 +212,10 @@ async function topicsOf({ db }: Database, channelNumber: number): Promise<readon
   return rows.map(({ topic }) => topic);
 }
 
-/** Lists events whose privacy deletion was in progress during the snapshots. The Redis snapshot may still contain them. */
+/**
+ * Lists events whose privacy deletion was in progress when the snapshots were taken. The Redis snapshot may still contain these
+ * events.
+ */
 const erasedAround = ({ db }: Database, takenAt: string) =>
   db
     .selectFrom("deletedEvents")

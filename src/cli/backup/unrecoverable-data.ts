@@ -1,5 +1,5 @@
 /**
- * Lists the data that a backup cannot restore, for the person who restores it.
+ * Lists the data that a backup cannot restore, as text for the operator.
  *
  * @param takenAt time of the backup (RFC 3339)
  */

@@ -4,19 +4,19 @@ import type { Credentials } from "./credentials.ts";
 /** Query parameters. `undefined` values are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Client for the management API of one gateway. Failed calls throw a `CommandError` with a message and an exit code. */
+/** Client for the management API of one gateway. If a call fails, it throws a `CommandError` with a message and an exit code. */
 export interface Api {
   readonly baseUrl: string;
   readonly get: <T>(path: string, query?: Query) => Promise<T>;
   readonly post: <T>(path: string, body?: object) => Promise<T>;
   readonly put: <T>(path: string, body: object) => Promise<T>;
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
-  /** Reads pages of a list until it has `most` items or the list ends. */
+  /** Reads a paginated list until `most` items have been read or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
   /** Returns the response body as text, because parsing JSON could change large numbers. */
   readonly text: (path: string, query?: Query) => Promise<string>;
   /**
-   * Sends a request and returns the response with any status.
+   * Sends a request and returns the response with any HTTP status.
    *
    * @throws CommandError if the gateway does not respond
    */
@@ -25,7 +25,7 @@ export interface Api {
 
 export interface Listed<T> {
   readonly items: readonly T[];
-  /** Total number of items, including those that were not read. */
+  /** Total number of items in the list, including items that were not read. */
   readonly total: number;
 }
 
@@ -71,7 +71,7 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        // Following a redirect could send the API key to another server.
+        // Reject redirects, because following one could send the API key to another server.
         redirect: "error",
         signal: ownSignal ?? AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
@@ -135,7 +135,7 @@ function queryText(query: Query = {}): string {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** Creates the error for an error response, with the exit code for its status. */
+/** Creates the error for an error response. Its exit code depends on the HTTP status. */
 export async function parseErrorResponse(response: Response, baseUrl: string): Promise<ApiError> {
   const { status } = response;
   const body = await response.json().catch(() => undefined);
@@ -160,7 +160,7 @@ function exitCodeOf(status: number): ExitCode {
   return status === 429 || status === 503 ? EXIT.unavailable : EXIT.failed;
 }
 
-/** Returns the message of an error's cause. Errors of `fetch` themselves only state that the request failed. */
+/** Returns the message of an error's cause, because errors of `fetch` themselves only state that the request failed. */
 export function formatCause(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof AggregateError && cause.errors.length > 0) return formatCause(cause.errors[0]);

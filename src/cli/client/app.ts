@@ -5,13 +5,13 @@ import { formatPath } from "./api.ts";
 import type { App, Channel } from "./entities.ts";
 
 /**
- * Finds an app by id or uid. Without a name, returns the only app.
+ * Finds an app by id or uid. If neither is given, returns the only app.
  *
  * @throws CommandError
  */
 export async function findApp(api: Api, named: string | undefined): Promise<App> {
   const { items } = await api.list<App>("/apps");
-  // Only the system app has no space. It belongs to Inlet, so exclude it.
+  // Exclude the system app, which belongs to the gateway itself. It is the only app without a space.
   const own = items.filter(({ spaceId }) => spaceId !== null);
   const found = named === undefined ? own : items.filter(({ id, uid }) => id === named || uid === named);
   const [app, ...others] = found;

@@ -14,7 +14,7 @@ export interface Client {
   readonly output: Output;
   readonly io: Io;
   /**
-   * Finds the app selected by `--app` or INLET_APP. Without a selection, returns the only app.
+   * Finds the app selected by `--app` or INLET_APP. If none is selected, returns the only app.
    *
    * @throws CommandError
    */
@@ -27,7 +27,7 @@ interface ClientOptions {
   readonly output?: OutputFormat;
 }
 
-/** Adds the options shared by all commands that call the API. */
+/** Adds the options that all commands that call the API have in common. */
 export const apiOptions = (command: Command): Command =>
   command
     .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
@@ -36,14 +36,14 @@ export const apiOptions = (command: Command): Command =>
       "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
     );
 
-/** Adds `--app` and the options shared by all commands that call the API. */
+/** Adds `--app` and the options that all commands that call the API have in common. */
 export const appOptions = (command: Command): Command =>
   apiOptions(command).option(
     "-a, --app <app>",
     "id or uid of the app (default: INLET_APP, then the only app)",
   );
 
-/** Creates a commander action from `act`, which may return an exit code. */
+/** Creates a commander action that runs `act`. `act` may return an exit code. */
 export const createAction =
   <A extends readonly unknown[], O extends object = object>(
     context: CommandContext,
@@ -63,7 +63,7 @@ export const createAction =
     context.exitCode = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
   };
 
-/** Adds examples to a command's help. Each example is a command line with an explanation. */
+/** Adds examples to the help of a command. Each example is a command line with an explanation. */
 export const examples = (
   command: Command,
   lines: readonly (readonly [line: string, meaning: string])[],
@@ -73,7 +73,7 @@ export const examples = (
   return command.addHelpText("after", `\nExamples:\n${shown.join("\n")}`);
 };
 
-/** Returns a parser for integer option values within the given bounds. */
+/** Returns a parser for an option whose value is an integer within the given bounds. */
 export const parseCount =
   (least: number, most: number) =>
   (text: string): number => {

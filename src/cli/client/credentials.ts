@@ -13,15 +13,15 @@ export interface Credentials {
 const DEFAULT_URL = "http://127.0.0.1:8080";
 const FILE = "credentials.json";
 
-/** Returns the CLI's folder for files of the current user. */
+/** Returns the folder in which the CLI stores files of the current user. */
 export function configDir(env: Io["env"]): string {
   const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
   return join(base, "inlet");
 }
 
 /**
- * Returns the credentials from `INLET_URL` and `INLET_API_KEY`, or those stored by `inlet login`. A stored key is only sent to
- * the address that it was stored for.
+ * Returns the credentials from `INLET_URL` and `INLET_API_KEY`, or else from `inlet login`. A stored key is only sent to the
+ * address for which it was stored.
  *
  * @throws CommandError
  */
@@ -37,7 +37,7 @@ export async function findCredentials(env: Io["env"], urlOption?: string): Promi
 }
 
 /**
- * Returns the base URL that an API command would call.
+ * Returns the base URL that a command would call.
  *
  * @throws CommandError
  */
@@ -50,9 +50,9 @@ function baseUrlOf(env: Io["env"], urlOption: string | undefined, stored: Creden
 }
 
 /**
- * Reads the credentials stored by `inlet login`.
+ * Reads the credentials that `inlet login` stored.
  *
- * @throws CommandError if the file cannot be read or is invalid
+ * @throws CommandError if the file is unreadable or invalid
  */
 export async function readCredentials(env: Io["env"]): Promise<Credentials | undefined> {
   const file = join(configDir(env), FILE);
@@ -89,7 +89,7 @@ export async function removeCredentials(env: Io["env"]): Promise<boolean> {
 }
 
 /**
- * Converts a gateway address entered by a user to the API's base URL.
+ * Converts the address of a gateway, as typed by a user, to the base URL of its API.
  *
  * @throws CommandError
  */

@@ -19,7 +19,7 @@ export interface TypedDelivery {
   readonly body: Buffer;
 }
 
-/** Sample delivery of a provider, as returned by the API. */
+/** Sample webhook delivery of a provider, as returned by the API. */
 export interface Sample {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): 
 }
 
 /**
- * Returns the data of a command-line argument: a file for `@file`, standard input for `@-`, or else the text itself.
+ * Returns the data that a command-line argument names: a file for `@file`, standard input for `@-`, or else the text itself.
  *
  * @throws CommandError
  */

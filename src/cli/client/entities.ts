@@ -1,11 +1,11 @@
-/** API entities, reduced to the fields that the CLI reads. GET /v1/openapi.json describes all fields. */
+/** Types of API objects with only the fields that the CLI reads. `GET /v1/openapi.json` describes all fields. */
 
 export interface App {
   readonly id: string;
   readonly uid: string;
   readonly title: string;
   readonly blueprintId: string | null;
-  /** `null` for the system app, which belongs to no space. */
+  /** Id of the app's space. `null` for the system app, which belongs to no space. */
   readonly spaceId: string | null;
   readonly createdAt: string;
 }

@@ -4,20 +4,20 @@ import { sleep } from "../../lib/sleep.ts";
 import { CommandError } from "../exit.ts";
 import { type Api, ApiError, formatCause, formatPath, parseErrorResponse } from "./api.ts";
 
-/** One step of reading a stream: either an event, or only a new position if no events precede that position. */
+/** One step in reading an event stream: either an event, or only a new position without an event. */
 export interface StreamStep {
   readonly position: string;
-  /** The event as JSON text. `undefined` if the step only advances the position. */
+  /** The event as JSON text. `undefined` if the step contains only a new position. */
   readonly event: string | undefined;
 }
 
 export interface FollowOptions {
   readonly appId: string;
   readonly type?: string | undefined;
-  /** Stream position after which to start. `undefined` starts with new events. */
+  /** Stream position after which to start reading. `undefined` skips all existing events. */
   readonly from: string | undefined;
   readonly signal: AbortSignal;
-  /** Called when the stream opens, and when it waits before reconnecting. */
+  /** Called when the stream opens, and when the client waits before reconnecting. */
   readonly onState: (state: StreamState) => void;
 }
 
@@ -27,15 +27,15 @@ export type StreamState =
 
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
 /**
- * Maximum time without data before reconnecting. The gateway sends a heartbeat every 15 s, but a connection may be dead without
- * an error after a laptop slept.
+ * Maximum time in ms without data before the client reconnects. The gateway sends a heartbeat every 15 s, but a sleeping laptop can
+ * lose the connection without an error.
  */
 const MAX_SILENCE_MS = 40_000;
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.5 } as const;
 
 /**
- * Yields an app's events after a position until the signal aborts. Reconnects after a gateway restart, status 503, a network
- * failure or a machine's sleep.
+ * Yields the events of an app after a position until the signal aborts. Reconnects after temporary failures, such as a gateway
+ * restart or status 503.
  *
  * @throws CommandError if reconnecting cannot help: invalid key, unknown app or invalid position
  */
@@ -69,7 +69,7 @@ export async function* followEvents(
   }
 }
 
-/** Returns whether a status is temporary: 429, or any server error of the gateway or a proxy. */
+/** Returns whether an HTTP status is temporary: 429, or any server error of the gateway or a proxy. */
 const isPassing = (status: number): boolean => status === 429 || status >= 500;
 
 async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<StreamStep, void, undefined> {
@@ -91,13 +91,13 @@ async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<Str
       position = message.id ?? position;
       if (position === undefined) continue;
       yield { position, event: message.kind === "frame" ? message.data : undefined };
-      // The time that the consumer spent on this event must not count as silence, so restart the timer.
+      // Restart the timer, because the time that the consumer spent on this event must not count as silence.
       watch.heard();
     }
   }
 }
 
-/** Creates a signal that aborts if `heard` is not called for `MAX_SILENCE_MS`. */
+/** Creates a signal that aborts if `heard` is not called for `MAX_SILENCE_MS`, and thus detects a dead connection. */
 function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly heard: () => void } {
   const silence = new AbortController();
   const timer = setTimeout(
@@ -112,8 +112,8 @@ function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly h
   };
 }
 
-/** Returns the stream position that precedes all events after a time in ms since 1970. */
+/** Returns the stream position before all events at or after a time in ms since 1970. */
 export const positionOf = (atMs: number): string => String(Math.max(0, Math.floor(atMs)));
 
-/** Returns the channel uid, which is the seventh part of a topic name. */
+/** Returns the uid of the channel, which is the seventh part of a topic name. */
 export const channelOf = (topic: string): string => topic.split(".", 7)[6] ?? "";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 
-/** Module of a command. `define` only declares arguments, and its action loads the implementation. */
+/** Module of a command. `define` only declares the arguments, so that the implementation is loaded only when the command runs. */
 export interface CommandModule {
   readonly define: (command: Command, context: CommandContext) => void | Promise<void>;
 }
@@ -21,7 +21,7 @@ const EVENTS = "Events:";
 /** Command that runs if the arguments name none. */
 export const DEFAULT_COMMAND = "start";
 
-/** All commands. A command's module is only loaded to run or complete that command, or to show its help. */
+/** All commands. The module of a command is loaded only to run or complete that command, or to show its help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "start",

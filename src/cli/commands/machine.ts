@@ -19,7 +19,7 @@ interface Failure {
   readonly exitCode?: ExitCode;
 }
 
-/** Loads the gateway's settings, runs a command on the gateway's machine, and sets the exit code. */
+/** Loads the gateway's configuration, runs a command on the gateway's machine, and sets the exit code. */
 export async function runWithConfig(
   context: CommandContext,
   file: string | undefined,

@@ -147,7 +147,7 @@ async function checkDisk(path: string): Promise<Found> {
   return isLow ? warning("disk", text, suggestedAction) : ok("disk", text);
 }
 
-/** Returns the path itself or its nearest existing parent folder. */
+/** Returns the path, or its nearest parent folder that exists. */
 const nearestOf = (path: string): string => (existsSync(path) ? path : nearestOf(dirname(path)));
 const isPrivate = ({ mode }: Stats): boolean => (mode & 0o077) === 0;
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

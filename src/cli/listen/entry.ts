@@ -3,19 +3,19 @@ import type { DeliveredEvent } from "../../event/handler-request.ts";
 import { buildTargets } from "../../normalize/body/json-scan.ts";
 import { JsonText } from "../../normalize/body/payload-slice.ts";
 
-/** An event from the API in the form that a handler receives. */
+/** An event read from the API, converted to the form that an event handler receives. */
 export interface ListenedEvent extends DeliveredEvent {
   readonly id: string;
   readonly type: string;
-  /** Whether the data contains line ends. An event stream normalizes them, so the exact data must be read separately. */
+  /** Whether the data contains line ends. The event stream normalizes line ends, so the exact data must be read separately. */
   readonly hasLineEnds: boolean;
 }
 
 const DATA = buildTargets([["data"]]);
-/** Members of an API event that locate the event in its stream. They are not CloudEvents attributes. */
+/** Members of an event in the API that only locate the event in its stream. They are not CloudEvents attributes. */
 const LOCATION_MEMBERS: ReadonlySet<string> = new Set(["topic", "entryId"]);
 
-/** Parses an event from the API. JSON data stays the exact text that was received. */
+/** Parses an event from the API. JSON data remains exactly as received. */
 export function readEntry(json: string): ListenedEvent {
   const event = JsonText.parse(json);
   const { data, ...members } = event.value as Readonly<Record<string, string>> & { readonly data?: unknown };

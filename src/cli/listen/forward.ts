@@ -5,7 +5,7 @@ import { formatCause } from "../client/api.ts";
 import type { ListenedEvent } from "./entry.ts";
 
 export interface Forwarded {
-  /** HTTP status. `undefined` after a timeout, although the server may still have processed the event. */
+  /** HTTP status of the response. `undefined` after a timeout, although the server may have processed the event. */
   readonly status: number | undefined;
   readonly latencyMs: number;
 }
@@ -15,17 +15,17 @@ export interface ForwardOptions {
   readonly secret: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Called whenever the server cannot be reached, before the event is retried. */
+  /** Called before each retry when the local server cannot be reached. */
   readonly onWaiting: (reason: string) => void;
 }
 
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.2 } as const;
-/** Replaces the subscription id in message ids, because a listener has no subscription. */
+/** Stands for the subscription id in message ids, because a local listener has no subscription. */
 const LISTENER = "listen";
 
 /**
- * Sends an event to a local server as a handler receives it. Retries until the server responds with any status or the request
- * times out. Returns `undefined` if the signal aborts first.
+ * Sends an event to a local server, as an event handler receives it. Retries until the server responds or the request times out,
+ * and returns `undefined` if the signal aborts first.
  */
 export async function forward(event: ListenedEvent, options: ForwardOptions): Promise<Forwarded | undefined> {
   const { url, secret, timeoutMs, signal, onWaiting } = options;
@@ -39,7 +39,7 @@ export async function forward(event: ListenedEvent, options: ForwardOptions): Pr
     const startedAt = performance.now();
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      // Do not pass `signal`. Aborting a request in flight would make the next start send the event again.
+      // Do not pass `signal`. If an abort canceled a request in flight, the next start would send the event again.
       const response = await fetch(url, { method, headers, body, redirect: "manual", signal: late });
       await response.arrayBuffer();
       return { status: response.status, latencyMs: performance.now() - startedAt };

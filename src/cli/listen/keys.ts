@@ -3,14 +3,18 @@ import type { Io } from "../io.ts";
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";
 
-/** Handlers for key presses. `r`, optionally after an event number, sends an event again. `q`, Ctrl-C and Ctrl-D end the command. */
+/** Handlers for key presses. `r` sends an event again, after an optional event number. `q`, Ctrl-C and Ctrl-D end the command. */
 export interface KeyHandlers {
-  /** @param number number of the event to send again. `undefined` for the most recent event */
+  /**
+   * Called to send an event again.
+   *
+   * @param number number of the event. `undefined` for the most recent event
+   */
   readonly onAgain: (number: number | undefined) => void;
   readonly onEnd: () => void;
 }
 
-/** Calls the handlers for key presses until disposal. Has no effect if standard input is not a terminal. */
+/** Calls the handlers for key presses until disposal. Does nothing if standard input is not a terminal. */
 export function readKeys({ stdin }: Io, { onAgain, onEnd }: KeyHandlers): Disposable {
   const terminal = stdin as unknown as NodeJS.ReadStream;
   if (!stdin.isTTY) return { [Symbol.dispose]() {} };

@@ -11,7 +11,7 @@ import { openListenState } from "./state.ts";
 export interface ListenOptions {
   readonly app: App;
   readonly url: string;
-  /** Uids of the channels to forward. Empty for all channels. */
+  /** Uids of the channels whose events are forwarded. Empty for all channels. */
   readonly channels: readonly string[];
   /** Event types to forward. Empty for all types. */
   readonly types: readonly string[];
@@ -21,12 +21,12 @@ export interface ListenOptions {
   readonly timeoutMs: number;
 }
 
-/** Number of recent events to keep in memory so that the user can send them again. */
+/** Number of recent events that are kept in memory, so that the user can send them again. */
 const KEPT = 200;
 
 /**
- * Sends an app's events to a local server until stopped, one at a time, starting at the listener's stored position. Once the
- * server responds, the listener stores the event's position before it sends the next event.
+ * Sends an app's events to a local server, one at a time, until stopped. After each response, the position is stored, so that a
+ * later run continues there.
  */
 export async function listen({ api, output, io }: Client, options: ListenOptions): Promise<void> {
   const { app, url, channels, types, secret, timeoutMs } = options;
@@ -40,7 +40,7 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
   const recent = new Map<number, ListenedEvent>();
   let count = 0;
   let waitsFor: string | undefined;
-  /** Prints why an event waits, once per reason instead of at every attempt. */
+  /** Prints why an event is waiting. Prints each reason once instead of at every attempt. */
   const onWaiting = (what: string, reason: string): void => {
     const message = `${what}: ${reason}`;
     if (message !== waitsFor) output.note(message, "yellow");
@@ -87,7 +87,7 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
     );
   }
 
-  /** Returns the event with its exact data. The stream normalizes line ends, so an event that contains any is read again by id. */
+  /** Returns an event with its exact data. The stream normalizes line ends, so an event with line ends is read again by id. */
   async function readExactly(json: string): Promise<ListenedEvent> {
     const event = readEntry(json);
     if (!event.hasLineEnds) return event;

@@ -9,7 +9,7 @@ import { escapeText } from "../output/escape.ts";
 export interface RawOptions {
   readonly app: App;
   readonly url: string;
-  /** Uids of the channels to forward. Empty for all channels. */
+  /** Uids of the channels whose deliveries are forwarded. Empty for all channels. */
   readonly channels: readonly string[];
   readonly timeoutMs: number;
 }
@@ -30,14 +30,14 @@ interface WholeDelivery extends DeliverySummary {
 
 const POLL_INTERVAL_MS = 1_000;
 const NEWEST = 200;
-/** Headers of the sender's connection to the gateway. The connection to the local server sets its own. */
+/** Headers that concern only the sender's connection to the gateway. The connection to the local server needs its own values. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set(["accept-encoding", ...FRAMING_HEADERS]);
 
 const HEAD = `Raw mode forwards sampled new deliveries with their original method, headers and body.
 It sends at most one per second and channel, up to 128 KiB. Signatures are removed, so your server cannot verify them.
 Deliveries missed in between are not sent later. Without --raw, every event is forwarded.`;
 
-/** Forwards sampled deliveries to a local server until stopped. Skips and reports deliveries that cannot be sent. */
+/** Forwards sampled raw deliveries to a local server until stopped. Reports and skips deliveries that cannot be sent. */
 export async function listenRaw({ api, output, io }: Client, options: RawOptions): Promise<void> {
   const { app, url, channels, timeoutMs } = options;
   const { signal } = io;
@@ -45,8 +45,8 @@ export async function listenRaw({ api, output, io }: Client, options: RawOptions
   const path = formatPath("apps", app.id, "deliveries");
   const seen = new Set<string>();
   /**
-   * Only the `Date` header of this response is used. It gives the start time on the gateway's clock, to skip older deliveries
-   * whose records appear later.
+   * Use only the `Date` header of this response: the start time on the gateway's clock. Older deliveries, whose records may appear
+   * later, are then skipped.
    */
   const beginning = await api.open(path, { query: { limit: 1 } });
   if (!beginning.ok) throw await parseErrorResponse(beginning, api.baseUrl);
@@ -117,7 +117,7 @@ export async function listenRaw({ api, output, io }: Client, options: RawOptions
 const isWanted = (uid: string, channels: readonly string[]): boolean =>
   channels.length === 0 || channels.includes(uid);
 
-/** Ignores status 404, which means that a newer record of the same channel has replaced this one. Rethrows other errors. */
+/** Ignores status 404, because a newer record of the same channel has replaced the requested record. Rethrows other errors. */
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.status !== 404) throw error;
 }

@@ -6,7 +6,7 @@ import { configDir } from "../client/credentials.ts";
 import { CommandError } from "../exit.ts";
 import type { Io } from "../io.ts";
 
-/** Identifies a listener. Positions are stored separately for each app, target and filter. */
+/** Identifies a local listener. Each combination of app, target and filter has its own stored position. */
 export interface ListenerName {
   readonly baseUrl: string;
   readonly appId: string;
@@ -24,9 +24,10 @@ export interface ListenState extends Disposable {
 const CONTENTION_MS = 1_000;
 
 /**
- * Opens and locks the stored position of a listener. If two processes used it, each would skip events that the other has read.
+ * Opens and locks the file with a listener's stored position. If two processes shared the file, each would skip events that the
+ * other has read.
  *
- * @throws CommandError if another process uses it
+ * @throws CommandError if another process uses the file
  */
 export function openListenState(env: Io["env"], name: ListenerName): ListenState {
   const folder = join(configDir(env), "listen");
@@ -53,7 +54,7 @@ export function openListenState(env: Io["env"], name: ListenerName): ListenState
   };
 }
 
-/** Returns the secret that signs requests of this user's listeners. The first call creates it. */
+/** Returns the secret that signs the requests of this user's local listeners. Creates it on the first call. */
 export function findListenSecret(env: Io["env"]): string {
   const folder = configDir(env);
   const file = join(folder, "listen-secret");
@@ -71,7 +72,7 @@ function readPosition(file: string): string | undefined {
     const { position } = JSON.parse(readFileSync(file, "utf8")) as { readonly position?: unknown };
     return typeof position === "string" ? position : undefined;
   } catch {
-    // Without a readable stored position, the listener starts with new events.
+    // Start with new events if there is no readable stored position.
     return undefined;
   }
 }

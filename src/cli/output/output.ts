@@ -3,20 +3,20 @@ import type { Io } from "../io.ts";
 import { escapeJson, escapeLines } from "./escape.ts";
 import { type Color, type Column, type Paint, renderFields, renderTable } from "./table.ts";
 
-/** Prints results as tables for people or as JSON lines for programs. */
+/** Prints results of commands: as tables for people, or as JSON lines for programs. */
 export interface Output {
   readonly isJson: boolean;
   readonly paint: Paint;
   /** Width of the terminal in character cells. */
   readonly cells: number;
   readonly list: <T extends object>(rows: readonly T[], columns: readonly Column<T>[], none?: string) => void;
-  /** Prints one object. The table format shows the names and values in `fields`. */
+  /** Prints one object. In table format, shows only the names and values in `fields`. */
   readonly one: (value: object, fields?: readonly (readonly [name: string, value: unknown])[]) => void;
-  /** Prints JSON text on one line without parsing it, so that numbers keep their exact form. */
+  /** Prints JSON text on one line. Does not parse the text, so that numbers keep their exact form. */
   readonly json: (text: string) => void;
-  /** Prints a line to standard output in table format only. */
+  /** Prints a line to standard output, but only in table format. */
   readonly say: (text: string) => void;
-  /** Prints a line to standard error in any format. */
+  /** Prints a line to standard error, in both output formats. */
   readonly note: (text: string, color?: Color) => void;
 }
 
@@ -24,7 +24,11 @@ const DEFAULT_CELLS = 100;
 
 export type OutputFormat = "table" | "json";
 
-/** @param format output format. Defaults to `table` at a terminal, and to `json` otherwise */
+/**
+ * Creates the output of a command.
+ *
+ * @param format output format. Defaults to `table` at a terminal, and to `json` otherwise
+ */
 export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat): Output {
   const isJson = format === undefined ? !stdout.isTTY : format === "json";
   const colors = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";

@@ -2,14 +2,14 @@ import type { Io } from "../io.ts";
 import { escapeText } from "./escape.ts";
 import { fitTo } from "./width.ts";
 
-/** Shows progress on one terminal line until disposal. Has no effect without a terminal. */
+/** Shows progress on one terminal line until disposal. Does nothing without a terminal. */
 export interface Progress extends Disposable {
   readonly show: (text: string) => void;
 }
 
 const EVERY_MS = 100;
 const DEFAULT_CELLS = 80;
-/** Terminal sequence that moves to the start of the line and clears it. */
+/** Terminal sequence that moves the cursor to the start of the line and clears the line. */
 const CLEAR = "\r\x1b[K";
 
 export function createProgress({ stderr, env }: Pick<Io, "stderr" | "env">): Progress {
@@ -27,7 +27,7 @@ export function createProgress({ stderr, env }: Pick<Io, "stderr" | "env">): Pro
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** Formats a size in bytes, such as `12.3 MiB`. */
+/** Formats a number of bytes as a size, such as `12.3 MiB`. */
 export function bytesText(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length - 1);
   const value = bytes / 1024 ** power;

@@ -4,14 +4,14 @@ import { CommandError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 
 /**
- * Reads a secret from the first line of standard input. A terminal does not display it.
+ * Reads a secret from the first line of standard input without displaying it.
  *
  * @throws CommandError at Ctrl-C
  */
 export async function readSecret({ stdin, stderr, signal }: Io, question: string): Promise<string> {
   if (!stdin.isTTY) return (await readAll(stdin)).split(/\r?\n/, 1)[0] ?? "";
   stderr.write(question);
-  // Discard what `readline` echoes, so that the secret is not displayed.
+  // Discard the echo of `readline`, so that the secret is not displayed.
   const lines = createInterface({
     input: stdin as unknown as NodeJS.ReadableStream,
     output: new PassThrough(),

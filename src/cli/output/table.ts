@@ -4,7 +4,7 @@ import { fitTo, widthOf } from "./width.ts";
 export interface Column<T> {
   readonly title: string;
   readonly value: (row: T) => unknown;
-  /** Whether values are never truncated, for example because users copy them. */
+  /** Whether values in this column are never truncated, for example because users copy them. */
   readonly whole?: boolean;
   readonly color?: (row: T) => Color | undefined;
 }
@@ -15,7 +15,7 @@ export type Paint = (color: Color, text: string) => string;
 const GAP = "  ";
 const MIN_CELLS = 8;
 
-/** Formats a table for lines of `cells` character cells. Truncates columns that are not marked `whole`. */
+/** Formats a table for lines of `cells` characters. Only columns that are not marked `whole` are truncated. */
 export function renderTable<T>(
   rows: readonly T[],
   columns: readonly Column<T>[],
@@ -65,7 +65,7 @@ export function textOf(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Narrows the columns until a row fits. Each step takes one cell from the widest column that may be truncated. */
+/** Narrows the columns until a row fits. Each step takes one character from the widest column that may be truncated. */
 function fitWidths<T>(
   columns: readonly Column<T>[],
   texts: readonly (readonly string[])[],

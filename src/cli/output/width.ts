@@ -10,7 +10,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Truncates a text to a width in terminal character cells, ending with `…`. */
+/** Truncates a text to a width in terminal characters, and marks the end with `…`. */
 export function fitTo(cells: number, text: string): string {
   if (widthOf(text) <= cells) return text;
   let fitted = "";

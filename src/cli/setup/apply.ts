@@ -12,10 +12,13 @@ export interface ApplyDeps extends Omit<ChannelDeps, "nowMs"> {
   readonly apiKey: string | undefined;
 }
 
-/** Arbitrary id of an advisory lock. Only one config file is applied at a time, so that two runs cannot create the same object. */
+/**
+ * Arbitrary id of an advisory lock in PostgreSQL. With this lock, two runs cannot create the same object, because only one config
+ * file is applied at a time.
+ */
 const LOCK = 4_713_202;
 
-/** Computes the plan by applying the whole file in a transaction that is rolled back. */
+/** Computes the plan by applying the whole config file in a transaction that is rolled back. */
 export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganization[]): Promise<Report> {
   const { db, clock } = deps;
   const trx = await db.startTransaction().execute();
@@ -29,7 +32,7 @@ export async function planSetUp(deps: ApplyDeps, wanted: readonly WantedOrganiza
 }
 
 /**
- * Applies a config file, each object in its own transaction. Applying the same file again makes no changes.
+ * Applies a config file, with one transaction per object. Applying the same file again makes no changes.
  *
  * @param tellKey shows the first API key of a new organization. The key is stored only after this promise resolves
  */

@@ -12,11 +12,11 @@ import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
 export interface Place {
   readonly organization: Organization;
-  /** Name of the app in the plan, such as `github in acme/default`. */
+  /** Name by which the plan refers to the app, such as `github in acme/default`. */
   readonly called: string;
 }
 
-/** Finds the app by uid in its space and updates it, or creates it with all its channels. */
+/** Finds the app by uid in its space and updates it. If there is none, creates the app with all its channels. */
 export async function reconcileApp(
   deps: ChannelDeps,
   trx: Trx,
@@ -83,9 +83,9 @@ async function updateFound(
 }
 
 /**
- * Returns the id of a space or blueprint, which an earlier step should have created.
+ * Returns the id of a space or blueprint that an earlier step has created.
  *
- * @throws SetUpConflict if it does not exist
+ * @throws SetUpConflict if there is none
  */
 async function idOf(
   trx: Trx,

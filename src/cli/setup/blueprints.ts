@@ -6,7 +6,7 @@ import { changedFields } from "../../lib/json/changed-fields.ts";
 import type { WantedBlueprint } from "./check.ts";
 import type { Organization, Step } from "./plan.ts";
 
-/** Creates a blueprint, or updates it to match the config file. */
+/** Updates a blueprint to match the config file, or creates it. */
 export async function reconcileBlueprint(
   trx: Trx,
   organization: Organization,
@@ -35,7 +35,7 @@ export async function reconcileBlueprint(
     return { action: "create", object };
   }
   const { id, title, description, channels, version } = before;
-  // The stored JSON omits `undefined` fields, so remove them before comparing.
+  // Remove `undefined` fields before comparing, because the stored JSON omits them.
   const { uid: _, ...kept } = JSON.parse(JSON.stringify(wanted)) as WantedBlueprint;
   const fields = changedFields({ title, description, channels }, kept);
   if (fields.length === 0) return { action: "unchanged", object };

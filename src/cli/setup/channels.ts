@@ -15,7 +15,7 @@ import { SetUpConflict, type Step } from "./plan.ts";
 
 export interface ChannelDeps extends CheckChannelDeps, WriteContext {}
 
-/** Creates a channel, or updates it to match the config file. Secret fields that the file omits stay unchanged. */
+/** Updates a channel to match the config file, or creates it. Secret fields that the file omits stay unchanged. */
 export async function reconcileChannel(
   deps: ChannelDeps,
   trx: Trx,
@@ -56,7 +56,7 @@ export async function reconcileChannel(
 /**
  * Validates a channel's config by the rules of its kind.
  *
- * @throws SetUpConflict if they are invalid
+ * @throws SetUpConflict if the config is invalid
  */
 export async function checkWanted(deps: CheckChannelDeps, wanted: WantedChannel): Promise<NewChannel> {
   const checked = await checkChannel(deps, wanted, "");

@@ -23,7 +23,7 @@ export interface WantedChannel extends UncheckedChannel {
 }
 
 /**
- * An app in the config file. Without a title or description in the file, an existing app keeps its own, and a new app uses the
+ * An app in the config file. If the file omits title or description, an existing app keeps its own, and a new app uses the
  * blueprint's.
  */
 export interface WantedApp extends Omit<DeclaredApp, "space" | "channels"> {
@@ -49,7 +49,7 @@ export interface WantedOrganization {
 
 type CheckDeps = CheckChannelDeps & { readonly env: Variables };
 
-/** Validates the whole config file by the rules of the API. Returns the validated objects or all errors. */
+/** Validates the whole config file by the rules of the API. Returns the validated objects, or all errors. */
 export async function checkSetUp(
   deps: CheckDeps,
   declared: readonly DeclaredOrganization[],
@@ -83,7 +83,7 @@ export async function checkSetUp(
   return distinct.length > 0 ? err(distinct) : ok(wanted);
 }
 
-/** Merges the app's fields into the blueprint's channels, then appends the channels that only the app declares. */
+/** Merges the app's channels into those of its blueprint. Channels that only the app declares are appended. */
 async function checkChannels(
   deps: CheckDeps,
   app: DeclaredApp,
@@ -96,7 +96,7 @@ async function checkChannels(
   for (const template of [...fromBlueprint, ...own]) {
     const index = app.channels.findIndex(({ uid }) => uid === template.uid);
     const said = app.channels[index];
-    // Findings point to the app's own channel if there is one, or else to the blueprint, which supplies the omitted fields.
+    // Report an error at the app's own channel if there is one, or else at the blueprint, which supplies the omitted fields.
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
     const checked = await resolveChannel(deps, template === said ? {} : template, said ?? template, at);
     if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });

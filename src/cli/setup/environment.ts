@@ -4,8 +4,8 @@ import { formatPath } from "../../lib/findings.ts";
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Replaces each `{"$env": "NAME"}` in a value with the text of that environment variable. An empty variable counts as unset.
- * Findings name unset variables and never contain values.
+ * Replaces each `{"$env": "NAME"}` in a value by that environment variable. An empty variable counts as unset, and errors never
+ * contain values.
  *
  * @param path path of the value in the config file
  */
@@ -38,7 +38,10 @@ export function resolveEnv(
   return { value: resolve(value, path), findings };
 }
 
-/** Returns whether a value comes from environment variables. An object needs one such member, but in a list every item must be one. */
+/**
+ * Returns whether a value comes from environment variables. For an object, one such member is enough, but in a list, every item
+ * must be one.
+ */
 export function comesFromEnv(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(comesFromEnv);
   if (typeof value !== "object" || value === null) return false;

@@ -8,7 +8,10 @@ import { blueprint } from "../../resources/apps/blueprints/schema.ts";
 const name = z.string().min(1).max(255);
 const uid = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -");
 
-/** Schema for a channel of an app. It overrides the blueprint's channel with the same uid, or is added to the app. */
+/**
+ * Schema of an app's channel in the config file. The channel overrides the blueprint's channel with the same uid, or is added to
+ * the app.
+ */
 const channel = z.strictObject({
   uid: channelUidSchema,
   kind: z.string().optional(),
@@ -22,12 +25,12 @@ export type DeclaredChannel = Readonly<Omit<z.output<typeof channel>, "events">>
 
 const app = z.strictObject({
   uid,
-  /** Uid of a blueprint that the file declares in the same organization. */
+  /** Uid of a blueprint that the config file declares in the same organization. */
   blueprint: uid.optional(),
-  /** Title of the app. Defaults to the blueprint's title. */
+  /** Title of the app. Defaults to the title of its blueprint. */
   title: name.optional(),
   description: z.string().max(4_096).nullable().optional(),
-  /** Space of the app. Defaults to the first declared space. */
+  /** Space of the app. Defaults to the first space in the config file. */
   space: name.optional(),
   channels: z.array(channel).max(100).default([]),
 });
@@ -50,7 +53,7 @@ const file = z.strictObject({
   organizations: z.array(organization),
 });
 
-/** Parses a config file. Checks only its structure, not whether names exist or are unique. */
+/** Parses a config file. Checks only its structure, but not whether names exist or are unique. */
 export function parseSetUp(text: string): Result<readonly DeclaredOrganization[], readonly Finding[]> {
   let json: unknown;
   try {
@@ -62,7 +65,7 @@ export function parseSetUp(text: string): Result<readonly DeclaredOrganization[]
   return parsed.success ? ok(parsed.data.organizations) : err(findingsOf(parsed.error));
 }
 
-/** Finds duplicate names, and references to objects that the file does not declare. */
+/** Finds duplicate names, and references to objects that the config file does not declare. */
 export const findWrongNames = (organizations: readonly DeclaredOrganization[]): readonly Finding[] => [
   ...twice(organizations, ["organizations"], "name", (one) => one.name),
   ...organizations.flatMap((one, index) => findDangling(one, ["organizations", index])),

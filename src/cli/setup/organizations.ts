@@ -7,7 +7,7 @@ import { createId } from "../../lib/ids.ts";
 import type { WantedOrganization } from "./check.ts";
 import { type Organization, SetUpConflict, type Step } from "./plan.ts";
 
-/** Name in config files for the organization that the gateway's first start creates. */
+/** Name that config files use for the organization that exists since the gateway's first start. */
 const FIRST_ORGANIZATION = "default";
 
 /**

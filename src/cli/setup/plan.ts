@@ -1,6 +1,6 @@
 import type { Finding } from "../../lib/errors.ts";
 
-/** An organization with its name in the config file. */
+/** An organization, with the name that the config file uses for it. */
 export interface Organization {
   readonly id: string;
   readonly name: string;
@@ -8,16 +8,16 @@ export interface Organization {
 
 type StepAction = "create" | "update" | "unchanged" | "unmanaged";
 
-/** One object of a plan and the action for it. */
+/** One object of a plan, with the action for this object. */
 export interface Step {
   readonly action: StepAction;
-  /** Description of the object, such as `channel hooks of github in acme`. */
+  /** Description of the object in the plan, such as `channel hooks of github in acme`. */
   readonly object: string;
-  /** Names of the fields that an update changes, with secret fields marked. Never contains values. */
+  /** Names of the fields that an update changes. Secret fields are marked, and values are never included. */
   readonly fields?: readonly string[];
 }
 
-/** Thrown when an object cannot be updated to match the config file. The object then stays unchanged. */
+/** Thrown when an object cannot be updated to match the config file. The object then remains unchanged. */
 export class SetUpConflict extends Error {
   override readonly name = "SetUpConflict";
 }
@@ -25,7 +25,7 @@ export class SetUpConflict extends Error {
 /** Planned or completed steps in order, and conflicts. */
 export interface Report {
   readonly steps: readonly Step[];
-  /** Objects that cannot be updated. The `path` of a finding names the object. */
+  /** Objects that cannot be updated. The `path` of each error names the object. */
   readonly conflicts: readonly Finding[];
 }
 
@@ -36,7 +36,7 @@ const MARKS: Readonly<Record<StepAction, string>> = {
   unmanaged: ".",
 };
 
-/** Formats one line per object, followed by the number of objects per action. */
+/** Formats a plan: one line per object, followed by the number of objects per action. */
 export function renderSteps(steps: readonly Step[]): string {
   const lines = steps.map(({ action, object, fields = [] }) => {
     const what = fields.length > 0 ? `: ${fields.join(", ")}` : "";

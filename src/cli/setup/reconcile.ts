@@ -8,15 +8,18 @@ import { reconcileOrganization, reconcileSpace } from "./organizations.ts";
 import { type Organization, type Report, SetUpConflict, type Step } from "./plan.ts";
 import { findUnmanaged } from "./unmanaged.ts";
 
-/** Runs a function in a database transaction, which is rolled back when planning. */
+/** Runs a function in a database transaction. When only planning, the transaction is rolled back. */
 export type InTransaction = <T>(run: (trx: Trx) => Promise<T>) => Promise<T>;
 
-/** Shows the first API key of a new organization inside the transaction that creates the key. If this rejects, the key is not created. */
+/**
+ * Shows the first API key of a new organization, inside the transaction that creates the key. If this rejects, the key is not
+ * created.
+ */
 export type TellKey = (organization: string, token: string) => Promise<void>;
 
 /**
- * Creates and updates the declared objects in order. Each object has its own transaction, except that a new app shares one with
- * its channels. A conflict on one object is reported, and the remaining objects are still applied.
+ * Creates or updates the declared objects in order, each in its own transaction. A new app shares a transaction with its channels.
+ * A conflict on one object is reported, but does not stop the rest.
  */
 export async function reconcile(
   deps: ChannelDeps & { readonly tellKey: TellKey },

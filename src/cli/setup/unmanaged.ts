@@ -6,7 +6,7 @@ import type { Organization, Step } from "./plan.ts";
 const SHOWN = 20;
 
 /**
- * Lists the organization's objects that the config file does not declare and that stay unchanged. A long list is cut off and ends
+ * Lists the organization's objects that the config file does not declare, which stay unchanged. A long list is cut off and ends
  * with a count.
  */
 export async function findUnmanaged(

@@ -11,6 +11,7 @@ import { type ArchivePart, MANIFEST, MANIFEST_DIGEST, PART_ENDING } from "./arch
 export interface ArchiveWriter extends AsyncDisposable {
   /**
    * Adds a part. Wait for the returned promise before adding the next part.
+   *
    * @param onBytes called with the number of uncompressed bytes written so far
    */
   readonly add: (name: string, content: Readable, onBytes?: (bytes: number) => void) => Promise<ArchivePart>;

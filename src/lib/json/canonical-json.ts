@@ -1,6 +1,7 @@
 /**
  * Formats a value as JSON with sorted members (by UTF-16 code units, as in RFC 8785). Documents that differ only in member order
  * get the same text.
+ *
  * @throws RangeError if the value is nested too deeply
  */
 export function canonicalJson(value: unknown): string {

@@ -34,6 +34,7 @@ const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 /**
  * Translates an ECMAScript pattern (ECMA-262, section 22.2.1, flag `u`) to RE2 syntax. Groups lose their names and numbers, because
  * the result only tests for a match.
+ *
  * @throws SyntaxError if the pattern is malformed or cannot be matched in linear time
  */
 export function translateEcmaPattern(source: string, options: { readonly dotAll: boolean }): string {

@@ -30,6 +30,7 @@ export async function loadOrCreateMasterKey(
 
 /**
  * Returns the master key of a data directory, or `undefined` if there is none.
+ *
  * @throws Error if the file is not a valid key
  */
 export const findMasterKey = (dataDir: string): Promise<Buffer | undefined> =>

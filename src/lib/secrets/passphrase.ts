@@ -34,6 +34,7 @@ const SALT_BYTES = 16;
 
 /**
  * Encrypts a text with a passphrase.
+ *
  * @param context name of the place where the encrypted text is stored, as in `sealSecret`
  */
 export async function sealUnderPassphrase(
@@ -48,6 +49,7 @@ export async function sealUnderPassphrase(
 
 /**
  * Decrypts a text with a passphrase.
+ *
  * @throws WrongPassphraseError if the passphrase is wrong
  * @throws Error if the text was modified, or its scrypt parameters exceed the limits
  */

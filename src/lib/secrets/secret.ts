@@ -19,6 +19,7 @@ export class OtherKeyError extends Error {
 
 /**
  * Creates an encryption key, whose id is derived from its bytes.
+ *
  * @throws Error if the key does not have 32 bytes
  */
 export function createSealingKey(bytes: Buffer): SealingKey {
@@ -47,6 +48,7 @@ export function sealSecret(key: SealingKey, plaintext: string, context: string):
 
 /**
  * Decrypts a text that was encrypted with the same key and context.
+ *
  * @throws OtherKeyError if the key differs
  * @throws Error if the text was modified or copied from another place. Messages contain neither the key nor the text
  */

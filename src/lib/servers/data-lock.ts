@@ -20,6 +20,7 @@ const CONTENTION_MS = 1_000;
 /**
  * Creates the data directory (mode 0700) if needed, and locks it. This process's id goes to a separate file, because opening the
  * lock file to read it would release the lock.
+ *
  * @throws a system error if the directory cannot be created or written
  */
 export function acquireDataLock(

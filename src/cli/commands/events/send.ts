@@ -72,7 +72,7 @@ interface Composed {
   readonly preset: StoredPreset | undefined;
 }
 
-/** Builds the unsigned request that the provider would send. */
+/** Builds the request that the provider would send, without its signature. */
 async function compose(client: Client, channel: Channel, options: SendOptions): Promise<Composed> {
   const { io } = client;
   const { preset: name = channel.config.preset, event, data, header = [] } = options;

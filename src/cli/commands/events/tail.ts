@@ -64,7 +64,7 @@ function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   return `${paint("dim", clock)} ${channel}:${paint("cyan", name)} ${paint("dim", shownId)} ${fitTo(room, shown)}`;
 }
 
-/** Reports on standard error that the stream waits to reconnect. */
+/** Prints a note on standard error when the stream waits to reconnect. */
 export function noteState(output: Output, state: StreamState): void {
   if (state.kind === "waiting") output.note(`Waiting for the gateway: ${state.reason}`, "yellow");
 }

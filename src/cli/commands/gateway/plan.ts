@@ -17,7 +17,7 @@ export function define(command: Command, context: CommandContext): void {
           const { applySetUpFile } = await import("../../apply-set-up.ts");
           return applySetUpFile({ config, file: resolve(file), planOnly: true, env: context.io.env });
         },
-        // Exit code 2 means that the plan contains changes.
+        // Use the exit code for failures, because exit code 2 means that the plan contains changes.
         { exitCode: EXIT.failed },
       ),
     );

@@ -5,8 +5,8 @@ import type { CommandContext } from "../../command-context.ts";
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
 /**
- * Works around three faults of the generated bash script. It requires a function of the package bash-completion, which may not be
- * installed. It fails when sourced twice, for example when ~/.bashrc is reloaded. It cannot complete file names.
+ * Fixes three faults of the generated bash script: it requires the package bash-completion, fails when sourced twice, and cannot
+ * complete file names.
  */
 const BEFORE_BASH = `if ! declare -F __inlet_complete >/dev/null; then
 type _get_comp_words_by_ref >/dev/null 2>&1 || _get_comp_words_by_ref() {
@@ -18,7 +18,7 @@ const AFTER_BASH = `fi
 complete -o default -F __inlet_complete inlet
 `;
 
-/** The printed shell script calls `inlet complete` each time the user presses Tab. */
+/** Prints a completion script for a shell. That script calls `inlet complete` whenever the user presses Tab. */
 export function define(command: Command, { io }: CommandContext): void {
   command
     .addArgument(new Argument("<shell>").choices(SHELLS))

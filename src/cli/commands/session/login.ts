@@ -9,7 +9,7 @@ import { readSecret } from "../../output/prompt.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
 
-/** `inlet login` stores an address and API key only if the gateway accepts the key. */
+/** Stores an address and API key, but only after the gateway has accepted the key. */
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
   apiOptions(command)
