@@ -1,17 +1,17 @@
 import ipaddr from "ipaddr.js";
 import { type Address, createNetworkCheck } from "../lib/addresses/networks.ts";
 
-/** All addresses of public servers are in this range of global unicast addresses (RFC 4291, section 2.4). */
+/** Range of global unicast addresses (RFC 4291, section 2.4), which contains the addresses of all public IPv6 servers. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
 /** Well-known prefix of NAT64 (RFC 6052, section 2.1). The last 32 bits of such an address are an IPv4 address. */
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 /**
- * Addresses in public ranges that reach the host of a virtual machine, so they do not count as public. This one is Azure's wire
- * server.
+ * Addresses in public ranges that actually reach the host of a virtual machine, and therefore do not count as public. This one is
+ * Azure's wire server.
  */
 const HOST_SERVICES = [ipaddr.IPv4.parseCIDR("168.63.129.16/32")];
 
-/** Returns whether outbound calls may reach an address. The address is in the format of sockets and resolvers. */
+/** Returns whether outbound calls may reach an IP address, given in the format of sockets and DNS resolvers. */
 export type AddressCheck = (address: string) => boolean;
 
 /**
@@ -30,7 +30,7 @@ export function createAddressCheck(allowNetworks: readonly string[]): AddressChe
   };
 }
 
-/** Formats an IPv6 address without dots. If it had dots, ipaddr.js would mistake `::127.0.0.1` (in `::/96`) for a mapped address. */
+/** Formats an IPv6 address without dots, because ipaddr.js would mistake `::127.0.0.1` (in `::/96`) for a mapped IPv4 address. */
 function toHexadecimal(text: string): string {
   if (!text.includes(":") || !text.includes(".")) return text;
   return URL.parse(`http://[${text}]/`)?.hostname.slice(1, -1) ?? "";

@@ -1,15 +1,20 @@
 /**
- * The body of a response, read with backpressure. It takes several kilobytes less memory than a `ReadableStream`, and a process
- * can have thousands of open bodies.
+ * Body of a response, read with backpressure. Takes several kilobytes less memory than a `ReadableStream`, because a process can
+ * have thousands of open bodies.
  */
 export interface Body {
-  /** Resolves with the next bytes, or with `undefined` at the end of the body. Wait for a read to settle before the next one. */
+  /**
+   * Resolves with the next bytes, or with `undefined` at the end of the body. Wait for each read to settle before you start the
+   * next.
+   */
   readonly read: () => Promise<Uint8Array | undefined>;
-  /** Discards the rest of the body. Pending and later reads then resolve with `undefined`. Never rejects, even after an error. */
+  /**
+   * Discards the rest of the body, so that pending and later reads resolve with `undefined`. Never rejects, even after an error.
+   */
   readonly cancel: () => Promise<void>;
 }
 
-/** Each read of the stream reads one chunk of the body. No chunks are buffered. */
+/** Converts a body to a web stream. Each read of the stream reads one chunk of the body, and no chunks are buffered. */
 export const toWebStream = (body: Body): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(
     {
@@ -27,7 +32,7 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>): Body {
   const reader = stream.getReader();
   return {
     read: async () => (await reader.read()).value,
-    // Ignore the error of a failed stream. Every later read rejects with it anyway.
+    // Ignore the error of a failed stream, because every later read rejects with that error anyway.
     cancel: () => reader.cancel().catch(() => {}),
   };
 }

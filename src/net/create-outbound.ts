@@ -17,12 +17,12 @@ const DEFAULTS = {
 const TOTAL_TIMEOUT_MS = 60_000;
 const MAX_BYTES = 10 * 1024 * 1024;
 
-/** User-Agent of every request. Some servers reject requests without one. */
+/** `User-Agent` header of every request, because some servers reject requests without one. */
 const USER_AGENT = "inlet";
 
 /**
- * Creates the client for calls to other servers. All calls share the address guard and the connection pool. Disposal aborts calls
- * in flight.
+ * Creates the HTTP client for calls to other servers. All calls share the address check and a connection pool. Disposal aborts
+ * calls in flight.
  */
 export function createOutbound(options: GuardOptions): Outbound & AsyncDisposable {
   const agent = createGuardedAgent(options);
@@ -49,12 +49,12 @@ export function createOutbound(options: GuardOptions): Outbound & AsyncDisposabl
   };
 }
 
-/** Statuses of responses without a body (Fetch standard, "null body status"). */
+/** Status codes of responses without a body (Fetch standard, "null body status"). */
 const NULL_BODY: readonly number[] = [101, 204, 205, 304];
 
 /**
- * Creates a `fetch` function (WHATWG). Unlike the standard, it throws `OutboundError`, and redirects to another origin keep only
- * harmless headers. If the signal aborts, reading the body fails with the signal's reason.
+ * Creates a `fetch` function. Unlike the WHATWG standard, it throws `OutboundError`, and redirects to another origin keep only
+ * harmless headers.
  */
 function createFetch(
   dispatcher: Dispatcher,
@@ -62,7 +62,7 @@ function createFetch(
 ): typeof globalThis.fetch {
   const { totalTimeoutMs } = limits;
   return async (input, init) => {
-    // Check the URL before `Request` parses it, because the error messages of `Request` contain credentials from the URL.
+    // Check the URL before `Request` parses it, because errors of `Request` would contain credentials from the URL.
     const url = requireCallable(input instanceof Request ? input.url : String(input));
     const request = new Request(input instanceof Request ? input : url, init);
     const caller = callerSignal(input, init) ?? request.signal;
@@ -94,8 +94,8 @@ function createFetch(
 }
 
 /**
- * Returns the signal that the caller passed. `request.signal` follows it only until the `Request` object is garbage-collected.
- * That can happen while the body of the response is still arriving, and an abort would then have no effect.
+ * Returns the caller's own signal. `request.signal` stops following it once the `Request` is garbage-collected, which can happen
+ * while the response body is still arriving.
  */
 const callerSignal = (
   input: Parameters<typeof globalThis.fetch>[0],

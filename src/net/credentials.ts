@@ -1,12 +1,12 @@
 import type { OutboundRequest } from "./outbound.ts";
 
-/** Thrown when a stored credential is no longer valid, so that a person must provide a new one. */
+/** Thrown when a stored credential is no longer valid. A person must then provide a new one. */
 export class NeedsReauthError extends Error {
   override readonly name = "NeedsReauthError";
 }
 
 /**
- * Thrown when a request goes to an origin that the connection does not allow. A person must then change the channel or the
+ * Thrown when a request goes to an origin that its connection does not allow. A person must then change the channel or the
  * connection.
  */
 export class OriginNotAllowedError extends Error {
@@ -15,13 +15,10 @@ export class OriginNotAllowedError extends Error {
 
 export interface AuthorizedRequest {
   readonly request: OutboundRequest;
-  /**
-   * Names of the headers (in lower case) and query parameters that contain a secret. They are left out of logs, dry runs and
-   * quarantine.
-   */
+  /** Names of the headers (lower case) and query parameters with secret values. Logs, dry runs and quarantine omit them. */
   readonly secretHeaders: readonly string[];
   readonly secretQuery: readonly string[];
-  /** Generation of the token in the request. `undefined` if the credentials cannot be renewed. */
+  /** Number of the token in the request, which grows with each renewal. `undefined` if the credentials cannot be renewed. */
   readonly generation: number | undefined;
 }
 
@@ -40,8 +37,8 @@ export interface Credentials {
     options: { readonly signal: AbortSignal },
   ) => Promise<AuthorizedRequest>;
   /**
-   * Renews the token after a response with status 401. Returns true if there is now a newer token than the rejected one, so that a
-   * retry makes sense. Another worker may have renewed it.
+   * Renews the token after a response with status 401. Returns true if there is a newer token than the rejected one, so that a
+   * retry makes sense.
    *
    * @throws NeedsReauthError if the issuer rejects the grant
    */
@@ -51,5 +48,5 @@ export interface Credentials {
   ) => Promise<boolean>;
 }
 
-/** The credentials are loaded whenever they are used, so changes to the connection apply immediately. */
+/** Returns the credentials of a connection. They are loaded at each use, so that changes to the connection apply immediately. */
 export type CredentialsOf = (connectionId: string) => Credentials;

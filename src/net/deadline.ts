@@ -1,11 +1,11 @@
 import { OutboundError } from "./outbound.ts";
 
-/** A signal that aborts when the caller's signal aborts or the time is up. It never aborts after disposal. */
+/** A signal that aborts when the caller's signal aborts or the time is up. After disposal, it never aborts. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Starts a deadline. Without disposal, its timer and listener stay until the time is up. */
+/** Starts a deadline. Dispose of the result, because its timer and listener otherwise remain until the time is up. */
 export function startDeadline(parent: AbortSignal, totalTimeoutMs: number): Deadline {
   const controller = new AbortController();
   const end = (): void => {

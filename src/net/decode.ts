@@ -15,19 +15,18 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   "x-gzip": createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-  // Limit the window to 8 MiB, the maximum that senders may use (RFC 9659, section 3). By default, the limit is 128 MiB.
+  // Limit the decompression window to 8 MiB, the maximum that senders may use (RFC 9659, section 3). The default is 128 MiB.
   zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } }),
 };
 
 /** Must only contain encodings that `decodeBody` supports. */
 export const ACCEPT_ENCODING = "gzip, br, zstd, deflate";
 
-/** Maximum number of content codings of one body. More than two occur only in attacks. */
+/** Maximum number of content codings of a body. Only attacks use more than two. */
 const MAX_CODINGS = 2;
 
 /**
- * Decodes a body as its `Content-Encoding` specifies (RFC 9110, section 8.4), with backpressure. Returns the body unchanged if a
- * coding is unknown.
+ * Decodes a body as `Content-Encoding` specifies (RFC 9110, section 8.4), or returns it unchanged if a coding is unknown.
  *
  * @throws OutboundError `protocol` if there are more than `MAX_CODINGS`
  */
@@ -52,7 +51,7 @@ export function decodeBody(body: Body, encoding: string): Body {
 const toTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Array> =>
   Duplex.toWeb(decoder) as ReadableWritablePair<Uint8Array, Uint8Array>;
 
-/** Leaves an empty body unchanged, because decoders would report it as truncated. */
+/** Decodes a body, but leaves an empty one unchanged, because decoders would report it as truncated. */
 function decodeUnlessEmpty(body: Body, decode: (body: Body) => Body): Body {
   let decoded: Body | undefined;
   return {
@@ -76,7 +75,7 @@ function decodeUnlessEmpty(body: Body, decode: (body: Body) => Body): Body {
 }
 
 /**
- * Limits the size of a body. If it exceeds `maxBytes`, cancels the source and throws `OutboundError` `tooLarge`.
+ * Limits the size of a body. If the body exceeds `maxBytes`, cancels its source and throws an `OutboundError` (`tooLarge`).
  *
  * @param explain converts all other errors that reading the body throws
  */

@@ -14,7 +14,7 @@ export interface Exchange {
   readonly status: number;
   readonly statusText: string;
   readonly headers: OutboundResponse["headers"];
-  /** Canceling the body closes the connection. Reads throw an `OutboundError`, or the reason of the signal. */
+  /** Body of the response. Canceling it closes the connection, and a read throws an `OutboundError` or the reason of the signal. */
   readonly body: Body;
 }
 
@@ -22,12 +22,12 @@ export type ExchangeLimits = Required<
   Pick<OutboundLimits, "connectTimeoutMs" | "headTimeoutMs" | "idleTimeoutMs">
 >;
 
-/** The socket is not read while this many bytes of the body are in memory. */
+/** Number of buffered body bytes from which the socket is not read, so that a slow reader slows down the sender. */
 const BUFFER_BYTES = 64 * 1024;
 
 /**
- * Sends one request, and does not follow redirects. Resolves when the status and headers of the response have arrived. The signal
- * also aborts reading the body.
+ * Sends one request without following redirects. Resolves when the response headers have arrived, but the signal also aborts
+ * reading the body.
  *
  * @throws OutboundError, or the reason of `signal`
  */
@@ -45,8 +45,8 @@ export function exchange(
 }
 
 /**
- * Handles one request, and serves as the body of its response. A single object for both saves memory, because there can be
- * thousands of connections.
+ * Handles a request and serves as the body of its response. One object for both saves memory, because there can be thousands of
+ * connections.
  */
 class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
   readonly #limits: ExchangeLimits;
@@ -87,7 +87,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     statusText = "",
   ): void {
     if (this.#isOver || status < 200) return;
-    // Release the raw headers. Otherwise, they would stay in memory until the end of the body.
+    // Clear the raw headers, which would otherwise stay in memory until the end of the body.
     controller.rawHeaders = null;
     this.#awaitData();
     this.#head?.resolve({ status, statusText, headers: headers as Exchange["headers"], body: this });
@@ -105,7 +105,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     if (this.#bytes < BUFFER_BYTES) {
       this.#timer?.refresh();
     } else {
-      // Stop the idle timer, because the reader now causes the delay, not the server.
+      // Stop the idle timer, because the delay is now caused by the reader instead of the server.
       clearTimeout(this.#timer);
       controller.pause();
     }
@@ -157,7 +157,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     handler.#fail(new OutboundError("timeout", `${phase} took longer than ${ms} ms`));
   }
 
-  /** Ends the exchange. Returns false if it has already ended. */
+  /** Marks the exchange as ended. Returns false if it had already ended. */
   #end(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;

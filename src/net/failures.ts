@@ -1,6 +1,6 @@
 import { OutboundError, type OutboundFailure } from "./outbound.ts";
 
-/** Failures by error code of Node.js (`errno`, TLS), undici and its parser. The first pattern that matches a code applies. */
+/** Maps error codes of Node.js (`errno`, TLS), undici and its parser to failures. The first matching pattern applies. */
 const FAILURES: readonly (readonly [RegExp, OutboundFailure, string])[] = [
   [/^(ENOTFOUND|EAI_.*|ENODATA)$/, "unresolved", "the host name cannot be resolved"],
   [

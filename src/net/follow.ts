@@ -13,7 +13,7 @@ export interface FollowLimits extends ExchangeLimits {
 
 export interface FollowOptions {
   readonly limits: FollowLimits;
-  /** Like `redirect` in the Fetch standard: `manual` returns the redirect as the response, and `error` throws. */
+  /** How to handle redirects, as in the Fetch standard: `manual` returns the redirect as the response, and `error` throws. */
   readonly redirect: "follow" | "manual" | "error";
   readonly signal: AbortSignal;
 }
@@ -23,7 +23,7 @@ export interface Followed extends Exchange {
   readonly url: string;
 }
 
-/** Statuses of responses that have no body, even if their headers describe one (RFC 9110, section 6.4.1). */
+/** Status codes of responses that have no body, even if their headers describe one (RFC 9110, section 6.4.1). */
 const BODYLESS_STATUSES: readonly number[] = [204, 205, 304];
 
 /** @throws OutboundError, or the reason of `signal` */
@@ -68,8 +68,8 @@ function decodeAndLimit({ headers, body }: Exchange, { maxBytes }: FollowLimits,
 }
 
 /**
- * Converts header names to lower case, so that each occurs only once. Removes `host`: if it differed from the URL, it could select
- * another site on the same server.
+ * Converts header names to lower case, so that each name occurs only once. Removes `host`, which could select a different site on
+ * the same server.
  */
 const normalizeHeaders = (headers: OutboundRequest["headers"]): OutboundRequest["headers"] =>
   Object.fromEntries(

@@ -5,13 +5,13 @@ import { type AddressCheck, createAddressCheck } from "./addresses.ts";
 import { OutboundError } from "./outbound.ts";
 
 export interface GuardOptions {
-  /** Networks in CIDR notation that calls may reach although they are not public. */
+  /** Private networks in CIDR notation that outbound calls may reach. */
   readonly allowNetworks: readonly string[];
   /** Resolves host names. Defaults to the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
-/** Maximum time in ms for a connection attempt, which may continue after the call that started it has ended. */
+/** Maximum time in ms for a connection attempt, which may outlast the call that started it. */
 const CONNECT_TIMEOUT_MS = 60_000;
 
 /**
@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT_MS = 60_000;
 export function createGuardedAgent(options: GuardOptions): Agent {
   return new Agent({
     connect: createGuardedConnector(options),
-    // Disable undici's timeouts, because `exchange.ts` enforces the limits of each call with more precision.
+    // Disable the timeouts of undici, because `exchange.ts` enforces more precise limits for each call.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -31,14 +31,14 @@ export function createGuardedAgent(options: GuardOptions): Agent {
 
 function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardOptions) {
   const isAllowed = createAddressCheck(allowNetworks);
-  // Use HTTP/1.1 only. Its connections carry one exchange at a time, so aborting one exchange does not affect another.
+  // Use HTTP/1.1 only. A connection then carries one request at a time, so aborting one request does not affect others.
   const connect = buildConnector({
     allowH2: false,
     timeout: CONNECT_TIMEOUT_MS,
     lookup: guardedLookup(lookup, isAllowed),
   });
   return (options: buildConnector.Options, callback: buildConnector.Callback): void => {
-    // Check IP addresses here, because they are not passed to `lookup`.
+    // Check IP addresses here, because only host names are passed to `lookup`.
     const host = options.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !isAllowed(host)) {
       callback(createBlockedError(), null);
@@ -49,7 +49,7 @@ function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardO
       if (error || !socket) {
         callback(error ?? new Error("no socket"), null);
       } else if (socket.remoteAddress === undefined) {
-        // The server has already closed the connection, so its address is unknown and cannot be checked.
+        // The server has already closed the connection. Its address is therefore unknown and cannot be checked.
         socket.destroy();
         callback(createResetError(), null);
       } else if (!isAllowed(socket.remoteAddress)) {

@@ -8,27 +8,27 @@ export interface OutboundRequest {
   readonly body?: string | Buffer;
 }
 
-/** Limits of one call. All of them have defaults. */
+/** Limits of a single call. All of them have defaults. */
 export interface OutboundLimits {
   readonly connectTimeoutMs?: number;
-  /** Maximum time in ms from sending the request to receiving the response headers. */
+  /** Maximum time in ms between sending the request and receiving the response headers. */
   readonly headTimeoutMs?: number;
   /** Maximum time in ms between two chunks of the response body. */
   readonly idleTimeoutMs?: number;
-  /** Maximum time in ms from the start of the call to the end of the body. Does not apply to streams. */
+  /** Maximum time in ms from the start of the call to the end of the body. Does not apply to streamed responses. */
   readonly totalTimeoutMs?: number;
-  /** Maximum size of the body in bytes, after decoding `Content-Encoding`. */
+  /** Maximum size of the decoded body in bytes, after removing `Content-Encoding`. */
   readonly maxBytes?: number;
   /**
-   * Maximum number of redirects. The target of each one is checked like the original URL. Credentials are never sent to another
-   * origin.
+   * Maximum number of redirects. The target of each redirect is checked like the original URL, and other origins never receive
+   * credentials.
    */
   readonly maxRedirects?: number;
 }
 
 export interface OutboundResponse {
   readonly status: number;
-  /** Header names are in lower case. The value of a repeated header is an array. */
+  /** Response headers by name in lower case. The value of a repeated header is an array. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** URL of the response, after redirects. */
   readonly url: string;
@@ -58,8 +58,8 @@ export type OutboundFailure =
   | "protocol";
 
 /**
- * Thrown when a call ends without a complete response. A response with an error status is complete. The message contains no
- * details of internal networks.
+ * Thrown when a call ends without a complete response; responses with an error status are complete. The message contains no details
+ * of internal networks.
  */
 export class OutboundError extends Error {
   override readonly name = "OutboundError";
@@ -72,8 +72,8 @@ export class OutboundError extends Error {
 }
 
 /**
- * The client for all outbound HTTP calls. It reaches public addresses, and networks that the operator allows. All calls throw
- * OutboundError, or the reason of their signal.
+ * Client for all outbound HTTP calls. It can only reach public addresses, and networks that the operator allows. All calls throw
+ * `OutboundError`, or the reason of their signal.
  */
 export interface Outbound {
   readonly request: (
@@ -81,8 +81,7 @@ export interface Outbound {
     options: OutboundLimits & { readonly signal: AbortSignal },
   ) => Promise<OutboundResponse>;
   /**
-   * Sends a request and returns the response as a stream, which has no total time limit. If the signal aborts, reading the body
-   * fails with the signal's reason.
+   * Sends a request and returns a response stream without a total time limit. The signal also aborts reading the body.
    *
    * @throws TypeError if a header is invalid
    */
@@ -90,6 +89,6 @@ export interface Outbound {
     request: OutboundRequest,
     options: Omit<OutboundLimits, "totalTimeoutMs" | "maxBytes"> & { readonly signal: AbortSignal },
   ) => Promise<OutboundStream>;
-  /** Creates a `fetch` function (WHATWG) for libraries, with the same address guard, redirect rules and limits. */
+  /** Creates a `fetch` function (WHATWG) for use by libraries. It applies the same address check, redirect rules and limits. */
   readonly fetch: (limits?: OutboundLimits) => typeof globalThis.fetch;
 }

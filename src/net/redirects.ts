@@ -1,6 +1,6 @@
 import { OutboundError, type OutboundRequest } from "./outbound.ts";
 
-/** Statuses that count as redirects (Fetch standard, "redirect status"). */
+/** Status codes that count as redirects (Fetch standard, "redirect status"). */
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 /** Headers to remove when a redirect drops the body of the request (Fetch standard, "request-body-header name"). */
@@ -12,7 +12,7 @@ const BODY_HEADERS: readonly string[] = [
   "content-type",
 ];
 
-/** Headers that redirects may forward to another origin, because they contain no credentials. Any other header might. */
+/** Headers that redirects may forward to another origin. All other headers might contain credentials. */
 export const HARMLESS_HEADERS: readonly string[] = [
   "accept",
   "accept-encoding",
@@ -50,11 +50,15 @@ export function redirectOf(
   return { ...next, headers: pick(next.headers, (name) => HARMLESS_HEADERS.includes(name)) };
 }
 
-/** URLs with credentials are not allowed, because they would appear in logs. */
+/** Returns whether calls may go to a URL. URLs with credentials are rejected, because they would appear in logs. */
 export const isCallable = (url: URL): boolean =>
   (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
 
-/** Returns a URL without its fragment. @throws OutboundError `blocked` if the URL is not callable */
+/**
+ * Checks a URL and returns it without its fragment.
+ *
+ * @throws OutboundError `blocked` if calls must not go to the URL
+ */
 export function requireCallable(text: string): string {
   const url = URL.parse(text);
   if (url === null || !isCallable(url)) {

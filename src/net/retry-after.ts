@@ -2,14 +2,14 @@ import type { OutboundResponse } from "./outbound.ts";
 
 type Answer = Pick<OutboundResponse, "status" | "headers">;
 
-/** Maximum wait in ms, even if the server requests a longer one: one day. */
+/** Maximum wait in ms, even if the server requests a longer one. One day. */
 const MAX_WAIT_MS = 86_400_000;
-/** A rate-limit reset below this value is in seconds from now. At or above it, the reset is in seconds since 1970. */
+/** Distinguishes formats of a rate-limit reset. Smaller values are seconds from now, and larger values are seconds since 1970. */
 const EPOCH_SECONDS_FROM = 1_000_000_000;
-/** A rate-limit reset at or above this value is in milliseconds since 1970. */
+/** Distinguishes formats of a rate-limit reset. Values from here on are milliseconds since 1970. */
 const EPOCH_MS_FROM = 100_000_000_000;
 
-/** Rate-limit headers, standard and older ones: the number of remaining requests, and the time when the limit resets. */
+/** Names of standard and older rate-limit headers: the number of remaining requests, and the time when the limit resets. */
 const BUDGETS = [
   { remaining: "ratelimit-remaining", reset: "ratelimit-reset" },
   { remaining: "x-ratelimit-remaining", reset: "x-ratelimit-reset" },
@@ -51,7 +51,7 @@ function parseReset(text: string, serverNowMs: number): number | undefined {
 }
 
 const DAYS = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
-/** Formats of HTTP dates: the current one, followed by two obsolete ones that recipients must accept (RFC 9110, section 5.6.7). */
+/** Format of HTTP dates. The two obsolete formats that follow must be accepted too (RFC 9110, section 5.6.7). */
 const FIXDATE = new RegExp(`^${DAYS}, \\d{2} [A-Z][a-z]{2} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$`);
 const RFC850 = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/;
 const ASCTIME = new RegExp(`^${DAYS} [A-Z][a-z]{2} [ \\d]\\d \\d{2}:\\d{2}:\\d{2} \\d{4}$`);

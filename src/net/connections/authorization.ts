@@ -6,7 +6,7 @@ import { exchangeCode, type Fetch, findServer, type TokenAnswer, type TokenCall 
 
 export interface AuthorizationRequest {
   readonly url: string;
-  /** PKCE code verifier (RFC 7636). It must stay secret. */
+  /** PKCE code verifier (RFC 7636). Must be kept secret. */
   readonly verifier: string;
 }
 
@@ -22,7 +22,7 @@ export async function authorizationRequest(
 ): Promise<AuthorizationRequest> {
   const server = await findServer(config, fetch);
   const url = URL.parse(server.authorization_endpoint ?? "");
-  // A browser will open this URL. Reject schemes such as `javascript:`, which the metadata of an issuer could contain.
+  // Reject schemes such as `javascript:`, because a browser will open this URL and it may come from the issuer's metadata.
   if (url === null || !isCallable(url)) {
     throw new OutboundError(
       "protocol",
@@ -57,10 +57,8 @@ export async function authorizationRequest(
 export type CallbackAnswer = TokenAnswer | { readonly kind: "denied" | "strange" | "issuerNeeded" };
 
 /**
- * Exchanges the code in an OAuth callback for tokens.
- *
- * If the callback contains `iss` (RFC 9207), or the issuer announces that parameter, its value must be the name of the issuer. The
- * code of one issuer is therefore never sent to another.
+ * Exchanges the code in an OAuth callback for tokens. If the issuer identifies itself with `iss` (RFC 9207), its name must match,
+ * so that no code is sent to a different issuer.
  *
  * @throws OutboundError
  */

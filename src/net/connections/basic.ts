@@ -11,7 +11,7 @@ const configSchema = z.strictObject({
   password: secretText.meta({ example: "swordfish" }),
 });
 
-/** HTTP Basic authentication (RFC 7617), with the user name and password in UTF-8. */
+/** HTTP Basic authentication (RFC 7617), with user name and password encoded in UTF-8. */
 export const basic: ConnectionKind<typeof configSchema, "basic"> = {
   kind: "basic",
   configSchema,

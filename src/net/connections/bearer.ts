@@ -4,7 +4,7 @@ import type { ConnectionKind } from "./kind.ts";
 
 const configSchema = z.strictObject({ token: secretHeaderText.meta({ example: "t-6f1a" }) });
 
-/** A bearer token that does not expire (RFC 6750). */
+/** Authentication with a bearer token that does not expire (RFC 6750). */
 export const bearer: ConnectionKind<typeof configSchema, "bearer"> = {
   kind: "bearer",
   configSchema,

@@ -5,10 +5,14 @@ import { getConnectionKind } from "./kinds.ts";
 import type { LoadedConnection, Renewer } from "./renewer.ts";
 
 export interface CredentialsDeps {
-  /** Returns `undefined` if the connection no longer exists. @throws UnavailableError */
+  /**
+   * Loads a connection with its secrets. Returns `undefined` if the connection no longer exists.
+   *
+   * @throws UnavailableError
+   */
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
   readonly renewer: Pick<Renewer, "renew">;
-  /** Called whenever a connection is used. Must not throw. */
+  /** Called each time a connection is used. Must not throw. */
   readonly noteUse: (connectionId: string) => void;
   readonly clock: Clock;
 }
@@ -32,7 +36,7 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
         !kind.issuesTokens || isFresh(stored)
           ? stored
           : await renewer.renew(connectionId, stored.tokens.generation, options);
-      // Check the origin again, because the allowed origins may have changed during the renewal of the token.
+      // Check the URL again, because the allowed origins may have changed while the token was being renewed.
       requireAllowed(connection, request.url);
       const { accessToken, generation } = connection.tokens;
       const applied = kind.apply(connection.config, accessToken);

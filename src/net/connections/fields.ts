@@ -4,16 +4,19 @@ import { HARMLESS_HEADERS, isCallable } from "../redirects.ts";
 
 const MAX_SECRET_CHARS = 8_192;
 
-/** The syntax of a token in HTTP (RFC 9110, section 5.6.2). */
+/** Syntax of a token in HTTP (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Text that a header transports unchanged: visible ASCII characters, with spaces only between them. */
+/** Text that an HTTP header transports unchanged: visible ASCII characters, with spaces only between them. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 export const NO_HEADER_TEXT = "must consist of visible ASCII characters, as required in headers";
 export const secretText = z.string().min(1).max(MAX_SECRET_CHARS).meta({ writeOnly: true });
 
 export const secretHeaderText = secretText.regex(HEADER_TEXT, NO_HEADER_TEXT);
 
-/** Header name in lower case. Excludes the headers that redirects forward to other origins, because the values set here are secret. */
+/**
+ * Name of a secret header, in lower case. Excludes the headers that redirects forward to other origins, because that would reveal
+ * the secret.
+ */
 export const headerName = z
   .string()
   .max(128)

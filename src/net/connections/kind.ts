@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { OutboundRequest } from "../outbound.ts";
 
-/** Headers and query parameters that a connection adds to requests. All of their values are secret. */
+/** Headers and query parameters that authenticate a request. All of their values are secret. */
 export interface AppliedCredentials {
   /** Header names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,11 +19,11 @@ export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends s
   readonly configSchema: S;
   readonly secretFields: readonly (keyof z.output<S> & string)[];
   /**
-   * Names of fields that contain URLs to which secrets are sent, in addition to the allowed origins. A user who changes one of
-   * them must enter the secrets again.
+   * Names of config fields with URLs to which secrets are sent, in addition to the allowed origins. A user who changes such a URL
+   * must enter the secrets again.
    */
   readonly destinations?: readonly (keyof z.output<S> & string)[];
-  /** Set if connections of this kind obtain access tokens from an issuer. */
+  /** Set if this kind of connection obtains access tokens from an OAuth issuer. */
   readonly issuesTokens?: true;
   /**
    * Returns the headers and query parameters to add to a request.
@@ -33,7 +33,7 @@ export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends s
   readonly apply: (config: z.output<S>, accessToken: string | undefined) => AppliedCredentials;
 }
 
-/** Adds credentials to a request. They replace headers and query parameters of the same name. */
+/** Adds credentials to a request. Existing headers and query parameters of the same name are replaced. */
 export function withCredentials(
   request: OutboundRequest,
   { headers = {}, query = {} }: AppliedCredentials,

@@ -3,7 +3,7 @@ import { checkFields } from "../../lib/check-fields.ts";
 import { httpUrl, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
-/** OAuth parameters that Inlet sets itself (RFC 6749, RFC 7636). Users cannot set them. */
+/** OAuth parameters that the gateway sets itself (RFC 6749, RFC 7636). Users cannot override them. */
 const RESERVED = [
   "client_assertion",
   "client_assertion_type",
@@ -107,7 +107,7 @@ const configSchema = z
 
 export type OAuth2Config = z.output<typeof configSchema>;
 
-/** An access token of an OAuth 2.0 issuer (RFC 6749). Inlet renews the token before it expires. */
+/** Authentication with an OAuth 2.0 access token (RFC 6749), which is renewed before it expires. */
 export const oauth2: ConnectionKind<typeof configSchema, "oauth2"> = {
   kind: "oauth2",
   configSchema,

@@ -9,18 +9,18 @@ import { OutboundError } from "../outbound.ts";
 import { type OAuth2Config, oauth2 } from "./oauth2.ts";
 import { type Fetch, requestTokens, type Tokens } from "./token-endpoint.ts";
 
-/** A stored connection with decrypted secrets, which must not be logged or returned to a client. */
+/** A stored connection with decrypted secrets. Do not log it or return it to a client. */
 export interface LoadedConnection {
   readonly id: string;
   readonly kind: string;
   readonly config: Readonly<Record<string, unknown>>;
   readonly allowedOrigins: readonly string[];
-  /** Version of the settings. It changes whenever a setting changes. */
+  /** Version of the connection's config, which changes with every update of the config. */
   readonly version: number;
   readonly tokens: {
-    /** Number of token responses that were stored for the connection so far. */
+    /** Number of token responses that have been stored for this connection. */
     readonly generation: number;
-    /** Current access token. `undefined` if none was issued for the current config. */
+    /** Current access token. `undefined` if no token was issued for the current config. */
     readonly accessToken: string | undefined;
     readonly renewAtMs: number | undefined;
     readonly refreshToken: string | undefined;
@@ -28,34 +28,32 @@ export interface LoadedConnection {
   };
 }
 
-/**
- * The exclusive right to request the next token of a connection from its issuer. It is a lease, so that it expires if the holder
- * dies.
- */
+/** The exclusive right to request the next token of a connection. This right is a lease, so that it expires if its holder dies. */
 export interface Turn {
   readonly connectionId: string;
   readonly generation: number;
   readonly holder: string;
 }
 
-/** Token store that all workers share. Every method throws UnavailableError if the store is unavailable. */
+/** Store for tokens that all workers share. Every method throws UnavailableError if the store is unavailable. */
 export interface TokenStore {
   readonly load: (connectionId: string) => Promise<LoadedConnection | undefined>;
-  /** Claims the turn for `leaseMs`. Returns false if another holder has it, or if a newer token exists. */
+  /** Acquires the exclusive right to renew for `leaseMs`. Returns false if another worker has it, or a newer token exists. */
   readonly claim: (turn: Turn, leaseMs: number) => Promise<boolean>;
   /**
-   * Releases the turn, which can be claimed again after `restMs`. `isAnswerLost` records that the issuer may have sent tokens that
-   * did not arrive.
+   * Releases the right to renew, which workers can claim again after `restMs`. `isAnswerLost` records that the issuer may have sent
+   * tokens that never arrived.
    */
   readonly yieldTurn: (
     turn: Turn,
     options: { readonly restMs: number; readonly isAnswerLost: boolean },
   ) => Promise<void>;
-  /** Stores tokens, and resolves once they are committed. Has no effect if a newer token was stored since the turn began. */
+  /**
+   * Stores tokens, and resolves when they are committed. Has no effect if another worker has stored a newer token since the claim.
+   */
   readonly store: (turn: Turn, tokens: Tokens, connectionVersion: number) => Promise<void>;
   /**
-   * Records that the issuer rejected the grant. Returns true if an earlier response was lost, which may have contained the valid
-   * refresh token.
+   * Records that the issuer rejected the grant. Returns true if a lost earlier response may have contained the valid refresh token.
    */
   readonly recordRejection: (
     turn: Turn,
@@ -65,16 +63,16 @@ export interface TokenStore {
 
 export interface RenewerDeps {
   readonly store: TokenStore;
-  /** Sends requests to the issuer. Its timeouts must be well below `LEASE_MS`, the duration of a turn. */
+  /** Sends requests to the issuer. The timeouts must be well below `LEASE_MS`, so that a request ends before the lease expires. */
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Renews access tokens. For each connection, only one worker renews at a time. Disposal waits for renewals in flight. */
+/** Renews access tokens. Only one worker at a time renews the token of a connection, and disposal waits for renewals in flight. */
 export interface Renewer extends AsyncDisposable {
   /**
-   * Returns the connection with a token that is newer than `generation`, whether this worker or another one has renewed it.
+   * Returns the connection with a token that is newer than `generation`, whichever worker renewed it.
    *
    * @throws NeedsReauthError, UnavailableError, OutboundError, or the reason of `signal`
    */
@@ -85,19 +83,16 @@ export interface Renewer extends AsyncDisposable {
   ) => Promise<LoadedConnection>;
 }
 
-/**
- * Duration of a turn in ms. It exceeds the time limits of discovery and token request together, so the holder finishes before its
- * turn expires.
- */
+/** Duration in ms of a worker's exclusive right to renew. It exceeds the time limits of discovery and token request together. */
 const LEASE_MS = 60_000;
-/** Interval in ms of checks for a new token while another worker has the turn. */
+/** Interval in ms at which a worker checks for a new token while another worker renews it. */
 const CHECK_INTERVAL_MS = 150;
 const MAX_WAIT_MS = 30_000;
 /** Minimum time in ms between two token requests after a temporary failure. */
 const RETRY_DELAY_MS = 1_000;
-/** Minimum time in ms between two token requests with a grant that the issuer has rejected. */
+/** Minimum time in ms between two token requests after the issuer has rejected the grant. */
 const RETRY_DEAD_MS = 60_000;
-/** Time in ms for which a shutdown keeps trying to store tokens. Tokens that are not stored by then are lost. */
+/** Maximum time in ms for which a shutdown keeps trying to store new tokens. Tokens that are not stored by then are lost. */
 const STORE_FOR_MS = 60_000;
 
 /**
@@ -123,7 +118,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       if (tokens.rejectedAtMs !== undefined && clock() - tokens.rejectedAtMs < RETRY_DEAD_MS)
         throw createGrantError();
       const turn: Turn = { connectionId, generation: tokens.generation, holder: randomUUID() };
-      // Check again after the request, because the new tokens are invalid if the config has changed in the meantime.
+      // Check the config again after the request. If the config has changed in the meantime, the new tokens are invalid.
       if (await store.claim(turn, LEASE_MS)) await requestAndStore(connection, turn);
       else await delay(CHECK_INTERVAL_MS);
     }
@@ -178,7 +173,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     }
   }
 
-  /** Call this before using the access token. Otherwise, another worker could use the old refresh token in the meantime. */
+  /** Store the tokens before using the access token. Otherwise, another worker could send the old refresh token again. */
   async function storeTokens(turn: Turn, tokens: Tokens, version: number): Promise<void> {
     for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2_000)) {
       try {
@@ -208,9 +203,9 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     async renew(connectionId, generation, { signal }) {
       for (;;) {
         const running = inFlight.get(connectionId) ?? start(connectionId, generation);
-        // An abort ends only the wait. The token request continues, because its response may contain the only valid refresh token.
+        // Aborting ends only the wait. The token request continues, because its response may contain the only valid refresh token.
         const connection = await unlessAborted(signal, running);
-        // Renew again if the renewal in flight started from an older generation.
+        // Renew again if the renewal in flight yielded no newer token than the caller already has.
         if (connection.tokens.generation > generation) return connection;
       }
     },
@@ -221,7 +216,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
   };
 }
 
-/** Returns whether the issuer may have processed a token request although the request failed. */
+/** Returns whether the issuer may have issued tokens although the request failed. */
 const mayHaveLostAnswer = (error: unknown): boolean =>
   error instanceof OutboundError && ["timeout", "reset", "tooLarge", "protocol"].includes(error.code);
 

@@ -26,17 +26,20 @@ export interface TokenCall {
   readonly nowMs: number;
 }
 
-/** Tokens are renewed this many ms before they expire. For short lifetimes, a fifth of the lifetime applies instead. */
+/** Time in ms before its expiry at which a token is renewed. For short lifetimes, a fifth of the lifetime applies instead. */
 const RENEW_BEFORE_MS = 60_000;
 const MAX_LIFE_SECONDS = 365 * 86_400;
 
-/** Error codes for a permanently rejected grant. The first is standard (RFC 6749, section 5.2). A large issuer uses the second. */
+/**
+ * Error codes for a permanently rejected grant. The first one is standard (RFC 6749, section 5.2), and a large issuer uses the
+ * second.
+ */
 const DEAD_GRANT_ERRORS: readonly string[] = ["invalid_grant", "bad_refresh_token"];
-/** Error codes of temporary failures. Some issuers send them with the HTTP status of a permanent rejection. */
+/** Error codes of temporary failures. Some issuers send these codes with the HTTP status of a permanent rejection. */
 const TRANSIENT_ERRORS: readonly string[] = ["server_error", "slow_down", "temporarily_unavailable"];
 
 /**
- * Requests tokens with the refresh token (RFC 6749, section 6) or, without one, with the client credentials (section 4.4).
+ * Requests tokens with the refresh token (RFC 6749, section 6) or, if there is none, with the client credentials (section 4.4).
  *
  * @throws OutboundError if the issuer gives no conclusive response
  */
@@ -92,8 +95,7 @@ interface CodeExchange {
 }
 
 /**
- * Returns the endpoints of the issuer, either from the config or from the issuer's metadata (OpenID Connect Discovery 1.0, RFC
- * 8414).
+ * Returns the endpoints of the issuer from the config, or else from the issuer's metadata (OpenID Connect Discovery 1.0, RFC 8414).
  *
  * @throws OutboundError
  */
@@ -105,16 +107,16 @@ export async function findServer(config: OAuth2Config, fetch: Fetch): Promise<oa
   };
   const suffices =
     tokenEndpoint !== undefined && (grant !== "authorizationCode" || authorizationEndpoint !== undefined);
-  // If the config names no issuer, a callback must not name one either. `UNNAMED_ISSUER` ensures that, because no callback can
-  // contain it.
+  // Use a placeholder if the config names no issuer. No callback can contain the placeholder, so a callback that names an issuer is
+  // rejected.
   if (suffices || issuer === undefined) return { issuer: issuer ?? UNNAMED_ISSUER, ...set };
   return { ...(await discover(new URL(issuer), fetch)), ...set };
 }
 
-/** Placeholder for an issuer that the config does not name. It never equals the name in a callback. */
+/** Placeholder for the name of an unknown issuer. It never equals an issuer name in a callback. */
 const UNNAMED_ISSUER = "urn:inlet:issuer:unnamed";
 
-/** Maximum number of URLs to try as the name of an issuer. */
+/** Maximum number of URLs to try when the name of an issuer is unknown. */
 const MAX_CANDIDATES = 6;
 
 /**
@@ -168,7 +170,7 @@ async function callTokenEndpoint(
   ask: (options: oauth.TokenEndpointRequestOptions) => Promise<oauth.TokenEndpointResponse>,
 ): Promise<TokenAnswer> {
   try {
-    // Allow http, because the config and the address guard decide whether TLS is required.
+    // Allow http here, because the config and the address check decide whether TLS is required.
     const options = {
       [oauth.customFetch]: toLibraryFetch(normalizeResponses(fetch)),
       [oauth.allowInsecureRequests]: true,
@@ -185,7 +187,7 @@ async function callTokenEndpoint(
         code: sanitizeCode(error.error),
       };
     }
-    // Do not set `cause`: errors of the OAuth library contain the whole response, including tokens.
+    // Do not set `cause`, because errors of the OAuth library contain the whole response, including tokens.
     throw new OutboundError(
       "protocol",
       `the token endpoint returned no valid OAuth 2.0 response${formatErrorCode(error)}`,
@@ -207,7 +209,10 @@ function computeRenewAt(nowMs: number, seconds: number | undefined): number | un
   return nowMs + lifeMs - Math.min(RENEW_BEFORE_MS, lifeMs / 5);
 }
 
-/** Returns the error code of an issuer, or `unknown_error` if it does not have the form of a standard code. Users see the result. */
+/**
+ * Returns the error code of an issuer, which users see. Returns `unknown_error` if the code does not have the form of a standard
+ * code.
+ */
 const sanitizeCode = (code: string): string => (/^[a-z_]{1,64}$/.test(code) ? code : "unknown_error");
 
 function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Config): URLSearchParams {
