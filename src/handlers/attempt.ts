@@ -8,25 +8,25 @@ import { type CredentialsOf, NeedsReauthError } from "../net/credentials.ts";
 import { type Outbound, OutboundError, type OutboundResponse } from "../net/outbound.ts";
 import { notBeforeOf } from "../net/retry-after.ts";
 
-/** Result of one delivery attempt. `isGone` means that the handler responded 410 Gone and wants no further events. */
+/** Result of sending an event once. `isGone` means that the handler responded with 410 Gone and wants no more events. */
 export type AttemptResult =
   | { readonly kind: "taken"; readonly attempt: HandlerAttempt }
   | {
       readonly kind: "refused";
       readonly attempt: HandlerAttempt;
       readonly isGone: boolean;
-      /** Earliest time of the next attempt, as requested by the response. */
+      /** Earliest time of the next attempt, if the handler's response requested a wait. */
       readonly notBeforeMs: number | undefined;
     };
 
-/** Sends an event to its handler once. Handler failures are part of the result; the promise rejects only if `signal` aborts. */
+/** Sends an event to its handler once. Returns failures of the handler, and rejects only if `signal` aborts. */
 export type Attempt = (
   subscription: HandledSubscription,
   event: DeliveredEvent,
   options: { readonly signal: AbortSignal },
 ) => Promise<AttemptResult>;
 
-/** Maximum size of a handler's response in bytes. It is small because Inlet ignores response bodies. */
+/** Maximum size of a handler's response, in bytes. A small limit is enough, because response bodies are ignored. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface AttemptDeps {

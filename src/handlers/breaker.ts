@@ -1,18 +1,18 @@
 import { sleep } from "../lib/sleep.ts";
 import { unlessAborted } from "../lib/wait.ts";
 
-/** Circuit breaker of a handler. After several failures in a row, it allows only occasional trial calls. */
+/** Circuit breaker of a handler. After repeated failures, it only allows a single trial call from time to time. */
 export interface Breaker {
-  /** Returns the time until the next call is allowed, in milliseconds. 0 means now. */
+  /** Returns the time until the next call is allowed, in ms. 0 means immediately. */
   readonly waitMs: () => number;
-  /** Resolves when the handler may be called. The caller must report the result with `noteTaken` or `recordRejection`. */
+  /** Waits until the handler may be called. The caller must report the result with `noteTaken` or `recordRejection`. */
   readonly admit: (options: { readonly signal: AbortSignal }) => Promise<void>;
   readonly noteTaken: () => void;
   readonly recordRejection: () => void;
 }
 
 export interface BreakerDeps {
-  /** Called when the breaker opens (calls are blocked) and when it closes. */
+  /** Called when the breaker opens, which blocks calls, and when it closes. */
   readonly onChange: (isOpen: boolean) => void;
   readonly firstWaitMs?: number;
 }
@@ -25,7 +25,7 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
   let failures = 0;
   let openUntilMs = 0;
   let isOpen = false;
-  /** Result of the trial call in flight. All other callers wait for it. */
+  /** Result of the current trial call, for which all other callers wait. */
   let asking: PromiseWithResolvers<void> | undefined;
 
   const waitMs = (): number => (isOpen ? Math.max(0, openUntilMs - performance.now()) : 0);

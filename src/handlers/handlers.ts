@@ -24,7 +24,7 @@ export interface HandlersDeps
   extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
   readonly db: Database["db"];
   readonly changes: ChangeSubscriptions;
-  /** Reports each event that this gateway appends to a topic, so that lanes read it without delay. */
+  /** Reports each event that this gateway publishes, so that it is delivered to handlers without delay. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly keyring: Keyring;
   readonly queue: Pick<JobQueue<PendingRetry>, "work">;
@@ -34,11 +34,11 @@ export interface HandlersDeps
 export interface HandlersTiming {
   readonly firstRetryMs: number;
   readonly mostRetryMs: number;
-  /** Time after which an undelivered event becomes a dead letter, in milliseconds. */
+  /** Time in ms after which an undelivered event is given up and becomes a dead letter. */
   readonly giveUpAfterMs: number;
   readonly breakerMs: number;
   readonly deadAfterMs: number;
-  /** Lock time of a retry job in milliseconds. If a gateway dies, its running retries are delayed by up to twice this time. */
+  /** Lock duration of a retry job, in ms. If a gateway dies, its running retries are delayed by up to twice this time. */
   readonly jobLockMs: number;
   readonly sweepEveryMs: number;
 }
@@ -57,13 +57,14 @@ const TIMING: HandlersTiming = {
 };
 const TICK_MS = 1_000;
 const RETRIES_AT_ONCE = 64;
-/** Delay in milliseconds of a retry whose subscription already has `concurrency` attempts in flight. */
+/** Delay in ms of a retry if the subscription's maximum number of concurrent attempts is reached. */
 const BUSY_MS = 500;
 const PAUSED_MS = 30_000;
-/** Delay in milliseconds of a retry after an internal error, such as an unavailable database. */
+/** Delay in ms of a retry after an internal error, for example because the database is unavailable. */
 const STUCK_MS = 1_000;
 /**
- * Number of gateways that may die while processing an event before it is dropped. It is practically unlimited, so that no event is lost.
+ * Number of gateway crashes during an event's retries after which the event is dropped. It is practically unlimited, so that no event is
+ * lost.
  */
 const MAX_DEATHS = 1_000_000;
 
@@ -71,7 +72,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
   const { db, keyring, queue, retries, clock, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const lanes = new Map<string, Lane>();
-  /** Lanes by app id, because an appended event wakes all lanes of its app. */
+  /** Deliveries per subscription, grouped by app id, because a new event concerns all subscriptions of its app. */
   const lanesOfApp = new Map<string, Set<Lane>>();
   const changed = new Set<string>();
   let everything = true;
@@ -173,7 +174,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     onRecovered: () => log.info({ event: "handlers.recovered" }, "the list of handlers is read again"),
   });
 
-  /** Retries delivery of a failed event. Returns a delay if the job must run again later. */
+  /** Sends a failed event again. Returns a delay if the job must run again. */
   async function retry(
     { data }: Job<PendingRetry>,
     options: { readonly signal: AbortSignal },
@@ -199,7 +200,10 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     return undefined;
   }
 
-  /** Like `retry`, but postpones the job after any error: the job may hold the only copy of the event, so it must not be dropped. */
+  /**
+   * Sends a failed event again, and postpones the job after any error. The job must not be dropped, because it may hold the only copy of
+   * the event.
+   */
   async function retryOrKeep(
     job: Job<PendingRetry>,
     options: { readonly signal: AbortSignal },

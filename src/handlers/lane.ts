@@ -19,11 +19,11 @@ export interface LaneDeps {
   readonly redis: Pick<RedisBus, "call" | "isCluster">;
   readonly attempt: Attempt;
   readonly retries: Pick<RetryQueue, "add">;
-  /** Returns the delay before the next attempt in milliseconds, given the number of failed attempts. */
+  /** Returns the delay before the next attempt, in ms. `attempts` is the number of failed attempts. */
   readonly backoffMs: (attempts: number) => number;
   readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
   readonly writeError: (id: string, attempt: HandlerAttempt) => Promise<void>;
-  /** Called when the handler responds 410 Gone. */
+  /** Called when the handler responds with 410 Gone. */
   readonly onGone: (subscription: HandledSubscription) => Promise<void>;
   readonly onDead: (
     subscription: HandledSubscription,
@@ -36,7 +36,7 @@ export interface LaneDeps {
   readonly timing: { readonly deadAfterMs: number; readonly breakerMs: number };
 }
 
-/** Delivers the events of one subscription to its handler, on this gateway. Disposal waits for attempts in flight. */
+/** Delivers the events of one subscription to its handler. Disposal waits for attempts in flight. */
 export interface Lane extends AsyncDisposable {
   readonly subscription: HandledSubscription;
   readonly breaker: Breaker;
@@ -46,17 +46,14 @@ export interface Lane extends AsyncDisposable {
 }
 
 /**
- * Maximum attempts per event of an ordered topic. Attempts are at most a minute apart, so one event blocks its topic for about an hour at
- * most.
+ * Maximum number of attempts per event of an ordered topic. One event can block its topic for about an hour, because attempts are at most a
+ * minute apart.
  */
 const ORDERED_ATTEMPTS = 66;
 const ORDERED_RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.25 };
 const STOP_TIMEOUT_MS = 5_000;
 
-/**
- * Starts delivering a subscription's events unless it is paused. The first attempt uses the stream entry itself; an event is stored for
- * retries only if that attempt fails.
- */
+/** Starts to deliver the events of a subscription, unless it is paused. An event is stored for retries only if its first attempt fails. */
 export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
   const { attempt, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
   const { handler, id } = subscription;
@@ -71,9 +68,9 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     },
   });
   const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
-  /** The event that blocks each ordered topic, with its failed attempts. */
+  /** For each ordered topic, the event that blocks it and the failed attempts so far. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
-  /** Limits first attempts and retries together. */
+  /** Limits the concurrent calls of the handler, both first attempts and retries. */
   const places = createLimiter(handler.concurrency);
   let sending = 0;
   let wake: () => void = () => {};
@@ -84,8 +81,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       using _ = await places.acquire(1, { signal });
       result = await attempt(subscription, event, { signal });
     } finally {
-      // An attempt without a result also counts as failed. Otherwise the breaker would keep its other callers waiting for a trial call that
-      // is over.
+      // An attempt without a result counts as failed. Otherwise other callers would wait forever for the end of the trial call.
       if (result?.kind === "taken") breaker.noteTaken();
       else breaker.recordRejection();
     }
@@ -116,7 +112,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   }
 
   /**
-   * Records a failed attempt in an ordered topic. After the last attempt, the event becomes a dead letter.
+   * Stores a failed attempt in an ordered topic. After the last attempt, the event becomes a dead letter.
    *
    * @throws Error if the event must be retried
    */
@@ -201,7 +197,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   };
 }
 
-/** Returns whether an event reports a problem of this very subscription. Sending it to the failing handler would cause an endless loop. */
+/** Returns whether an event reports a problem of the subscription itself. Sending it to the failing handler would cause an endless loop. */
 const isAboutItself = ({ isOfSystem, id }: HandledSubscription, { fields }: DeliveredEvent): boolean =>
   isOfSystem && readAttributes(fields).attributes.subject === id;
 

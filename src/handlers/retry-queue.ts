@@ -4,7 +4,7 @@ import { topicMark } from "../event/handler-request.ts";
 
 export interface RetryQueue {
   /**
-   * Schedules the next attempt. Scheduling the same attempt again has no effect.
+   * Schedules the next attempt. Scheduling the same attempt twice has no effect.
    *
    * @throws UnavailableError
    */
@@ -13,15 +13,13 @@ export interface RetryQueue {
   readonly findRetry: FindRetry;
 }
 
-/**
- * Upper bound of the attempts per event. Because the delays grow, only about half as many fit into the 24 hours after which Inlet gives up.
- */
+/** Upper limit of attempts per event. Delays grow, so only about half as many attempts fit into the 24 hours before Inlet gives up. */
 const MOST_ATTEMPTS = 64;
 
 export function createRetryQueue(queue: Pick<JobQueue<PendingRetry>, "add" | "findFirst">): RetryQueue {
   const idOf = ({ subscriptionId, topic, entryId }: Parameters<FindRetry>[0]): string =>
     `${subscriptionId}.${topicMark(topic)}.${entryId}`;
-  // Adding a job that a worker is running has no effect, which is fine because the worker is sending that event already.
+  // Adding a job that is already running has no effect. That is correct, because a worker is already sending the event.
   return {
     async add(data, delayMs) {
       await queue.add({ id: `${idOf(data)}.${data.attempts.length}`, data, delayMs });

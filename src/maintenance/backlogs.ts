@@ -1,17 +1,14 @@
 import type { GroupStatus } from "../bus/retention/retention-risk.ts";
 import { OTHER } from "../metrics/channel-counts.ts";
 
-/**
- * Backlog of a subscription, summed over its topics. Subscriptions without an entry of their own share one with `other` as app and
- * subscription.
- */
+/** Undelivered events of a subscription on all its topics. `other` combines all subscriptions that have no entry of their own. */
 export interface Backlog {
   readonly app: string;
   readonly subscription: string;
   readonly lag: number;
   /** Age of the oldest undelivered entry, in seconds. */
   readonly lagSeconds: number;
-  /** Age of the oldest entry that is undelivered or unacknowledged, in seconds. */
+  /** Age of the oldest entry that is not acknowledged, in seconds. Includes entries that were never delivered. */
   readonly unhandledSeconds: number;
   readonly pending: number;
   /** Number of dead letters of the readers and of the handler. */

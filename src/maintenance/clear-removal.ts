@@ -20,7 +20,7 @@ export interface ClearRemovalDeps {
 const CONCURRENCY = 16;
 
 /**
- * Deletes the Redis keys of a deleted channel or subscription. Idempotent.
+ * Deletes the Redis data of a deleted channel or subscription. Repeating the deletion is safe.
  *
  * @throws UnavailableError
  */
@@ -45,7 +45,7 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
   }
 }
 
-/** Removes the consumer groups of subscriptions from a topic, but not those that other Redis clients created. */
+/** Removes the consumer groups of subscriptions from a topic. Keeps groups that other Redis clients created. */
 async function removeGroups(groups: Groups, topic: string): Promise<void> {
   for (const { name } of await groups.list(topic)) {
     if (isId("sub", name)) await groups.remove(topic, name);

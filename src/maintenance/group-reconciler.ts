@@ -29,21 +29,19 @@ export interface GroupReconcilerDeps {
   readonly groups: Groups;
   readonly clock: Clock;
   readonly log: Log;
-  /** Interval between ticks in milliseconds. Each tick checks one group. Defaults to 1,000. */
+  /** Interval at which one consumer group is checked, in ms. Defaults to 1,000. */
   readonly tickMs?: number;
-  /** Interval between checks of all groups, in milliseconds. Defaults to 60,000. */
+  /** Interval at which all consumer groups are checked, in ms. Defaults to 60,000. */
   readonly sweepEveryMs?: number;
 }
 
-/** Keeps the consumer groups and topic sets in Redis in line with the subscriptions in the database. Disposal waits for work in flight. */
+/** Creates and removes consumer groups in Redis until they match the subscriptions in the database. Disposal waits for work in flight. */
 export type GroupReconciler = AsyncDisposable;
 
-/** Maximum number of pending changes. Above it, all subscriptions are checked instead. */
+/** Maximum number of pending changes. If there are more, all subscriptions are checked instead of the changed ones. */
 const MAX_PENDING = 1_000;
 const PAGE = 50;
-/**
- * Time after which the group of a covered topic should exist, in milliseconds. If it is created later, it had been lost, which is reported.
- */
+/** Time in ms after which a topic must have its consumer group. A group that is created later was lost before, which is reported. */
 const LATE_MS = 10_000;
 
 /**
@@ -107,16 +105,13 @@ export function startGroupReconciler(deps: GroupReconcilerDeps): GroupReconciler
 }
 
 function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps) {
-  /** One topic per subscription whose groups exist. `isIntact` checks the groups of these topics. */
+  /** One topic per subscription with existing consumer groups. `isIntact` checks whether Redis still has these groups. */
   const samples = new Map<string, string>();
   let turn = samples.entries();
-  /** Subscriptions whose groups cannot be created although Redis is available. Each is logged once. */
+  /** Subscriptions whose consumer groups could not be created although Redis was available, so that each is logged once. */
   const refused = new Set<string>();
 
-  /**
-   * Creates the missing groups of a subscription and returns their topics, or `undefined` if they cannot be created although Redis is
-   * available.
-   */
+  /** Creates the missing consumer groups of a subscription and returns their topics. Returns `undefined` if Redis rejects the groups. */
   async function tryEnsure(wanted: SubscriptionGroups): Promise<readonly string[] | undefined> {
     try {
       const made = await ensureGroups(groups, wanted);
@@ -136,13 +131,13 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   async function ensurePage(subscriptions: readonly SubscriptionStart[], signal: AbortSignal): Promise<void> {
     const ids = subscriptions.map(({ id }) => id);
     const coverage = await listCoverage(db, ids);
-    /** Topics that may have new groups, by subscription. If creating groups failed, these are all topics of the subscription. */
+    /** Topics that may have new consumer groups, by subscription. After a failure, these are all topics of the subscription. */
     const made = new Map<string, readonly string[]>();
     try {
       for (const subscription of subscriptions) {
         signal.throwIfAborted();
         const covered = coverage.get(subscription.id);
-        // Skip subscriptions that were deleted since they were listed. Their removal needs the unchanged topic set to find their groups.
+        // Skips subscriptions that were deleted meanwhile, because their removal needs the unchanged list of topics to find the groups.
         if (covered) await ensureOne(subscription, covered, made);
       }
     } finally {
@@ -169,7 +164,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
     else samples.set(id, sample);
   }
 
-  /** Removes the groups of subscriptions that were deleted while the groups were created, because the removal may have run earlier. */
+  /** Removes the new consumer groups of subscriptions that were deleted meanwhile, because their removal may already be complete. */
   async function undoDeleted(
     ids: readonly string[],
     coverage: ReadonlyMap<string, readonly CoveredTopic[]>,
@@ -217,7 +212,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       for (const id of changed.subscriptions) if (!left.has(id)) samples.delete(id);
       for (let i = 0; i < found.length; i += PAGE) await ensurePage(found.slice(i, i + PAGE), signal);
     },
-    /** Checks one group per call, round-robin. Returns false if a group is missing although its subscription exists. */
+    /** Checks one consumer group per call. Returns false if the group of an existing subscription is missing. */
     async isIntact(): Promise<boolean> {
       let next = turn.next();
       if (next.done) {
@@ -227,7 +222,7 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
       if (next.done) return true;
       const [id, topic] = next.value;
       if ((await groups.find(topic, id)) !== undefined) return true;
-      // A missing group is correct if its subscription was deleted and the change feed has not reported that yet.
+      // A missing group is correct if its subscription was deleted and this process has not been notified yet.
       return (await findSubscriptionStarts(db, [id])).length === 0;
     },
   };

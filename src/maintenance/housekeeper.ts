@@ -28,7 +28,7 @@ import { createTopicLimits, type TopicLimits, type TopicLimitsDeps } from "./top
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
-  /** Reports each event that this gateway appends to a topic. Between sweeps, every gateway trims the topics to which it appends. */
+  /** Reports each event that this gateway publishes, because each gateway trims the topics to which it has published. */
   readonly appended: Pick<Listeners<Appended>, "subscribe">;
   readonly redis: RedisBus;
   readonly groups: Groups;
@@ -40,44 +40,45 @@ export interface HousekeeperDeps {
   readonly auditRetentionDays: number;
   readonly topicBytesPerOrganization: DefaultTopicBytes;
   readonly onTrimmed?: TopicLimitsDeps["onTrimmed"];
-  /**
-   * Whether this gateway may become the lease holder. If false, it only trims topics to which it appends and processes its own deletions.
-   */
+  /** Whether this gateway may do the cluster-wide housekeeping. If false, it only trims its own topics and processes its own deletions. */
   readonly takesTurns?: boolean;
-  /** Maximum number of subscriptions, and of organizations, that have their own metric series. Defaults to 100. */
+  /** Maximum number of subscriptions, and of organizations, with separate metrics. Defaults to 100. */
   readonly mostShown?: number;
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
 export interface HousekeeperTiming {
-  /** Interval between checks for pending removals of Redis data, in milliseconds. */
+  /** Interval at which deleted channels and subscriptions are removed from Redis, in ms. */
   readonly tickMs: number;
-  /** Duration of the lease in milliseconds. If the holder dies, another gateway takes over after this time. */
+  /** Lock duration of the gateway that does the housekeeping, in ms. If it dies, another gateway takes over after this time. */
   readonly leaseMs: number;
   readonly sweepEveryMs: number;
   readonly expireEveryMs: number;
-  /** Interval between checks for unread events that retention will trim soon, in milliseconds. */
+  /** Interval at which unread events that will soon be deleted are searched for, in ms. */
   readonly watchEveryMs: number;
-  /** Interval between measurements of the organizations' quarantine usage, in milliseconds. */
+  /** Interval at which the quarantine usage of organizations is measured, in ms. */
   readonly usageEveryMs: number;
   /**
-   * Minimum time between retiring a topic and deleting its row and empty stream. Must exceed ten minutes, because a gateway without access
-   * to the change feed may publish to the topic for that long.
+   * Minimum age of an unused topic before it is deleted. Must exceed ten minutes, because a gateway without current configuration may still
+   * publish to it.
    */
   readonly retiredForMs: number;
 }
 
-/** Trims topics, deletes expired data and processes removals. Disposal waits for work in flight and leaves the rest to other gateways. */
+/** Trims topics, deletes expired data and removes the Redis data of deleted channels. Disposal leaves unfinished work to other gateways. */
 export interface Housekeeper
   extends Pick<RetentionWatch, "atRisk" | "backlogs" | "backlogsById">,
     AsyncDisposable {
-  /** Processes pending removals now and waits up to two seconds for them. Never rejects. */
+  /** Removes the Redis data of deleted channels and subscriptions now. Waits up to two seconds and never rejects. */
   readonly settleNow: () => Promise<void>;
-  /** Topic storage of the organizations that are closest to their limits, and the total of all others. Empty on a gateway that does not do the housekeeping. */
+  /**
+   * Topic storage of the organizations that are closest to their limits, plus a sum of all others. Empty if another gateway does the
+   * housekeeping.
+   */
   readonly topicUsage: () => readonly StorageUsage[];
   readonly quarantineUsage: () => readonly StorageUsage[];
   readonly isHolder: () => boolean;
-  /** Topic storage of all organizations with a limit. `undefined` if this gateway has not measured it recently. */
+  /** Topic storage of every organization that has a limit. `undefined` if this gateway has no recent measurement. */
   readonly topicHoldings: TopicLimits["holdings"];
 }
 
@@ -91,18 +92,17 @@ const TIMING: HousekeeperTiming = {
   retiredForMs: 900_000,
 };
 /**
- * Fraction of Redis memory in use above which sweeps run more often, so that the largest organizations are limited before Redis is full.
+ * Fraction of used Redis memory above which topics are measured more often, so that large organizations are limited before Redis is full.
  */
 const HURRY_FRACTION = 0.75;
 /**
- * Number of sweep intervals for which the list of organizations over their limit stays valid, so that it survives a change of the lease
- * holder.
+ * Validity of the list of organizations over their limit, in measurement intervals. It must outlast a change of the gateway that measures.
  */
 const LIMIT_SWEEPS = 4;
 const LEAST_LIMIT_MS = 60_000;
 const LEASE = "housekeeper";
 const PAGE = 500;
-/** Maximum time in milliseconds that the response to a deletion waits for the removal of Redis data. The removal continues afterwards. */
+/** Maximum time in ms that an API response waits until deleted data is removed from Redis. The removal continues afterwards. */
 const SETTLE_WAIT_MS = 2_000;
 
 /**
@@ -124,7 +124,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
 
   const isHolder = (): boolean => !signal.aborted && performance.now() < heldUntilMs;
 
-  /** Topics of the current sweep that were retired long enough ago to be deleted if empty. */
+  /** Unused topics that are old enough to be deleted if they are empty. */
   const retired = new Set<string>();
 
   const limits = createTopicLimits({
@@ -256,10 +256,7 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
   };
 }
 
-/**
- * Deletes the stream, groups and row of an empty topic that was retired before `before`. Locks the row meanwhile, so that a channel that
- * takes over the topic waits and starts with a new stream.
- */
+/** Deletes an empty, unused topic. Locks its row, so that a new channel with the same topic waits and then creates the topic again. */
 async function forgetTopic(
   { db, topics }: Pick<HousekeeperDeps, "db" | "topics">,
   topic: string,

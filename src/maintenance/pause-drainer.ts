@@ -25,21 +25,18 @@ export interface PauseDrainerDeps {
 }
 
 export interface PauseDrainerTiming {
-  /** Interval between checks for resumed channels, in milliseconds. A change of a channel triggers a check immediately. */
+  /** Interval at which resumed channels are searched for, in ms. A change to a channel starts a search immediately. */
   readonly tickMs: number;
-  /** Duration of a channel's lease in milliseconds. If the gateway that drains the channel dies, another one continues after this time. */
+  /** Lock duration of the gateway that publishes a channel's buffer, in ms. If it dies, another gateway continues after this time. */
   readonly leaseMs: number;
   /**
-   * Time for which an empty buffer is checked again before the pause ends, in milliseconds. Must exceed five seconds: a worker may take
-   * that long to buffer a delivery, and may die before it checks whether the pause is over.
+   * Time in ms for which the buffer must stay empty before the pause ends. Must exceed five seconds, because another worker may take that
+   * long to buffer a delivery.
    */
   readonly lingerMs: number;
 }
 
-/**
- * Publishes deliveries that were buffered while their channel was paused. Disposal waits for the page in flight and leaves the rest to
- * other gateways.
- */
+/** Publishes deliveries that arrived while their channel was paused. Disposal leaves the rest to other gateways. */
 export type PauseDrainer = AsyncDisposable;
 
 const TIMING: PauseDrainerTiming = { tickMs: 1_000, leaseMs: 15_000, lingerMs: 15_000 };
@@ -48,8 +45,8 @@ const PAGE = 100;
 const FINDS_AT_ONCE = 16;
 
 /**
- * Publishes the buffered deliveries of resumed channels in order of arrival. All gateways share the work, and a lease assigns each channel
- * to one of them. All state is in the database and the quarantine, so another gateway continues if one dies.
+ * Publishes the buffered deliveries of resumed channels in order. Each channel is processed by one gateway at a time, and another gateway
+ * takes over if it dies.
  */
 export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const { db, quarantine, pauses, drainPaused, findCompiledChannel, log } = deps;
@@ -57,10 +54,10 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
   const holder = randomUUID();
   const failing = new Set<number>();
   const inFlight = new Map<number, Promise<void>>();
-  /** Resumed channels that wait because `CHANNELS_AT_ONCE` others are being drained. */
+  /** Resumed channels that wait, because `CHANNELS_AT_ONCE` other channels are being processed. */
   let waiting: ResumedChannel[] = [];
   let lastStarted = 0;
-  /** Monotonic time at which each pause's buffer was first seen empty, by `nameOf` of the pause. */
+  /** Time at which each buffer was first found empty, by pause. It comes from a monotonic clock. */
   const emptySinceMs = new Map<string, number>();
 
   /**
@@ -74,7 +71,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     const filter = { organizationId, channelNumbers: [number], reason: "paused" } as const;
     const { records } = await quarantine.list(filter, { limit: PAGE, offset: 0 });
     const live = await findCompiledChannel(number);
-    // The channel was deleted, and its removal also deletes its buffered deliveries.
+    // The channel was deleted together with its buffered deliveries.
     if (!live) return "empty";
     const found = await mapBounded(records, FINDS_AT_ONCE, ({ id }) => quarantine.find(organizationId, id));
     const kept = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
@@ -92,7 +89,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
           if (!(await claimLease(db, claim))) return;
           claimedAtMs = performance.now();
         }
-        // The channel may have been paused again, or drained by another gateway.
+        // The channel may have been paused again, or another gateway may have published its buffer.
         const [same] = await listResumed(db, { number: channel.number });
         if (same?.pause !== channel.pause) return;
         if ((await runPage(channel, pages > 0)) === "empty") break;
@@ -129,7 +126,7 @@ export function startPauseDrainer(deps: PauseDrainerDeps): PauseDrainer {
     const resumed = (await Array.fromAsync(pages)).flat();
     const names = new Set(resumed.map(nameOf));
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
-    // Start after the last started channel, so that channels that fail or wait for the end of their pause cannot keep others from starting.
+    // Continues after the last started channel, so that a channel that keeps failing cannot block the others.
     const isLater = ({ number }: ResumedChannel): boolean => number > lastStarted;
     waiting = [...resumed.filter(isLater), ...resumed.filter((channel) => !isLater(channel))];
     startWaiting();

@@ -34,7 +34,7 @@ export async function removeUncoveredGroups(
   for (const [topic, ids] of Map.groupBy(uncoveredOf(left, coverage), ([, topic]) => topic)) {
     const on: TopicsOfSubscriptions = new Map(ids.map(([id]) => [id, [topic]]));
     await db.transaction().execute(async (trx) => {
-      // Lock the topic, because a new channel with the same uid may be taking over the topic and its groups.
+      // Locks the topic, because a new channel with the same uid may start to use it.
       await lockTopic(trx, topic);
       const uncovered = uncoveredOf(on, await listCoverage(trx, [...on.keys()]));
       for (const [id] of uncovered) await groups.remove(topic, id);

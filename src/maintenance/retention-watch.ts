@@ -13,7 +13,7 @@ export interface RetentionWatchDeps {
   readonly db: Queryable;
   readonly inspectGroups: InspectGroups;
   readonly log: Log;
-  /** Reads all topics in pages. Ends early if this gateway loses the lease. */
+  /** Reads all topics in pages. Stops early if another gateway takes over. */
   readonly pages: () => AsyncIterable<readonly RetainedTopic[]>;
   readonly isHolder: () => boolean;
   readonly everyMs: number;
@@ -21,25 +21,25 @@ export interface RetentionWatchDeps {
   readonly mostShown: number;
 }
 
-/** Finds subscriptions with unread events that retention will soon trim. Disposal waits for the check in flight. */
+/** Finds subscriptions whose unread events will soon be deleted by retention. Disposal waits for the check in flight. */
 export interface RetentionWatch extends AsyncDisposable {
-  /** Number of subscriptions at risk, as of the last check. 0 if another gateway holds the lease. */
+  /** Number of subscriptions that may soon lose unread events. 0 if another gateway does the check. */
   readonly atRisk: () => number;
-  /** Largest backlogs as of the last check, plus the sum of all others. Empty if another gateway holds the lease. */
+  /** The largest backlogs, plus the sum of all others. Empty if another gateway does the check. */
   readonly backlogs: () => readonly Backlog[];
-  /** Backlogs of all subscriptions. `undefined` if this gateway has no recent result. */
+  /** Backlogs of all subscriptions. `undefined` if this gateway has not counted them recently. */
   readonly backlogsById: () => ReadonlyMap<string, Backlog> | undefined;
 }
 
 const TOPICS_AT_ONCE = 8;
-/** Number of check intervals after which a result is outdated. */
+/** Age at which a result is outdated, in check intervals. */
 const STALE_LOOKS = 4;
-/** Interval at which a gateway checks whether it has become the lease holder, in milliseconds. */
+/** Interval at which a gateway tests whether it must do the check, in ms. */
 const TICK_MS = 1_000;
 
 /**
- * Starts periodic checks of all topics, including all their groups. When a subscription becomes at risk or recovers, its row is updated and
- * one log line is written. An incomplete check never reports a recovery.
+ * Starts periodic checks of all topics. Updates and logs a subscription when it becomes at risk or recovers. An incomplete check never
+ * reports a recovery.
  */
 export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
   const { db, inspectGroups, log, pages, isHolder, everyMs, mostShown } = deps;

@@ -8,53 +8,50 @@ import type { Queryable } from "../data/database.ts";
 import type { Log } from "../log.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
 
-/** Fraction of the limit to which an organization over it is trimmed, so that its topics can grow until the next sweep in half a minute. */
+/** Fraction of its limit to which an organization is trimmed, so that its topics can grow until the next measurement. */
 const ROOM_PART = 0.9;
-/** While Redis is nearly full, total storage must shrink to this fraction. Only the largest organizations must shrink. */
+/** Fraction to which the total storage must shrink while Redis is nearly full. Only the largest organizations must shrink. */
 const LEFT_PART = 0.9;
-/** While Redis is nearly full, organizations below this fraction of an equal share of its memory are never blocked. */
+/** Fraction of an equal share of Redis memory. While Redis is nearly full, organizations below it are never blocked. */
 const PART_OF_A_SHARE = 0.25;
-/** Used fraction of Redis memory below which Redis stops counting as nearly full. It starts counting as nearly full at the memory alarm. */
+/** Fraction of used Redis memory below which Redis no longer counts as nearly full. The memory alarm sets the opposite threshold. */
 const ROOM_AGAIN_FRACTION = 0.8;
 
 export interface TopicLimitsDeps {
   readonly db: Queryable;
   readonly redis: RedisBus;
   readonly log: Log;
-  /** Delivery records count as storage of their organization and are deleted before any events. */
+  /** Stored records of deliveries. They count as storage of their organization and are deleted before any events. */
   readonly deliveryRecords: Pick<DeliveryRecords, "readBytes" | "clear">;
   readonly topicBytesPerOrganization: DefaultTopicBytes;
-  /** Called with the number of entries, read or unread, that were trimmed because the organization chose `trim`. */
+  /** Called with the number of entries that were trimmed, read or unread, because the organization chose `trim`. */
   readonly onTrimmed?: ((entries: number) => void) | undefined;
-  /** How long the result of a sweep is valid, in milliseconds. Must last until the next sweep ends. */
+  /** Validity of a measurement in ms. It must last until the next measurement ends. */
   readonly ttlMs: number;
   /** Maximum number of organizations in `usage`. */
   readonly mostShown: number;
 }
 
-/** Sums each organization's storage during a sweep of all topics, then applies the limits. */
+/** Measures the topic storage of each organization, then applies the limits. */
 export interface TopicLimits {
   readonly begin: () => void;
   readonly note: (topic: string, bytes: number) => void;
   readonly expect: (topic: string, organizationId: string) => void;
   /**
-   * Applies the limits at the end of a sweep.
+   * Applies the limits after all topics were measured.
    *
    * @throws UnavailableError
    */
   readonly settle: () => Promise<void>;
   readonly usage: () => readonly StorageUsage[];
-  /** Usage of all organizations with a limit, as of the last sweep. `undefined` if no sweep was completed recently. */
+  /** Storage of all organizations that have a limit. `undefined` if there is no recent measurement. */
   readonly holdings: () => ReadonlyMap<string, TopicUsage> | undefined;
 }
 
 export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;
-  /**
-   * Whether deliveries are rejected and sources wait. This applies to organizations over their limit, and to the largest ones while Redis
-   * is nearly full.
-   */
+  /** Whether the organization's deliveries are rejected and its sources wait, because it exceeds its limit or Redis is nearly full. */
   readonly waits: boolean;
 }
 
@@ -73,7 +70,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   const trimAcknowledged = createTrimAcknowledged({ redis });
   const trimTopic = createTrimTopic({ redis });
   const writeOverLimit = createWriteOverLimit(redis);
-  /** Organization of each topic that the sweep has not processed, or failed to process. */
+  /** Topics that could not be measured yet, with their organizations. */
   const awaited = new Map<string, string>();
   const topicsOf = new Map<string, Map<string, number>>();
   let overBefore: ReadonlySet<string> = new Set();
@@ -95,10 +92,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
     return Math.max(waterLevelOf(held), share * PART_OF_A_SHARE);
   }
 
-  /**
-   * Trims each topic of an organization to the fraction `part` of its size, oldest entries first. Returns the remaining bytes of all
-   * topics.
-   */
+  /** Trims the oldest entries of each topic until the fraction `part` of its size is left. Returns the remaining bytes of all topics. */
   async function trimUnread(organization: string, topics: ReadonlyMap<string, number>, part: number) {
     let [left, removed] = [0, 0];
     for (const [topic, bytes] of topics) {
@@ -148,7 +142,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
         mostShown,
       );
       if (limitOf === undefined) return;
-      // An organization with unprocessed topics stays blocked, because its sum is incomplete.
+      // An organization whose topics were not all measured stays blocked, because its sum is incomplete.
       const short = new Set(awaited.values());
       const over = new Set([...overBefore].filter((organization) => short.has(organization)));
       const found = new Map<string, TopicUsage>();
@@ -191,7 +185,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
           );
       await writeOverLimit([...over], ttlMs);
       overBefore = over;
-      // Publish only complete sums: the size of unprocessed topics is unknown.
+      // Only complete sums are published, because the size of the remaining topics is unknown.
       if (isWhole) holdings = { of: found, atMs: performance.now() };
     },
     usage: () => usage,
@@ -199,8 +193,7 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
 }
 
 /**
- * Returns the size per organization that reduces the total storage to `LEFT_PART` (water-filling). Only organizations above that size would
- * have to shrink.
+ * Returns the maximum size per organization that reduces the total storage to `LEFT_PART`. Only larger organizations would have to shrink.
  */
 function waterLevelOf(held: readonly number[]): number {
   const ranked = held.toSorted((a, b) => a - b);

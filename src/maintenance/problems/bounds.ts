@@ -1,23 +1,23 @@
-/** Thresholds with hysteresis: a problem opens at `raised` and stays open while the value is at least `near`. */
+/** Thresholds of a problem: it opens at `raised` and stays open while the value is at least `near`. */
 export interface Bound {
   readonly raised: number;
   readonly near: number;
 }
 
 export const BOUNDS = {
-  /** Consecutive failed runs of a source. */
+  /** Number of consecutive failed runs of a source. */
   failures: { raised: 5, near: 1 },
   /** Undelivered entries of a subscription. */
   lag: { raised: 10_000, near: 5_000 },
   /** Age of a subscription's oldest undelivered entry, in seconds. */
   lagSeconds: { raised: 300, near: 60 },
-  /** A channel's items that were quarantined within one hour. */
+  /** Number of a channel's items that were quarantined within one hour. */
   quarantinedAnHour: { raised: 100, near: 50 },
   /** Used fraction of a storage limit. */
   part: { raised: 0.8, near: 0.7 },
 } as const satisfies Readonly<Record<string, Bound>>;
 
-/** Returns the level of a value, or `undefined` if it is below both thresholds. */
+/** Returns which threshold the value has reached, or `undefined` if it is below both. */
 export function levelOf(value: number, { raised, near }: Bound): "raised" | "near" | undefined {
   if (value >= raised) return "raised";
   return value >= near ? "near" : undefined;

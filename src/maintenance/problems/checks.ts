@@ -36,19 +36,19 @@ export interface ChecksDeps {
   readonly clock: Clock;
 }
 
-/** Detects problems of the given kinds. If `look` throws, the problems of these kinds stay as they are. */
+/** Detects problems of the given kinds. If `look` throws, open problems of these kinds stay open. */
 export interface Check {
   readonly kinds: readonly ProblemKind[];
-  /** Whether the check queries Redis per source, subscription or organization. Slow checks run less often. */
+  /** Whether the check needs many Redis queries. Slow checks run less often. */
   readonly isSlow: boolean;
-  /** Returns the problems found, or `undefined` if the data for the check is not available. */
+  /** Returns the problems found. Returns `undefined` if the required data is unavailable. */
   readonly look: (signal: AbortSignal) => Promise<readonly Sighting[] | undefined>;
 }
 
 const AT_ONCE = 8;
 const SOURCES_AT_ONCE = 32;
 const ORGANIZATIONS = 500;
-/** Maximum number of failing sources whose last error is read for the problem's message. */
+/** Maximum number of failing sources whose last error is included in the problem's message. */
 const MOST_REASONS = 200;
 const HOUR_MS = 3_600_000;
 
@@ -274,7 +274,7 @@ async function quarantine(deps: ChecksDeps, signal: AbortSignal): Promise<readon
   return sightings;
 }
 
-/** Returns `undefined` if no housekeeper sweep was completed recently. */
+/** Returns `undefined` if storage was not measured recently. */
 async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const holdings = topicHoldings();
   return (
@@ -304,7 +304,7 @@ async function storage({ topicHoldings }: ChecksDeps): Promise<readonly Sighting
   );
 }
 
-/** Returns `undefined` if the retention watch has no recent result. */
+/** Returns `undefined` if the unread events were not counted recently. */
 async function lags({ db, backlogsById }: ChecksDeps): Promise<readonly Sighting[] | undefined> {
   const all = backlogsById();
   if (!all) return undefined;

@@ -29,10 +29,10 @@ export interface ProblemWatchDeps {
   readonly keyring: Keyring;
   readonly publish: Publish;
   readonly checks: readonly Check[];
-  /** The channel for problem events, which every system app must have. Its settings have already been parsed by the channel kind. */
+  /** Channel for problem events, with settings that the channel kind has already parsed. Every system app must have this channel. */
   readonly channel: NewChannel;
   readonly dedupeWindowMs: number;
-  /** Returns whether this gateway holds the housekeeper lease. Only the lease holder checks for problems. */
+  /** Returns whether this gateway does the housekeeping. Only that gateway checks for problems. */
   readonly isHolder: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -41,15 +41,15 @@ export interface ProblemWatchDeps {
 
 export interface ProblemTiming extends TransitionTiming {
   readonly everyMs: number;
-  /** Interval between slow checks in milliseconds. Slow checks query Redis per source, subscription or organization. */
+  /** Interval between slow checks, in ms. Slow checks need many Redis queries. */
   readonly slowEveryMs: number;
 }
 
 /** Detects problems and publishes events about them. Disposal waits for the check in flight. */
 export interface ProblemWatch extends AsyncDisposable {
-  /** Seconds since the last successful check, by problem kind. Empty if another gateway holds the lease. */
+  /** Seconds since the last successful check, by problem kind. Empty if another gateway checks for problems. */
   readonly ages: () => ReadonlyMap<ProblemKind, number>;
-  /** Number of open problems by kind and state, as of the last check. Empty if another gateway holds the lease. */
+  /** Number of open problems by kind and state, as of the last check. Empty if another gateway checks for problems. */
   readonly counts: () => readonly ProblemCount[];
 }
 
@@ -65,11 +65,11 @@ const TIMING: ProblemTiming = {
   openAfterMs: 20_000,
   resolveAfterMs: 60_000,
 };
-/** Interval at which a gateway checks whether it has become the lease holder, in milliseconds. */
+/** Interval at which a gateway tests whether it must check for problems, in ms. */
 const TICK_MS = 1_000;
 const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
-/** If events of this many organizations cannot be published, publishing stops until the next check. */
+/** Number of organizations with failed writes after which publishing stops until the next check. */
 const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
@@ -125,7 +125,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
           done.push(...check.kinds);
           noteSuccess(check.kinds);
         } else if (check.kinds.some((kind) => checkedAtMs.has(kind))) {
-          // Data that was available before is missing now, so the part that collects it has stopped.
+          // The data was available before, so the component that collects it has stopped.
           failed.push(...check.kinds);
           noteFailure(check.kinds, undefined);
         }
@@ -251,7 +251,7 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
   };
 }
 
-/** Counts open problems by kind and state. Includes zeros, because alert rules cannot use a missing metric. */
+/** Counts open problems by kind and state. Includes zeros, because an alert rule cannot use a missing metric. */
 const countByState = (open: readonly Pick<ProblemCount, "kind" | "state">[]): readonly ProblemCount[] =>
   PROBLEM_KINDS.flatMap((kind) =>
     OPEN_STATES.map((state) => ({

@@ -2,13 +2,13 @@ import type { OpenProblem, Sighting } from "../../data/problems/problems.ts";
 import type { ProblemKind } from "../../event/problem.ts";
 
 export interface TransitionTiming {
-  /** Time for which every check must find a problem before it opens, in milliseconds. */
+  /** Time in ms for which every check must find a problem before the problem opens. */
   readonly openAfterMs: number;
-  /** Time for which no check may find a problem before it is resolved, in milliseconds. */
+  /** Time in ms for which no check may find a problem before the problem is resolved. */
   readonly resolveAfterMs: number;
 }
 
-/** Result of one check. `kinds` are the problem kinds that were checked successfully. */
+/** Result of a check. `kinds` are the problem kinds that were checked successfully. */
 export interface ProblemScan {
   readonly kinds: ReadonlySet<ProblemKind>;
   readonly sightings: readonly Sighting[];
@@ -23,8 +23,7 @@ export interface Transitions {
 }
 
 /**
- * Creates a function that decides after each check which problems to open and resolve. The two delays and separate thresholds for opening
- * and resolving keep a problem from flapping. Times are kept in memory, so a new lease holder starts measuring again.
+ * Creates a function that decides which problems to open and resolve. The delays keep a problem from alternating between open and resolved.
  */
 export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTiming) {
   const seenSince = new Map<string, number>();
