@@ -50,7 +50,7 @@ function Inside() {
   );
 }
 
-/** Catches errors of a view, so that the navigation keeps working. */
+/** Shows the error of a view instead of the view, so that the navigation keeps working. */
 class Failsafe extends Component<
   { readonly at: string; readonly children: ComponentChildren },
   { readonly error?: unknown }
@@ -87,7 +87,8 @@ class Failsafe extends Component<
 const guarded = new Map<View, View["component"]>();
 
 /**
- * Returns the view's component, or a notice about the missing permission. Memoized, because a new function would remount the view.
+ * Returns the view's component, or a notice if the caller lacks the permission. Memoized, because a new function on
+ * each render would remount the view.
  */
 function guard(view: View): View["component"] {
   const { needs, component } = view;

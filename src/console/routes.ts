@@ -2,15 +2,15 @@ import type { FunctionComponent } from "preact";
 import { lazy } from "preact-iso";
 import type { IconName } from "./kit/layout/icons.tsx";
 
-/** A view of the console and its navigation entry. */
+/** A page of the console, with its navigation entry. */
 export interface View {
-  /** Path after `/console`. `:name` is a parameter. Paths that start with `/apps/:appId/` belong to the selected app. */
+  /** URL path after `/console`, with parameters such as `:name`. A path that starts with `/apps/:appId/` shows the selected app. */
   readonly path: string;
-  /** Component, loaded on first use. Its properties are the path parameters. */
+  /** Component of the view, loaded on first use. Its properties are the parameters of the path. */
   readonly component: FunctionComponent & { readonly preload: () => Promise<unknown> };
   /** Required permission. `undefined` if the view needs none. */
   readonly needs?: string;
-  /** `undefined` for a view that is only linked from other views. */
+  /** Navigation entry. `undefined` for a view that is only reachable through links in other views. */
   readonly nav?: {
     readonly group: NavGroup;
     readonly title: string;
@@ -23,11 +23,11 @@ export interface View {
 export const NAV_GROUPS = ["Watch", "Build", "Organization"] as const;
 export type NavGroup = (typeof NAV_GROUPS)[number];
 
-/** Loads a view lazily. The cast is needed because each view has different properties, its path parameters. */
+/** Loads the view's code on first use. The cast is needed, because the properties of each view differ. */
 const view = (load: () => Promise<{ readonly default: unknown }>): View["component"] =>
   lazy(load as () => Promise<{ default: FunctionComponent }>);
 
-/** All views. To add a view, add a folder in `views/` and an entry here. */
+/** All views of the console. To add a view, create a folder in `views/` and add an entry here. */
 export const VIEWS: readonly View[] = [
   {
     path: "/",

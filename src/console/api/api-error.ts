@@ -3,7 +3,7 @@ export interface ErrorDetail {
   readonly message: string;
 }
 
-/** An error response of the API, or the failure to reach the API. */
+/** An error response of the API, or a failed attempt to reach the API. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   /** HTTP status of the response, or 0 if the gateway did not respond. */

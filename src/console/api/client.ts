@@ -2,12 +2,12 @@ import createClient from "openapi-fetch";
 import { ApiError, parseApiError } from "./api-error.ts";
 import { API_BASE } from "./base.ts";
 
-/** API types by their schema name in the OpenAPI document. */
+/** Types of the API's schemas, keyed by their name in the OpenAPI document. */
 export type Schemas = InletApi.components["schemas"];
 
-/** Supplies the bearer token for API requests. Set by the session module when it is loaded. */
+/** Provides the bearer token for API requests. The session module sets it when that module is loaded. */
 export interface Signer {
-  /** Returns the bearer token, renewed if it is about to expire. `undefined` when the user is signed out. */
+  /** Returns the bearer token, or `undefined` if the user is signed out. A token that expires soon is renewed first. */
   readonly token: () => Promise<string | undefined>;
   /** Called when the API rejects the token with 401. */
   readonly onRejected: (message: string) => void;
@@ -19,8 +19,8 @@ export function setSigner(given: Signer): void {
 }
 
 /**
- * Client of the management API, typed by its OpenAPI document: `api.GET("/apps/{appId}", { params: { path: { appId } } })`.
- * Throws an `ApiError` for every response that is not a success.
+ * Typed client of the management API: `api.GET("/apps/{appId}", { params: { path: { appId } } })`. Throws an `ApiError`
+ * for each error response.
  */
 export const api = createClient<InletApi.paths>({
   baseUrl: API_BASE,
@@ -65,7 +65,7 @@ export interface ListPage<T> {
   readonly total: number;
 }
 
-/** Reads the total number of rows from the `X-Total-Count` header. */
+/** Returns the rows of a list response, with the total number of rows from the `X-Total-Count` header. */
 export async function unwrapList<T>(request: Promise<ApiResult<readonly T[]>>): Promise<ListPage<T>> {
   const { data, response } = await request;
   if (data === undefined) throw await parseApiError(response);
@@ -78,15 +78,12 @@ interface SendOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Sends a request to a path that is only known at run time, such as the operation of a generated form.
- * Returns the JSON body.
- */
+/** Sends a request whose path is only known at run time, such as the request of a generated form. Returns the JSON body. */
 export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<T> {
   return (await sendForResponse(method, path, options)).json();
 }
 
-/** Same as `send`, but returns the response with its headers. @throws ApiError */
+/** Like `send`, but returns the response including its headers. @throws ApiError */
 export async function sendForResponse(
   method: string,
   path: string,

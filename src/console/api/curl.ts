@@ -21,14 +21,14 @@ export function formatCurl({ method, path, body, headers = {} }: ShownCall, orig
   return words.join(" \\\n  ");
 }
 
-/** Quotes a text as one word for a POSIX shell. The shell expands nothing within single quotes. */
+/** Quotes a text for a POSIX shell. Single quotes keep the shell from expanding anything in the text. */
 export const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Replaces `{appId}` in a path. Each value is encoded as one path segment. */
 export const fillPath = (path: string, params: Readonly<Record<string, string>>): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 
-/** Formats the set parameters as `?a=1&b=2`. Returns an empty string if there are none. */
+/** Formats parameters as a query string such as `?a=1&b=2`. Returns an empty string if no parameter is set. */
 export function formatQuery(params: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params))

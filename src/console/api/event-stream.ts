@@ -4,7 +4,7 @@ import { createParser, type StreamEvent } from "./stream-parser.ts";
 
 export interface StreamListener {
   readonly onEvent: (event: StreamEvent) => void;
-  /** `waiting` means that the connection failed and is retried after `retryMs`. */
+  /** Called when the state of the connection changes. `waiting` means that the connection failed and will be retried after `retryMs`. */
   readonly onState: (state: StreamState) => void;
 }
 
@@ -15,7 +15,7 @@ export type StreamState =
 
 interface Options extends StreamListener {
   readonly path: string;
-  /** Position of the reader. It advances with each event, so that the next connection resumes there. */
+  /** Id of the last event that was received. The next connection resumes after this event. */
   readonly position: { lastEventId: string | undefined };
   readonly signal: AbortSignal;
 }
@@ -24,8 +24,8 @@ const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 
 /**
- * Reads a stream until its signal aborts. Reconnects after each failure and resumes at the last position.
- * The browser's `EventSource` cannot be used, because it cannot send a bearer token.
+ * Reads an event stream until `signal` aborts, and reconnects after failures. Replaces the browser's `EventSource`,
+ * which cannot send a bearer token.
  * @throws ApiError if a retry cannot help (400, 401, 403, 404)
  */
 export async function readStream({ path, position, signal, onEvent, onState }: Options): Promise<void> {

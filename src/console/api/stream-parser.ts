@@ -4,8 +4,8 @@ export interface StreamEvent {
 }
 
 /**
- * Creates a parser for an event stream (WHATWG HTML, section 9.2.6). Call it with each chunk of text. A line ends with CR, LF or
- * CRLF, and a chunk can end anywhere. An event without data only advances the position.
+ * Creates a parser for an event stream (WHATWG HTML, section 9.2.6). Call the parser with each chunk of text; a chunk
+ * can end within a line.
  */
 export function createParser(callbacks: {
   readonly onEvent: (event: StreamEvent) => void;
@@ -17,7 +17,7 @@ export function createParser(callbacks: {
   function parseLine(line: string): void {
     if (line === "") {
       if (data.length > 0) callbacks.onEvent({ data: data.join("\n") });
-      // The position may only advance after the whole event has arrived.
+      // Report the id only after the whole event has arrived, because the reader would skip an incomplete event after a reconnect.
       if (id !== undefined) callbacks.onId(id);
       data = [];
       return;
@@ -30,7 +30,7 @@ export function createParser(callbacks: {
   }
   return (text) => {
     rest += text;
-    // A CR at the end of a chunk can be the first half of a CRLF.
+    // Wait for the next chunk, because a CR at the end of this chunk can be the first half of a CRLF.
     const endsWithCr = rest.endsWith("\r");
     const lines = (endsWithCr ? rest.slice(0, -1) : rest).split(/\r\n|\r|\n/);
     rest = (lines.pop() ?? "") + (endsWithCr ? "\r" : "");

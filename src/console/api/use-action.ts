@@ -2,14 +2,14 @@ import { useCallback, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "./api-error.ts";
 
 export interface Action<Args extends readonly unknown[], T> {
-  /** Resolves with `undefined` if the action failed (see `error`) or was already running. */
+  /** Runs the action. Resolves with `undefined` if the action fails (see `error`) or is already running. */
   readonly run: (...args: Args) => Promise<T | undefined>;
   readonly isRunning: boolean;
   readonly error: ApiError | undefined;
   readonly reset: () => void;
 }
 
-/** Wraps an action of the user. Prevents a second run while the first is in progress, and exposes its failure. */
+/** Hook that runs an action of the user, such as a click. Ignores further calls while the action runs, and returns its error. */
 export function useAction<Args extends readonly unknown[], T>(
   act: (...args: Args) => Promise<T>,
 ): Action<Args, T> {

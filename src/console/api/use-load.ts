@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "./api-error.ts";
 
 export interface Loaded<T> {
-  /** Result of the last success. It stays available during a reload. */
+  /** Result of the last successful load. It remains set during a reload. */
   readonly data: T | undefined;
   /** Failure of the last attempt. */
   readonly error: ApiError | undefined;
@@ -17,8 +17,8 @@ interface State<T> {
 }
 
 /**
- * Loads when the view appears and whenever an entry of `needs` changes. A change aborts the pending request. With `everyMs`, it
- * also reloads that long after each response, except while the page is hidden.
+ * Hook that loads data when the view appears and when an entry of `needs` changes. With `everyMs`, it also reloads at
+ * this interval while the page is visible.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,

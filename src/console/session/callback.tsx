@@ -7,7 +7,7 @@ import type { SignInResult } from "./issuer.ts";
 import { signIn } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
 
-/** Page that the issuer redirects to. Exchanges the code for a token, and continues to the originally requested address. */
+/** Page to which the issuer redirects after sign-in. It exchanges the code for a token and opens the URL that the user requested first. */
 export function Callback() {
   const { route } = useLocation();
   const [result, setResult] = useState<SignInResult>();
@@ -18,7 +18,7 @@ export function Callback() {
     try {
       await signIn(() => by.tokenFor(named));
     } catch (error) {
-      // The account belongs to several organizations and its token names none, so the user must enter one.
+      // Ask the user for the organization, because the account belongs to several organizations and the token names none of them.
       if (
         named === undefined &&
         error instanceof ApiError &&

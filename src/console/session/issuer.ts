@@ -9,7 +9,7 @@ export interface IssuerSettings {
   readonly audience: string;
 }
 
-/** Data of a sign-in in progress at the issuer. Contains no credential. */
+/** State of a sign-in while the user is on the issuer's page. It contains no credential. */
 interface Pending {
   readonly state: string;
   readonly verifier: string;
@@ -21,7 +21,7 @@ interface Pending {
 const PENDING = "inlet.sign-in";
 const callbackUrl = (): string => `${location.origin}/console/callback`;
 
-/** Allows plain HTTP, because an issuer on a developer's machine has no certificate. */
+/** Allows an issuer without TLS, because an issuer on a developer's machine usually has no certificate. */
 const allowHttp = ({ issuer }: IssuerSettings) => ({
   [oauth.allowInsecureRequests]: issuer.startsWith("http:"),
 });
@@ -32,7 +32,7 @@ async function discover(settings: IssuerSettings): Promise<oauth.AuthorizationSe
   return oauth.processDiscoveryResponse(issuer, response);
 }
 
-/** Redirects to the issuer's sign-in page, with the authorization code flow and PKCE (RFC 7636). */
+/** Opens the issuer's sign-in page. Uses the authorization code flow with PKCE (RFC 7636). */
 export async function redirectToIssuer(settings: IssuerSettings, returnTo: string): Promise<void> {
   const server = await discover(settings);
   if (server.authorization_endpoint === undefined)
@@ -53,7 +53,7 @@ export async function redirectToIssuer(settings: IssuerSettings, returnTo: strin
     nonce: pending.nonce,
     code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
     code_challenge_method: "S256",
-    // Some issuers read the token's audience from `audience`, others from `resource` (RFC 8707).
+    // Send the audience under both names, because some issuers read `audience` and others read `resource` (RFC 8707).
     audience: settings.audience,
     ...(URL.canParse(settings.audience) ? { resource: settings.audience } : {}),
   };
@@ -64,13 +64,12 @@ export async function redirectToIssuer(settings: IssuerSettings, returnTo: strin
 
 export interface SignInResult {
   readonly returnTo: string;
-  /** Gets an API token. Without `organizationId`, the issuer's token must name the organization. */
+  /** Returns an API token. If `organizationId` is undefined, the issuer's token must name the organization. */
   readonly tokenFor: (organizationId: string | undefined) => Promise<Token>;
 }
 
 /**
- * Completes the sign-in after the issuer has redirected back.
- *
+ * Completes the sign-in after the issuer has redirected to the console.
  * @throws Error with the issuer's message, or if the sign-in was not started in this window
  */
 export async function completeSignIn(settings: IssuerSettings): Promise<SignInResult> {
@@ -123,7 +122,7 @@ export async function completeSignIn(settings: IssuerSettings): Promise<SignInRe
   };
 }
 
-/** Returns the issuer's token whose audience is the API. */
+/** Returns the issuer's token for the API: the token whose audience is the API, or else the access token. */
 function tokenOf({ access_token, id_token }: oauth.TokenEndpointResponse, audience: string): string {
   const isFor = (token: string | undefined): token is string => {
     const [, payload = ""] = token?.split(".") ?? [];

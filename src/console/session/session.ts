@@ -2,20 +2,20 @@ import { computed, signal } from "@preact/signals";
 import { ApiError } from "../api/api-error.ts";
 import { api, type Schemas, setSigner, unwrap } from "../api/client.ts";
 
-/** An access token and its expiry by this machine's clock. */
+/** Access token with its expiry, according to this machine's clock. */
 export interface Token {
   readonly text: string;
   readonly expiresAtMs: number;
 }
 
-/** Gets a new token with the user's original credential. */
+/** Gets a new access token by sending the credential with which the user signed in. */
 export type Renew = () => Promise<Token>;
 
 type State =
-  /** `why` is the reason why the previous session ended. */
+  /** Whether the user is signed in. `why` says why the previous session ended. */
   { readonly is: "out"; readonly why?: string } | { readonly is: "in"; readonly who: Schemas["Whoami"] };
 
-/** Kept in memory only. Keys and tokens are never stored, so closing the page ends the session. */
+/** Session state, in memory only. Keys and tokens are never stored, so closing the page signs the user out. */
 const state = signal<State>({ is: "out" });
 let token: Token | undefined;
 let renew: Renew | undefined;
@@ -24,14 +24,14 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 export const session = state as { readonly value: State };
 
-/** The signed-in caller. Throws when the user is signed out, so only use it in views, which require a sign-in. */
+/** The signed-in caller. Throws if the user is signed out, so use it only in views, which require a sign-in. */
 export const caller = computed(() => {
   const { value } = state;
   if (value.is === "out") throw new Error("the user is not signed in");
   return value.who;
 });
 
-/** Returns whether the caller has the permission: `apps.write`. Only for display, because the API enforces permissions. */
+/** Returns whether the caller has a permission such as `apps.write`. For display only, because the API enforces permissions. */
 export function hasPermission(permission: string): boolean {
   const { value } = state;
   return (
@@ -39,11 +39,11 @@ export function hasPermission(permission: string): boolean {
   );
 }
 
-/** A token is renewed this long before it expires. */
+/** Time before the expiry at which a token is renewed, in ms. */
 const RENEW_BEFORE_MS = 120_000;
 const RETRY_MS = 10_000;
 
-/** Exchanges an API key or an issuer's token for an access token. @throws ApiError */
+/** Exchanges an API key or an issuer's token for an access token. @throws ApiError if the API rejects the exchange */
 export async function exchange(bearer: string, organizationId?: string): Promise<Token> {
   const askedAtMs = Date.now();
   const { accessToken, expiresIn } = await unwrap(
@@ -55,10 +55,7 @@ export async function exchange(bearer: string, organizationId?: string): Promise
   return { text: accessToken, expiresAtMs: askedAtMs + expiresIn * 1_000 };
 }
 
-/**
- * Signs in with a token from `by`, which is called again whenever the token must be renewed.
- * @throws ApiError
- */
+/** Signs the user in. `by` returns a token, and is called again whenever the token must be renewed. @throws ApiError */
 export async function signIn(by: Renew): Promise<void> {
   const first = await by();
   const whoami = await unwrap(
@@ -85,10 +82,7 @@ function storeToken(next: Token): void {
   timer = setTimeout(() => void renewNow(), Math.max(1_000, next.expiresAtMs - Date.now() - RENEW_BEFORE_MS));
 }
 
-/**
- * Renews the token, one request at a time. A 400, 401, 403 or 404 ends the session. Other failures are
- * retried until the token expires.
- */
+/** Renews the token. Responses 400, 401, 403 and 404 end the session, and other failures are retried until the token expires. */
 async function renewNow(): Promise<void> {
   if (renew === undefined) return;
   const by = renew;
@@ -110,7 +104,7 @@ async function renewNow(): Promise<void> {
 
 setSigner({
   async token() {
-    // Timers do not run while the machine sleeps, so the token may have expired without being renewed.
+    // The token may have expired, because timers do not run while the machine sleeps.
     if (token !== undefined && token.expiresAtMs - Date.now() < RETRY_MS) await renewNow();
     return token?.text;
   },

@@ -1,13 +1,13 @@
 import type { IssuerSettings } from "./issuer.ts";
 
-/** Settings that the gateway gives to the page before sign-in. */
+/** Settings that the gateway gives to the console before the user signs in. */
 export interface ConsoleSettings {
   readonly signIn: IssuerSettings | null;
 }
 
 let loading: Promise<ConsoleSettings> | undefined;
 
-/** Loads the settings and caches them. A failed request is retried on the next call. */
+/** Loads the settings once and caches them. After a failed request, the next call sends the request again. */
 export function consoleSettings(): Promise<ConsoleSettings> {
   loading ??= fetch("/console/settings.json", { credentials: "omit" }).then((response) => {
     if (!response.ok) throw new Error(`The gateway responded with status ${response.status}.`);

@@ -5,7 +5,7 @@ import type { IssuerSettings } from "./issuer.ts";
 import { signInWithKey } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
 
-/** Sign-in form. It appears at the requested address, so that the view opens after sign-in. */
+/** Sign-in form. The URL does not change, so that the requested view opens after sign-in. */
 export function SignIn({ why }: { readonly why?: string | undefined }) {
   const [key, setKey] = useState("");
   const [issuer, setIssuer] = useState<IssuerSettings>();
@@ -16,7 +16,7 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
   });
   useEffect(() => {
     document.title = "Sign in · Inlet";
-    // If the settings fail to load, the user can still sign in with a key.
+    // Ignore the failure, because users can sign in with an API key without the settings.
     consoleSettings().then(
       ({ signIn }) => setIssuer(signIn ?? undefined),
       () => {},

@@ -11,7 +11,7 @@ interface Props {
   readonly heightPx?: number;
 }
 
-/** Line chart over time. Loads the chart library on first use. Screen readers get the last values as a label. */
+/** Line chart over time. The chart library is loaded on first use. Screen readers read the last values. */
 export function Chart({ label, times, series, format, heightPx = 160 }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const chosen = theme.value;

@@ -50,7 +50,7 @@ export function drawChart(place: HTMLElement, { times, series, format, heightPx,
         })),
       ],
       legend: { live: true },
-      // Shows the last values in the legend while the pointer is outside the chart.
+      // While the pointer is outside the chart, the legend shows the last values.
       hooks: { ready: [(ready) => ready.setLegend({ idx: times.length - 1 })] },
     },
     [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
@@ -64,7 +64,9 @@ export function drawChart(place: HTMLElement, { times, series, format, heightPx,
   });
 }
 
-/** Resolves a CSS custom property to a color for the canvas. Only an element can resolve `light-dark()` for the theme. */
+/**
+ * Converts a CSS custom property to a color for the canvas. The value can contain `light-dark()`, which can only be resolved on an element.
+ */
 function color(place: HTMLElement, token: string): string {
   const probe = document.createElement("i");
   probe.style.color = `var(${token})`;

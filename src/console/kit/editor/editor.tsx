@@ -8,7 +8,7 @@ interface Props {
   readonly onChange: (text: string) => void;
 }
 
-/** Editor for JSON. Loads the editor library on first use. Shows a plain text area until then, and if the library fails to load. */
+/** JSON editor. Shows a plain text area until the editor library is loaded, or if the library fails to load. */
 export function JsonEditor({ text, label, onChange }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const [isPlain, setPlain] = useState(true);

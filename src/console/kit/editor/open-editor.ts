@@ -22,7 +22,7 @@ interface Options {
   readonly onChange: (text: string) => void;
 }
 
-/** Uses the colors of the page, because CSS custom properties also apply within a shadow root. */
+/** The colors are CSS custom properties of the page, which also apply in the editor's shadow root. */
 const theme = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--ground-sunken)", fontSize: "12.5px" },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
@@ -52,8 +52,8 @@ const colors = HighlightStyle.define([
 ]);
 
 /**
- * Opens the editor within a shadow root, where it uses constructed style sheets. The page's content
- * security policy allows them, but blocks the style elements that the editor uses otherwise.
+ * Opens the editor in a shadow root, where the editor library uses constructed style sheets. Elsewhere, it uses style
+ * elements, which the content security policy blocks.
  */
 export function openEditor(place: HTMLElement, { text, label, onChange }: Options): OpenedEditor {
   const root = place.shadowRoot ?? place.attachShadow({ mode: "open" });

@@ -8,11 +8,11 @@ type Explained = Schemas["ExplainedItem"];
 type Definition = Explained["definitions"][number];
 
 interface Props {
-  /** Items that were explained on arrival have no `events`. */
+  /** Items of a delivery, with an explanation of how they were processed. Items explained on arrival have no `events`. */
   readonly items: readonly (Omit<Explained, "events"> & Partial<Pick<Explained, "events">>)[];
 }
 
-/** Shows for each item the result of each definition's paths, the failures, and the resulting events. */
+/** Shows how each item of a delivery was processed: the values at each definition's paths, the failures and the events. */
 export function ExplainedItems({ items }: Props) {
   return (
     <ol class="explained">
@@ -71,7 +71,7 @@ export function ExplainedItems({ items }: Props) {
   );
 }
 
-/** Shows why an item failed, at which path, and the suggested action. */
+/** Shows the reason why processing an item failed, the path, and a suggested fix. */
 export function Failure({
   reason,
   path,

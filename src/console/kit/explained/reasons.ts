@@ -54,7 +54,7 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
 
 export const REASON_NAMES: readonly string[] = Object.keys(REASONS);
 
-/** Falls back to the name of a reason that this version of the console does not know. */
+/** Describes a failure reason. A reason that this version of the console does not know is shown by its name. */
 export const describeReason = (reason: string): ReasonDescription =>
   REASONS[reason] ?? {
     description: reason,

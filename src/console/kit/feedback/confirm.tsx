@@ -13,14 +13,14 @@ interface Props {
   /** Label of the button: `Delete`. */
   readonly verb: string;
   readonly danger?: boolean;
-  /** A name that the user must type first, for actions that cannot be undone. */
+  /** Name that the user must type to confirm an action that cannot be undone. */
   readonly typed?: string;
   readonly call?: ShownCall;
   readonly act: () => Promise<unknown>;
   readonly onClose: () => void;
 }
 
-/** Asks the user to confirm an action. Shows a failure, and closes after success. */
+/** Dialog that asks the user to confirm an action. It closes after success, and shows the error after a failure. */
 export function Confirm({ title, children, verb, danger = false, typed, call, act, onClose }: Props) {
   const [text, setText] = useState("");
   const action = useAction(async () => {

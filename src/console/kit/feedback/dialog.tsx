@@ -9,7 +9,7 @@ interface Props {
   readonly wide?: boolean;
 }
 
-/** Modal dialog. Escape closes it, and the previously focused element gets the focus back. */
+/** Modal dialog. Escape closes the dialog and returns the focus to the previously focused element. */
 export function Dialog({ title, onClose, children, wide = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();

@@ -8,7 +8,7 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** Buttons for long-running work: start and cancel before it, stop while it runs, close after it. */
+/** Buttons of a dialog for long-running work: start and cancel before the work, stop during it, close afterwards. */
 export const RunButtons = ({ isRunning, isDone, onStop, onClose, children }: Props) => (
   <div class="row end">
     <button type="button" class="button" onClick={onClose}>

@@ -4,7 +4,7 @@ import type { Loaded } from "../../api/use-load.ts";
 import { CopyButton } from "../text/copy.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 
-/** Placeholder for an empty list. Explains the list and the next step. */
+/** Placeholder for an empty list. It explains the list and the next step for the user. */
 export function Empty({
   title,
   children,
@@ -25,7 +25,7 @@ interface FailureProps {
   readonly onRetry?: () => void;
 }
 
-/** Shows a failure with its code and the request id for the gateway's log. */
+/** Shows an error with its code and its request id, which identifies the request in the gateway's log. */
 export function ErrorNote({ error, onRetry }: FailureProps) {
   const { message, code, requestId, details } = error;
   return (
@@ -81,7 +81,7 @@ interface ResourceProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** Shows loaded data, a placeholder, or the failure. Data stays visible during a reload. */
+/** Shows data, or while there is none a placeholder or the error. During a reload, the old data stays visible. */
 export function WhenLoaded<T>({ loaded, lines, children }: ResourceProps<T>) {
   const { data, error, reload } = loaded;
   if (data === undefined) {

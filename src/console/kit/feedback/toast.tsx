@@ -14,7 +14,7 @@ let lastId = 0;
 const SHOWN_MS = 6_000;
 const MAX_CHARACTERS = 400;
 
-/** Shows a short confirmation for a few seconds. Show anything that the user must read in the view instead. */
+/** Shows a short confirmation for a few seconds. Messages that the user must read belong in the view. */
 export function toast(message: string, tone: Toast["tone"] = "ok"): void {
   const text = visibleText(message.slice(0, MAX_CHARACTERS));
   const id = ++lastId;
@@ -27,7 +27,7 @@ const dismiss = (id: number): void => {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 };
 
-/** Container of the toasts. The page must contain it once. */
+/** Shows the messages of `toast`. The page must contain this component once. */
 export function Toasts(): ComponentChildren {
   return (
     <div class="toasts">

@@ -7,7 +7,7 @@ interface Document {
 
 let loading: Promise<Document> | undefined;
 
-/** Loads the OpenAPI document when the first form is shown, and caches it. A failed request is retried by the next form. */
+/** Loads the OpenAPI document for the first form, and caches it. If the request fails, the next form requests it again. */
 function document(): Promise<Document> {
   loading ??= fetch("/v1/openapi.json", { credentials: "omit" }).then((response) => {
     if (!response.ok) throw new Error(`The gateway responded with status ${response.status}.`);
@@ -35,7 +35,7 @@ export async function bodySchema(method: "post" | "put", path: string): Promise<
   return { schema: content.schema, resolve: (ref) => components.schemas[ref.split("/").at(-1) ?? ""] };
 }
 
-/** Returns the request body schema of one kind, for an operation that creates several kinds. */
+/** Returns the request body schema for one entity kind, if an operation can create several kinds. */
 export async function variantSchema(path: string, kind: string): Promise<BodySchema> {
   const { schema, resolve } = await bodySchema("post", path);
   const field = parseField(schema, resolve);

@@ -10,7 +10,7 @@ export interface Context {
   readonly choices: Choices;
   /** Paths of optional fields that are shown first. */
   readonly first: readonly string[];
-  /** Whether the form changes an existing entity. If so, no field is required. */
+  /** Whether the form changes an existing entity. No field is required then. */
   readonly isChange: boolean;
 }
 
@@ -19,14 +19,14 @@ export interface Choice {
   readonly label: string;
 }
 
-/** Allowed values by field path, for values that the schema cannot list, such as ids and permissions. */
+/** Allowed values of fields, keyed by field path. Used for values that the schema cannot list, such as ids. */
 export type Choices = Readonly<Record<string, readonly Choice[]>>;
 
 export interface InputProps {
   readonly context: Context;
-  /** Path of the field, in the format of the paths in API errors: `a.b[0]`. */
+  /** Path of the field, such as `a.b[0]`. Error responses of the API use the same format. */
   readonly path: string;
-  /** Empty for the root of the form, which is drawn without a frame. */
+  /** Name of the field. Empty for the whole form, which has no frame. */
   readonly name: string;
   readonly schema: Schema;
   readonly isRequired: boolean;

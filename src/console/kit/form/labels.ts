@@ -1,4 +1,4 @@
-/** Formats a camel-case name as a label: `windowSeconds` → `Window seconds`. */
+/** Formats a name in camel case as a label: `windowSeconds` gives `Window seconds`. */
 export function formatLabel(name: string): string {
   const spaced = name.replace(
     /([a-z\d])([A-Z])/g,
@@ -7,6 +7,6 @@ export function formatLabel(name: string): string {
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }
 
-/** Appends a name or index to a path, in the format of the API's `details`: `a.b[0]`. */
+/** Appends a name or an index to a path such as `a.b[0]`. Error responses of the API use the same format. */
 export const appendPath = (path: string, name: string | number): string =>
   typeof name === "number" ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`;

@@ -5,7 +5,7 @@ interface Props {
   readonly onChange: (utc: string) => void;
 }
 
-/** Input for a time in the user's time zone. `value` is in UTC, as the API expects. */
+/** Input for a time. The user sees the local time zone, but `value` is in UTC, as the API expects. */
 export const LocalTimeInput = ({ label, value, onChange }: Props) => (
   <input
     type="datetime-local"

@@ -1,6 +1,6 @@
 import { isRecord } from "./schema.ts";
 
-/** Returns whether two JSON values are equal. The order of object keys does not matter. */
+/** Returns whether two JSON values are equal. Ignores the order of object keys. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a) && Array.isArray(b))

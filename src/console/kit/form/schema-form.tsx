@@ -21,9 +21,9 @@ interface Props {
   /** `undefined` when the form is empty. */
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
-  /** Details of the API's error response. Each is shown at its field. */
+  /** Details of an error response. The form shows each detail at the field to which its path points. */
   readonly details?: readonly ErrorDetail[];
-  /** Paths that the form hides, such as `config.url`. Their values do not change. */
+  /** Paths of fields that the form does not show, such as `config.url`. Their values stay unchanged. */
   readonly without?: readonly string[];
   readonly choices?: Choices;
   readonly first?: readonly string[];
@@ -32,10 +32,7 @@ interface Props {
 
 const NO_REFERENCES: Resolve = () => undefined;
 
-/**
- * Form for a JSON Schema. The same schema validates requests, documents the API and renders this form. Empty fields are omitted,
- * so that the API's defaults apply.
- */
+/** Form generated from a JSON Schema of the API. Empty fields are omitted from the request, so that the API's defaults apply. */
 export function SchemaForm({
   schema,
   resolve = NO_REFERENCES,
@@ -130,12 +127,12 @@ function Group({
   );
 }
 
-/** Shows required and set fields first. Hides the other fields until the user expands them. */
+/** Shows required fields and fields with a value. The user can expand the others. */
 function Properties(props: InputProps & { readonly field: Pick<ObjectField, "properties"> }) {
   const { field, value, onChange, path, context } = props;
   const given = isRecord(value) ? value : {};
   const shown = field.properties.filter(({ name }) => !context.without.includes(appendPath(path, name)));
-  // Fields that were set when the form opened stay in place, even if the user clears them.
+  // Paths of fields that had a value when the form opened. They stay in place even if the user clears them.
   const [opened] = useState(() =>
     shown
       .filter(({ name, schema }) => !isDefault(schema, given[name], context.resolve))
@@ -182,7 +179,7 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
   );
 }
 
-/** Forms with at most this many fields show all of them. */
+/** Maximum number of fields that a form shows without hiding some of them. */
 const MAX_SHOWN = 4;
 
 function ListInput(props: FieldProps<"list">) {

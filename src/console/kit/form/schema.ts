@@ -41,7 +41,7 @@ export type Field =
   | ObjectField
   | (Common & { readonly is: "list"; readonly items: Schema })
   | (Common & { readonly is: "record"; readonly values: Schema })
-  /** One of several object types. `by` names the discriminator property. */
+  /** Value that has one of several object types. `by` names the property that tells the types apart. */
   | (Common & { readonly is: "variants"; readonly by: string; readonly variants: readonly Variant[] })
   | (Common & { readonly is: "json" });
 
@@ -50,7 +50,7 @@ export interface Variant {
   readonly schema: Schema;
 }
 
-/** Returns the form field for a schema. Falls back to a JSON text field for schemas without a specific field. */
+/** Converts a JSON Schema to a form field. A schema that no other field supports becomes a JSON text field. */
 export function parseField(given: Schema, resolve: Resolve): Field {
   const schema = flatten(given, resolve);
   const common: Common = {
@@ -118,7 +118,7 @@ export function parseField(given: Schema, resolve: Resolve): Field {
   }
 }
 
-/** Resolves references, and replaces a `null` alternative with the flag `isNullable`. */
+/** Resolves references. A `null` alternative is replaced with the flag `isNullable`. */
 function flatten(given: Schema, resolve: Resolve): Schema {
   let schema = given;
   for (let depth = 0; typeof schema.$ref === "string" && depth < 8; depth++) {

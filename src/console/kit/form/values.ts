@@ -1,7 +1,7 @@
 import { isSame } from "./same.ts";
 import { isRecord, parseField, type Resolve, type Schema } from "./schema.ts";
 
-/** Returns whether the value is missing or equals the API's default. */
+/** Returns whether the value is missing or equal to the schema's default. */
 export function isDefault(schema: Schema, value: unknown, resolve: Resolve): boolean {
   const field = parseField(schema, resolve);
   if (value === undefined || value === null || isSame(value, field.fallback)) return true;
@@ -14,7 +14,7 @@ export function isDefault(schema: Schema, value: unknown, resolve: Resolve): boo
   );
 }
 
-/** Returns the initial value of a new entry: its discriminator and empty containers. */
+/** Returns the initial value for a new entry of a form: empty objects and lists, and the discriminator of a union. */
 export function createInitialValue(schema: Schema, resolve: Resolve): unknown {
   const field = parseField(schema, resolve);
   switch (field.is) {
@@ -47,7 +47,7 @@ export function getFixedFields(schema: Schema, resolve: Resolve): Readonly<Recor
   );
 }
 
-/** Keeps only the values whose fields also exist in the new variant. */
+/** Keeps the values of those fields that the new object type also has. */
 export function pickKnownFields(
   given: Readonly<Record<string, unknown>>,
   { properties }: Schema,

@@ -6,18 +6,18 @@ import { hasPermission } from "../../session/session.ts";
 
 type App = Schemas["App"];
 
-/** Uid of the system app. Each organization has one, and Inlet publishes the organization's problems to it. */
+/** Uid of the built-in app to which Inlet publishes an organization's problems. */
 export const SYSTEM_APP = "inlet";
 
-/** Maximum number of apps in the switcher: one page of the API. The apps page lists the rest. */
+/** Maximum number of apps in the app switcher, which loads one page of the API. Further apps are on the apps page. */
 const MAX_APPS = 200;
 
-/** Apps in the switcher. `undefined` until they are loaded. */
+/** Apps in the app switcher, or `undefined` while they are loading. */
 export const apps = signal<readonly App[] | undefined>(undefined);
 const STORAGE_KEY = "inlet.app";
 const lastId = signal<string | undefined>(sessionStorage.getItem(STORAGE_KEY) ?? undefined);
 
-/** Returns the app id in the address. If there is none, returns the most recently viewed app, or else the first one. */
+/** Returns the app id in the URL. Without one, returns the most recently viewed app, or the first app. */
 export function useAppId(): string | undefined {
   const { path } = useLocation();
   const named = /^\/console\/apps\/([^/]+)/.exec(path)?.[1];
@@ -28,12 +28,12 @@ export function useAppId(): string | undefined {
   }, [named]);
   const known = apps.value;
   const last = lastId.value;
-  // The system app only contains the organization's problems, so it is not a useful default.
+  // Do not select the built-in system app by default, because it only contains the organization's problems.
   const first = known?.find(({ uid }) => uid !== SYSTEM_APP) ?? known?.[0];
   return named ?? (known?.some(({ id }) => id === last) ? last : first?.id);
 }
 
-/** Call this after installing or deleting an app, so that the switcher shows the change. */
+/** Reloads the apps in the app switcher. Call this after an app was installed or deleted. */
 export async function reloadApps(): Promise<void> {
   if (!hasPermission("apps.read")) {
     apps.value = [];

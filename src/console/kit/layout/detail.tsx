@@ -10,7 +10,7 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** Panel next to a list with the details of one row. Takes the focus and returns it on close. Escape closes the panel. */
+/** Panel next to a list, with the details of one row. It takes the focus when it opens, and Escape closes it. */
 export function DetailPanel({ title, onClose, href, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** SVG paths in a 16 × 16 box, drawn as a line in the text color. */
+/** Icons as SVG paths in a 16 × 16 box, drawn as lines in the text color. */
 const PATHS = {
   overview: "M2 13V8m4 5V3m4 10V6m4 7V4",
   deliveries: "M2 8h9m-3-3 3 3-3 3M14 3v10",
@@ -34,7 +34,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Decorative icon, hidden from screen readers. Use it next to a text or within a labeled element. */
+/** Icon that screen readers ignore. Use it next to a text or in an element with a label. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">

@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 import { fillPath, formatQuery } from "../../api/curl.ts";
 
-/** Paths of the views that this caller may open. The shell sets them. */
+/** Paths of the views that the signed-in caller may open. */
 export const knownViews = signal<ReadonlySet<string>>(new Set());
 
 /**
- * Returns the address of a view: `viewHref("/apps/:appId/quarantine", { appId }, { reason })`. Returns `undefined` if the caller
- * may not open the view. Show the text without a link then.
+ * Returns the URL of a view: `viewHref("/apps/:appId/quarantine", { appId }, { reason })`. Returns `undefined` if the
+ * caller may not open the view, so that no link is shown.
  */
 export function viewHref(
   path: string,

@@ -21,7 +21,7 @@ interface Props {
 }
 
 export function Page({ title: given, crumbs = [], badges, actions, lead, children }: Props) {
-  // The title can contain untrusted text, such as the name of an entity.
+  // Escape invisible characters, because the title can contain untrusted text, such as an entity's name.
   const title = visibleText(given);
   const isFirst = useRef(true);
   useEffect(() => {
@@ -94,7 +94,7 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, C
 
 export type Tone = "ok" | "bad" | "warn" | "info" | "plain";
 
-/** Shows a state. The text must carry the meaning, because not every user can see the color. */
+/** Colored label for a state. The text must be sufficient alone, because some users cannot see the color. */
 export function Badge({
   tone = "plain",
   children,

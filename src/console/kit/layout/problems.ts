@@ -7,15 +7,12 @@ import { hasPermission } from "../../session/session.ts";
 export type Problem = Schemas["Problem"];
 
 interface Known {
-  /**
-   * Open problems, then acknowledged ones. Each part lists errors before warnings, then older problems
-   * before newer ones.
-   */
+  /** Open problems first, then acknowledged problems. Within both, errors come before warnings, and older problems before newer ones. */
   readonly rows: readonly Problem[];
   readonly total: number;
 }
 
-/** Problems of the organization. `undefined` until they are loaded, or if the caller lacks the permission. */
+/** The organization's problems. `undefined` until they are loaded, or if the caller lacks the permission to read them. */
 export const problems = signal<Known | undefined>(undefined);
 export const problemsFailure = signal<ApiError | undefined>(undefined);
 
@@ -48,7 +45,7 @@ const sortBySeverity = (rows: readonly Problem[]): readonly Problem[] =>
       a.firstSeenAt.localeCompare(b.firstSeenAt),
   );
 
-/** Refreshes the problems regularly while the page is visible. */
+/** Reloads the problems at a regular interval while the page is visible. */
 export function useProblems(): void {
   useEffect(() => {
     problems.value = undefined;

@@ -16,7 +16,7 @@ import { applyTheme, nextTheme, theme } from "./theme.ts";
 
 const isInApp = ({ path }: View): boolean => path.startsWith("/apps/:appId/");
 
-/** Returns the address of a view. `undefined` for a view of an app when there is no app. */
+/** Returns the URL of a view, or `undefined` if the view needs an app and there is none. */
 const hrefOf = (view: View, appId: string | undefined): string | undefined => {
   if (!isInApp(view)) return view.path === "/" ? "/console/" : `/console${view.path}`;
   return appId === undefined ? undefined : `/console${view.path.replace(":appId", appId)}`;
@@ -26,7 +26,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
   const isOpen = useSignal(false);
   useEffect(() => {
-    // On failure the switcher stays empty. Views that need the list show the error themselves.
+    // Ignore the failure here. The app switcher stays empty, and views that need the apps show the error themselves.
     void reloadApps().catch(() => {});
   }, [caller.value.organization.id]);
   useProblems();
@@ -131,10 +131,7 @@ function ProblemCount() {
   );
 }
 
-/**
- * Returns whether a more specific navigation entry matches the path. `/apps/app_1/events` belongs to
- * Events, not to Apps.
- */
+/** Returns whether another navigation entry fits the path better. For example, `/apps/app_1/events` belongs to Events and not to Apps. */
 const isCovered = (view: View, path: string): boolean =>
   view.path === "/apps" && /^\/console\/apps\/[^/]+\/./.test(path);
 

@@ -3,13 +3,13 @@ import { useEffect } from "preact/hooks";
 import { Dialog } from "../feedback/dialog.tsx";
 
 interface Shortcut {
-  /** A key or a sequence of keys: `?`, `g o`. */
+  /** Keys of the shortcut: one key such as `?`, or a sequence such as `g o`. */
   readonly keys: string;
   readonly description: string;
   readonly run: () => void;
 }
 
-/** Shortcuts of the visible views. The most recently added one wins. */
+/** Shortcuts that are currently registered. If two have the same keys, the one registered last is used. */
 const active = signal<readonly Shortcut[]>([]);
 const isHelpOpen = signal(false);
 
@@ -17,7 +17,7 @@ export function openShortcutHelp(): void {
   isHelpOpen.value = true;
 }
 
-/** Registers a shortcut while the component is mounted. `undefined` registers no shortcut. */
+/** Hook that registers a keyboard shortcut while the component is mounted. Does nothing if the shortcut is `undefined`. */
 export function useShortcut(shortcut: Shortcut | undefined): void {
   const { keys, description } = shortcut ?? {};
   useEffect(() => {
@@ -26,13 +26,13 @@ export function useShortcut(shortcut: Shortcut | undefined): void {
     return () => {
       active.value = active.peek().filter((one) => one !== shortcut);
     };
-    // `run` is a new function on each render, so only the keys and the description identify a shortcut.
+    // `run` is not a dependency, because each render creates a new function.
   }, [keys, description]);
 }
 
 const SEQUENCE_MS = 1_200;
 
-/** Handles all shortcuts. The page must contain it once. */
+/** Handles all keyboard shortcuts. The page must contain this component once. */
 export function Shortcuts() {
   useEffect(() => {
     let firstKey = "";

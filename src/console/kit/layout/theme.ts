@@ -13,7 +13,7 @@ function readStoredTheme(): Theme {
 /** `auto` follows the operating system. */
 export const theme = signal<Theme>("auto");
 
-/** Applies and stores a theme. Default: the theme of the last visit. */
+/** Applies a theme and stores it for the next visit. Default: the stored theme. */
 export function applyTheme(next: Theme = readStoredTheme()): void {
   theme.value = next;
   if (next === "auto") {

@@ -6,10 +6,10 @@ import { visibleText } from "../text/visible.ts";
 type Topic = Schemas["Topic"];
 
 const MAX_TOPICS = 200;
-/** A filter with more values than this is a text field instead of a list. */
+/** Maximum number of values in the list of a filter. With more values, the filter is a text field. */
 const MAX_CHOICES = 100;
 
-/** Filters by channel and event type of an app. Offers the names as a list if there are not too many. */
+/** Hook for filters by channel and event type. Offers the existing names as a list, or a text field if there are too many. */
 export function useTopicFilters(appId: string): {
   readonly channel: FilterField;
   readonly type: FilterField;

@@ -3,10 +3,10 @@ import { useLocation } from "preact-iso";
 
 type Next = Readonly<Record<string, string | undefined>>;
 
-/** Reads and changes the query of the address, so that an open detail panel also has an address to share. */
+/** Hook that reads and changes the query string of the URL. A URL with an open detail panel can therefore be shared. */
 export function useAddress(): {
   readonly query: Readonly<Record<string, string>>;
-  /** Returns the address with changed parameters. `undefined` removes a parameter. */
+  /** Returns the URL with changed query parameters. `undefined` removes a parameter. */
   readonly hrefWith: (next: Next) => string;
   readonly go: (next: Next, options?: { readonly replace?: boolean }) => void;
 } {
@@ -25,8 +25,8 @@ export function useAddress(): {
 }
 
 /**
- * Returns the query of the address for the current view. While the next view loads, the address already has
- * the next view's query. The old view is still visible then, so it keeps its own last query.
+ * Hook that returns the query string of the current view. While the next view loads, the current view keeps its own
+ * query, although the URL has already changed.
  */
 export function useViewQuery(): Readonly<Record<string, string>> {
   const { path, query } = useLocation();

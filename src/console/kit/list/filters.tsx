@@ -12,12 +12,12 @@ export type FilterField =
       readonly kind: "choice";
       readonly options: readonly { readonly value: string; readonly label: string }[];
     }
-  /** The input uses the user's time zone. The address and the API use UTC (RFC 3339). */
+  /** A time filter. The input shows the user's time zone, but the URL and the API use UTC (RFC 3339). */
   | { readonly name: string; readonly label: string; readonly kind: "time" };
 
 export type FilterValues = Readonly<Record<string, string>>;
 
-/** Reads and sets the filters in the address, so that every filtered list has an address to share. */
+/** Hook that keeps filters in the query string of the URL, so that a filtered list can be shared. */
 export function useFilters(names: readonly string[]): {
   readonly values: FilterValues;
   readonly set: (next: FilterValues) => void;
@@ -51,7 +51,7 @@ interface Props {
 
 const TYPING_MS = 350;
 
-/** Filter bar above a list. The `/` key focuses it. */
+/** Filters above a list. The `/` key moves the focus to the first filter. */
 export function FilterBar({ fields, values, onChange, children }: Props) {
   const bar = useRef<HTMLFormElement>(null);
   useShortcut({
@@ -113,7 +113,7 @@ function FilterInput({ field, value, onChange }: InputProps) {
   }
 }
 
-/** Text filter that reports changes after a pause in typing, because each change sends a request. */
+/** Text filter. Reports a change after the user stops typing, because each change sends a request. */
 function TypedInput({
   value,
   onChange,

@@ -2,7 +2,7 @@ import { ErrorNote } from "../feedback/states.tsx";
 import { formatCount } from "../text/numbers.ts";
 import type { Scan } from "./use-scan.ts";
 
-/** Shows the progress of a search through a list, with a button to continue. */
+/** Progress of a search through a list, with a button that continues the search. */
 export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly of: string }) {
   const { rows, searched, total, isRunning, error, continueSearch } = scan;
   return (

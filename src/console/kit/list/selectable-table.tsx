@@ -6,11 +6,11 @@ interface Props<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** Whether rows can be selected. Otherwise they can only be opened. */
+  /** Whether rows can be selected. If not, the user can still open them. */
   readonly isSelectable: boolean;
-  /** Returns the label of the button for the number of selected rows. */
+  /** Returns the label of the action button, given the number of selected rows. */
   readonly verb: (count: number) => string;
-  /** Called with the selected rows, in the order of the list. */
+  /** Called with the selected rows in list order when the user clicks the action button. */
   readonly onRun: (selected: readonly Row[]) => void;
   readonly onOpen: (row: Row) => void;
   readonly openKey: string | undefined;

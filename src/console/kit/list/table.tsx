@@ -4,16 +4,13 @@ import { formatCount } from "../text/numbers.ts";
 
 export interface Column<Row> {
   readonly title: string;
-  /** Whether only screen readers get the title, for columns of checkboxes and icons. */
+  /** Whether the title is visible to screen readers only, as for columns of checkboxes and icons. */
   readonly hidesTitle?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
   /** Width as a CSS grid track: `minmax(8rem, 2fr)`. Default: `minmax(0, 1fr)`. */
   readonly width?: string;
   readonly align?: "end";
-  /**
-   * Columns of priority 1 (default) are always visible. Priority 2 is hidden in narrow lists, and 3 is only
-   * shown in wide lists.
-   */
+  /** Importance of the column. 1 (default) is always visible, 2 is hidden in narrow lists, and 3 is visible only in wide lists. */
   readonly priority?: 1 | 2 | 3;
 }
 
@@ -21,16 +18,16 @@ interface Props<Row> {
   /** Plural name of the rows: `Events`. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
-  /** Total number of rows, including rows that are not loaded. */
+  /** Total number of rows. It includes rows that are not loaded. */
   readonly count: number;
-  /** Returns `undefined` for a row that is not loaded yet. */
+  /** Returns the row at an index, or `undefined` if the row is not loaded yet. */
   readonly rowAt: (index: number) => Row | undefined;
   readonly keyOf: (row: Row) => string;
-  /** Called with the visible range, so that its rows can be loaded. */
+  /** Called with the range of visible rows, so that these rows can be loaded. */
   readonly onRange?: (first: number, last: number) => void;
   /** Called on Enter or a click. */
   readonly onOpen?: (row: Row) => void;
-  /** Key of the row that is open in the detail panel. */
+  /** Key of the row whose details are open in the panel. */
   readonly openKey?: string | undefined;
   /** Maximum height in rows. Default: the rest of the page. */
   readonly maxRows?: number;
@@ -38,12 +35,12 @@ interface Props<Row> {
 
 const ROW_PX = 40;
 const OVERSCAN_ROWS = 12;
-/** Maximum number of rendered rows, even in a tall window. */
+/** Maximum number of rendered rows. It applies even if the window has room for more. */
 const MAX_RENDERED = 200;
 
 /**
- * Table of any length that only renders the visible rows. Arrow keys, Page Up, Page Down, Home and End move the focus. Enter
- * opens the row.
+ * Table that renders only its visible rows, so that it can have any length. The arrow keys, Page Up, Page Down, Home
+ * and End move the focus.
  */
 export function Table<Row>(props: Props<Row>) {
   const { label, columns, count, rowAt, keyOf, onRange, onOpen, openKey, maxRows } = props;
@@ -72,7 +69,7 @@ export function Table<Row>(props: Props<Row>) {
   useEffect(() => {
     if (!movesFocus.current) return;
     const row = box.current?.querySelector<HTMLElement>(`[data-index="${current}"]`);
-    // The row is not rendered until the list has scrolled there.
+    // Try again after the next render, because the row is rendered only after the list has scrolled to it.
     if (!row) return;
     movesFocus.current = false;
     row.focus({ preventScroll: true });
@@ -164,7 +161,7 @@ export function Table<Row>(props: Props<Row>) {
                   event.target.closest("a, button, input, select, summary")
                 )
                   return;
-                // A click that ends a text selection must not open the row.
+                // Ignore a click that ends a text selection, so that users can select text in rows.
                 if (row !== undefined && (getSelection()?.isCollapsed ?? true)) onOpen?.(row);
               }}
               onKeyDown={undefined}

@@ -3,7 +3,7 @@ import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import type { ListPage } from "../../api/client.ts";
 
 export const PAGE_ROWS = 100;
-/** Maximum number of cached pages. Older pages are loaded again when they become visible. */
+/** Maximum number of pages in memory. Dropped pages are loaded again when they become visible. */
 const MAX_PAGES = 40;
 
 export interface Pages<Row> {
@@ -15,9 +15,7 @@ export interface Pages<Row> {
   readonly reload: () => void;
 }
 
-/**
- * Loads the visible pages of an API list for `Table`. Reloads them when an entry of `needs` changes.
- */
+/** Hook that loads the visible pages of an API list, for `Table`. When an entry of `needs` changes, it loads them again. */
 export function usePages<Row>(
   load: (
     page: { readonly limit: number; readonly offset: number },
@@ -64,7 +62,7 @@ export function usePages<Row>(
     void loadPage(0);
     return () => aborting.current.abort();
   }, [...needs, reloads]);
-  // The count of the previous list does not apply to the new one.
+  // Reset the count when the list changes, because the old count does not apply to the new list.
   useEffect(() => () => setCount(undefined), needs);
 
   return {
@@ -83,7 +81,7 @@ export function usePages<Row>(
   };
 }
 
-/** Reverses the rows, because the API sorts by creation time but logs are read newest first. */
+/** Reverses the order of the rows. The API lists the oldest first, but users expect the newest log entries first. */
 export function newestFirst<Row>(pages: Pages<Row>): Pages<Row> {
   const { count = 0, rowAt, onRange } = pages;
   return {

@@ -9,12 +9,12 @@ export interface Scan<Row> {
   readonly total: number | undefined;
   readonly isRunning: boolean;
   readonly error: ApiError | undefined;
-  /** Continues the search. `undefined` when the search is complete or running. */
+  /** Continues the search, or `undefined` if the search is running or complete. */
   readonly continueSearch: (() => void) | undefined;
 }
 
 const PAGE_ROWS = 200;
-/** The search pauses after this many searched or found rows, until the user continues it. */
+/** Number of searched or found rows after which the search pauses. The user can continue it. */
 const MAX_SEARCHED = 10_000;
 const MAX_FOUND = 500;
 
@@ -28,10 +28,7 @@ interface State<Row> {
 
 const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, error: undefined } as const;
 
-/**
- * Searches a list in the browser, for filters that the API does not have. Does not search while `fits` is
- * `undefined`. Restarts when an entry of `needs` changes.
- */
+/** Hook that searches an API list in the browser, for filters that the API lacks. The search restarts when an entry of `needs` changes. */
 export function useScan<Row>(
   load: (
     page: { readonly limit: number; readonly offset: number },

@@ -1,7 +1,7 @@
 import { isSame } from "../form/same.ts";
 import { isRecord } from "../form/schema.ts";
 
-/** Returns the JSON Merge Patch (RFC 7396) from `before` to `after`. Objects merge, lists are replaced, null clears a value. */
+/** Returns the JSON Merge Patch (RFC 7396) that changes `before` to `after`. Lists are replaced as a whole, and null removes a value. */
 export function mergePatch(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,

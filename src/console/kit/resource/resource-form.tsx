@@ -21,24 +21,24 @@ interface Props {
   readonly path: string;
   /** Label of the button: `Create`. */
   readonly verb: string;
-  /** The entity to change. The form shows the fields that the operation accepts. */
+  /** Entity to change. The form shows only the fields that the API operation accepts. */
   readonly entity?: Readonly<Record<string, unknown>>;
-  /** Create operation and kind of the entity. Needed if the schema of the change operation is the same for all kinds. */
+  /** Operation that creates entities of this kind. Needed if the schema for changes does not depend on the kind. */
   readonly createdBy?: { readonly operation: string; readonly kind: string } | undefined;
-  /** Initial values of a form that creates an entity. */
+  /** Initial values of the form when it creates an entity. */
   readonly start?: Readonly<Record<string, unknown>>;
-  /** Version of the entity. The API rejects the change if the entity has changed since this version. */
+  /** `ETag` of the entity. The API rejects the change if the entity was changed after this version. */
   readonly etag?: string | undefined;
   readonly without?: readonly string[];
   readonly first?: readonly string[];
-  /** Loads the allowed values of fields when the form opens. */
+  /** Loads the allowed values of fields. Called when the form opens. */
   readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   readonly children?: ComponentChildren;
   readonly onDone: (answer: unknown) => void;
   readonly onClose: () => void;
 }
 
-/** Dialog that creates or changes an entity. The form comes from the operation's schema. */
+/** Dialog that creates or changes an entity. Its form is generated from the schema of the API operation. */
 export function ResourceForm(props: Props) {
   const { title, method, operation, createdBy, choices, onClose } = props;
   const loaded = useLoad(
@@ -80,7 +80,7 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
     [entity, body],
   );
   const [value, setValue] = useState<Readonly<Record<string, unknown>>>(before ?? start);
-  // Reused while the dialog is open, so that a retry after a lost response does not create a second entity.
+  // Kept while the dialog is open. If a response is lost, a retry with the same key cannot create a second entity.
   const [idempotencyKey] = useState(() =>
     [...crypto.getRandomValues(new Uint8Array(16))]
       .map((byte) => byte.toString(16).padStart(2, "0"))
@@ -130,7 +130,7 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
   );
 }
 
-/** Returns the entity's fields that the operation accepts, without null values. */
+/** Returns the entity's fields that the API operation accepts. Omits null values. */
 function pickAcceptedFields(
   entity: Readonly<Record<string, unknown>>,
   { schema, resolve }: BodySchema,
@@ -146,7 +146,7 @@ function pickAcceptedFields(
   );
 }
 
-/** Part of the idempotency key, because a form that was edited after a failure is a different request. */
+/** Hash of the request body for the idempotency key, because an edited form is a new request. */
 function computeHash(value: unknown): string {
   let hash = 0;
   for (const character of JSON.stringify(value))
@@ -156,7 +156,7 @@ function computeHash(value: unknown): string {
 
 const SECRET = /secret|password|token|^value$|^key$/i;
 
-/** Replaces secrets with `…`, because others may see the command on the screen or in a file. */
+/** Replaces secrets in the shown curl command with `…`, because the command may be copied or seen by others. */
 function withoutSecrets(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, name));
   if (isRecord(value))

@@ -27,7 +27,7 @@ export interface ResourceSpec<Row extends Entity> {
   readonly title: string;
   /** Singular name: `API key`. */
   readonly one: string;
-  /** Plural name, as used in a sentence: `API keys`. */
+  /** Plural name of the resource, as written within a sentence: `API keys`. */
   readonly many: string;
   readonly lead?: ComponentChildren;
   /** Path of the collection: `/iam/api-keys`. */
@@ -56,16 +56,16 @@ export interface ResourceSpec<Row extends Entity> {
     readonly first?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
     readonly start?: Readonly<Record<string, unknown>>;
-    /** Dialog with data that is only shown once, such as a new key. */
+    /** Returns a dialog for response data that the API shows only once, such as a new key. */
     readonly showResult?: (answer: unknown, onClose: () => void) => ComponentChildren;
   };
   readonly change?: {
-    /** Returns the entity's kind, if the form must come from the create operation of that kind. */
+    /** Returns the kind of the entity. Needed if the form comes from the operation that creates this kind. */
     readonly kindOf?: (row: Row) => string;
     readonly without?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   };
-  /** `consequence` describes the effect of a deletion. `undefined` if the console cannot delete the resource. */
+  /** Deletion of a row, with a text about its effect. `undefined` if the console cannot delete rows. */
   readonly remove?: {
     readonly verb?: string;
     readonly consequence: ComponentChildren;

@@ -1,7 +1,7 @@
 import { formatCurl, type ShownCall } from "../../api/curl.ts";
 import { Code } from "./code.tsx";
 
-/** Expandable curl command for the same API request. The key is a shell variable. */
+/** Expandable curl command that sends the same API request. It contains a shell variable instead of the API key. */
 export function ApiCall({ call, label = "API call" }: { readonly call: ShownCall; readonly label?: string }) {
   return (
     <details class="api-call">

@@ -3,14 +3,14 @@ import { splitInvisible } from "./visible.ts";
 
 interface Props {
   readonly text: string;
-  /** Name of the text, for screen readers and the copy button. */
+  /** Name of the text, for screen readers and for the label of the copy button. */
   readonly label: string;
   readonly wrap?: boolean;
   /** Visible heading. Default: the label. */
   readonly title?: string;
 }
 
-/** Code block with a copy button. Shows invisible characters as escapes, but copies the original text. */
+/** Code block with a copy button. Invisible characters are shown as escapes, but the original text is copied. */
 export function Code({ text, label, wrap = false, title }: Props) {
   return (
     <figure class="code" aria-label={label}>

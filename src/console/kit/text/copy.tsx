@@ -34,7 +34,7 @@ export function CopyButton({ text, what }: Props) {
   );
 }
 
-/** Short text with a copy button. Shows invisible characters as escapes, but copies the original text. */
+/** Short text with a copy button. Invisible characters are shown as escapes, but the original text is copied. */
 export function Copyable({ text, what }: Props) {
   const shown = visibleText(text);
   return (

@@ -2,7 +2,7 @@ import { UntrustedText } from "./untrusted-text.tsx";
 
 type Values = Readonly<Record<string, string | readonly string[]>>;
 
-/** A repeated name gets one line for each value. */
+/** List of HTTP headers. A header that occurs several times has one line for each value. */
 export function Headers({ values, label }: { readonly values: Values; readonly label: string }) {
   const lines = Object.entries(values).flatMap(([name, value]) =>
     [value].flat().map((one) => [name, one] as const),

@@ -1,7 +1,4 @@
-/**
- * Adds line breaks and indentation to JSON text. Works on the text, without parsing, so that numbers, escapes and repeated keys
- * stay as received. Invalid JSON keeps all its characters.
- */
+/** Indents JSON without parsing it, so that numbers, escapes and duplicate keys stay as received. Invalid JSON keeps all its characters. */
 export function indentJson(text: string): string {
   const out: string[] = [];
   let depth = 0;
@@ -12,7 +9,7 @@ export function indentJson(text: string): string {
       out.push(token, line());
     } else if (token === "}" || token === "]") {
       depth = Math.max(0, depth - 1);
-      // An empty object or array stays on one line.
+      // Keep an empty object or array on one line.
       if (out.at(-1)?.startsWith("\n") && /^[{[]$/.test(out.at(-2) ?? "")) out.pop();
       else out.push(line());
       out.push(token);

@@ -21,7 +21,7 @@ export function formatBytes(bytes: number): string {
   return `${ONE_DIGIT.format(value)} ${units[unit]}`;
 }
 
-/** `850 ms`, `12 s`, `3 min`, `5 h`, `2 d` */
+/** Formats a duration in its largest unit: `850 ms`, `12 s`, `3 min`, `5 h`, `2 d`. */
 export function formatDuration(ms: number): string {
   const steps = [
     ["d", 86_400_000],

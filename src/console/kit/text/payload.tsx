@@ -14,11 +14,11 @@ interface Props {
 const FORMS = ["JSON", "Text", "Hex"] as const;
 type Form = (typeof FORMS)[number];
 
-/** Longer lines are wrapped, because a line of a megabyte would be rendered as a whole. */
+/** Maximum number of characters per line. Longer lines are split, because a line of several megabytes would be slow to render. */
 const MAX_LINE = 400;
 const BYTES_PER_LINE = 16;
 
-/** Shows received content as JSON, text or hex. Never interprets it as HTML. */
+/** Shows received data as JSON, text or hex. The data is never interpreted as HTML. */
 export function Payload({ content, label, fileName = "payload.txt" }: Props) {
   const bytes = useMemo(
     () => (typeof content === "string" ? new TextEncoder().encode(content) : content),
@@ -84,7 +84,7 @@ function hexLine(bytes: Uint8Array, index: number): string {
   return `${(index * BYTES_PER_LINE).toString(16).padStart(8, "0")}  ${hex.padEnd(BYTES_PER_LINE * 3 - 1)}  ${shown}`;
 }
 
-/** Saves the bytes as a file. The binary content type keeps the browser from displaying them. */
+/** Downloads the bytes as a file. The binary content type prevents the browser from displaying the file. */
 function save(bytes: Uint8Array, fileName: string): void {
   const url = URL.createObjectURL(new Blob([bytes.slice()], { type: "application/octet-stream" }));
   const link = document.createElement("a");

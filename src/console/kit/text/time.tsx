@@ -21,7 +21,7 @@ const SHORT = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-/** Current time, updated twice a minute so that relative times stay correct. */
+/** Current time. It is updated twice a minute, so that texts such as "3 min ago" stay correct. */
 const now = signal(Date.now());
 export function startClock(): () => void {
   const timer = setInterval(() => {
@@ -33,11 +33,11 @@ export function startClock(): () => void {
 interface Props {
   /** RFC 3339 time, or Unix time in milliseconds. */
   readonly at: string | number | null | undefined;
-  /** `short` shows date and time, `full` adds milliseconds and UTC, `ago` shows the distance from now. */
+  /** `short` is the date and time, `full` adds milliseconds and UTC, and `ago` is the time elapsed until now. */
   readonly as?: "short" | "full" | "ago";
 }
 
-/** Shows a time in the user's time zone, with UTC next to it or in the tooltip. */
+/** Shows a time in the user's time zone, and in UTC next to it or in a tooltip. */
 export function Time({ at, as = "short" }: Props) {
   const date = at === null || at === undefined ? undefined : new Date(at);
   if (date === undefined || Number.isNaN(date.getTime())) return <span class="faint">–</span>;

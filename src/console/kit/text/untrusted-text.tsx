@@ -2,11 +2,11 @@ import { splitInvisible, visibleText } from "./visible.ts";
 
 interface Props {
   readonly children: string | number | null | undefined;
-  /** Maximum number of characters. The rest is replaced with a note. */
+  /** Maximum number of characters to show. A note replaces the rest. */
   readonly max?: number;
 }
 
-/** Shows untrusted text, such as an id, a name, a header or a body. Escapes invisible characters and renders no markup. */
+/** Shows untrusted text without rendering markup, such as an id, a header or a body. Invisible characters are shown as escapes. */
 export function UntrustedText({ children, max = 2_000 }: Props) {
   if (children === null || children === undefined || children === "") return <span class="faint">–</span>;
   const whole = String(children);

@@ -12,7 +12,7 @@ interface Props {
 const LINE_PX = 20;
 const OVERSCAN_LINES = 20;
 
-/** Shows text of several megabytes by rendering only the visible lines. */
+/** Shows long text by rendering only the visible lines. The text can have several megabytes. */
 export function VirtualLines({ count, lineAt, label, maxLines = 28 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);

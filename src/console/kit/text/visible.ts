@@ -1,13 +1,13 @@
-/** A part of a text: plain text, or the escape of a character that is invisible or changes the text around it. */
+/** Part of a text: either plain text, or the escape of an invisible or misleading character. */
 export type Piece = { readonly text: string } | { readonly escape: string };
 
 /**
- * Characters that make a text look different from its content: control characters except line feed and tab, direction marks,
- * zero-width characters, other line separators, lone surrogates, and tags.
+ * Invisible and misleading characters: control characters except line feed and tab, direction marks, zero-width
+ * characters, line separators, lone surrogates and tags.
  */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/gu;
 
-/** Splits untrusted text into plain parts and escapes of invisible characters. */
+/** Splits untrusted text into plain text and the escapes of invisible characters. */
 export function splitInvisible(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
@@ -20,7 +20,7 @@ export function splitInvisible(text: string): readonly Piece[] {
   return pieces;
 }
 
-/** Escapes invisible characters in a string, for titles and labels. */
+/** Replaces invisible characters with escapes, for places that need a string, such as titles. */
 export const visibleText = (text: string): string => text.replace(HIDDEN, escapeCharacter);
 
 function escapeCharacter(character: string): string {

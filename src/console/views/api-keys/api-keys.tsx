@@ -9,7 +9,7 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type ApiKey = Schemas["ApiKey"];
 
-/** Loads the names of permissions and roles, because the schema only states that they are strings. */
+/** Loads the names of permissions and roles for the form, because the form's schema does not list them. */
 async function grants(signal: AbortSignal) {
   const query = { limit: 200 };
   const [permissions, roles, accounts, spaces] = await Promise.all([

@@ -12,7 +12,7 @@ import { Rejections } from "./rejections.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
 
-/** Entities in the audit log, the most useful ones first. */
+/** Entity types for the filter of the audit log, the most useful ones first. */
 const ENTITIES = [
   ...[
     "channel",

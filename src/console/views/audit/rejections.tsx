@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Rejection>[] = [
   { title: "Times", width: "5rem", align: "end", cell: ({ count }) => formatCount(count) },
 ];
 
-/** Counts requests rejected with 401 or 403 per hour. */
+/** Shows the number of requests per hour that were rejected with 401 or 403. */
 export function Rejections() {
   const pages = usePages<Rejection>(
     (page, signal) => unwrapList(api.GET("/audit/rejections", { params: { query: page }, signal })),

@@ -17,7 +17,7 @@ interface Props {
   readonly onSaved: () => void;
 }
 
-/** Secrets are never shown. A secret field that is left empty keeps the stored secret. */
+/** Form for a channel. The API does not return secrets, and an empty secret field keeps the stored secret. */
 export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   const kind = useLoad(
     async (signal) => {

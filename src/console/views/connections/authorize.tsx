@@ -12,7 +12,7 @@ interface Props {
 
 const LOOK_EVERY_MS = 2_000;
 
-/** Button that opens the provider's sign-in page for a connection, and reports when the sign-in is complete. */
+/** Button that opens the provider's sign-in page. Calls `onSignedIn` when the user has completed the sign-in. */
 export function Authorize({ connection: { id, kind, config, state }, onSignedIn }: Props) {
   const [isAway, setAway] = useState(false);
   const action = useAction(async () => {
@@ -24,7 +24,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
     setAway(true);
   });
   const waits = isAway && state !== "ok";
-  // The sign-in window cannot report its result to this page, so the page polls the gateway.
+  // Poll the gateway for the result, because the provider's sign-in window cannot report to this page.
   useEffect(() => {
     if (!waits) return undefined;
     const aborting = new AbortController();
@@ -37,7 +37,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
       toast("Signed in at the provider.");
       onSignedIn();
     };
-    // A failed request is ignored, because the next one follows soon.
+    // Ignore a failure, because the next poll follows soon.
     const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS);
     return () => {
       clearInterval(timer);

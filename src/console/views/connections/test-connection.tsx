@@ -9,7 +9,7 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Calls an address with the connection's credentials and shows the result. */
+/** Dialog that sends a test request with the connection's credentials and shows the result. */
 export function TestConnection({ connection: { id, name, allowedOrigins }, onDone }: Props) {
   const [isOpen, setOpen] = useState(false);
   const [result, setResult] = useState<Schemas["ConnectionTest"]>();

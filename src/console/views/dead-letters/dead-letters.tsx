@@ -33,7 +33,7 @@ import "./dead-letters.css";
 
 type Subscription = Schemas["Subscription"];
 
-/** Lists dead letters by subscription, then grouped by reason and type, then one by one. */
+/** Page of dead letters. The user selects a subscription, then a group with the same reason and type, then single dead letters. */
 export default function DeadLetters({ appId }: { readonly appId: string }) {
   const { query } = useAddress();
   const { subscription } = query;
@@ -253,7 +253,7 @@ function OfSubscription({ place }: { readonly place: Place }) {
   );
 }
 
-/** Selects a group by type if the filters match only this group. Otherwise selects its dead letters by id, oldest first. */
+/** Selects a group by its type if no other dead letters have this type. Otherwise, selects the group's dead letters by id, oldest first. */
 function targetOf(group: Group, groups: readonly Group[], scope: Scope, total: number): Target {
   const isAlone = groups.filter(({ type }) => type === group.type).length === 1 && total <= MAX_LOADED;
   return isAlone

@@ -22,7 +22,7 @@ interface Props {
   readonly place: Place;
   readonly letterId: string;
   readonly onClose: () => void;
-  /** Called when the dead letter has left the list. */
+  /** Called when the dead letter was deleted or sent again. */
   readonly onGone: () => void;
 }
 

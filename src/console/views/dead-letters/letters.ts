@@ -7,18 +7,18 @@ export interface Place {
   readonly subscriptionId: string;
 }
 
-/** Query parameters of the API that filter dead letters. */
+/** Filters for dead letters, sent as query parameters of the API. */
 export interface Scope {
   readonly type?: string;
   readonly from?: string;
   readonly to?: string;
 }
 
-/** Maximum number of newest dead letters that are loaded for grouping. Each one contains its whole event. */
+/** Maximum number of dead letters to load for grouping. The limit is low, because each one contains its whole event. */
 export const MAX_LOADED = 500;
 const PAGE = 100;
 
-/** Loads the newest dead letters that match the filters, newest first, with the total count. */
+/** Loads the newest dead letters that match the filters, and the number of all matching ones. The newest come first. */
 export async function loadLetters(
   place: Place,
   scope: Scope,
@@ -49,7 +49,7 @@ export interface Group {
   readonly lastAt: string;
 }
 
-/** Groups dead letters by reason and type. The most recently seen group comes first. */
+/** Groups dead letters by reason and type. The group with the latest dead letter comes first. */
 export function groupsOf(letters: readonly Letter[]): readonly Group[] {
   const byKey = new Map<string, Letter[]>();
   for (const one of letters) {
@@ -67,7 +67,7 @@ export function groupsOf(letters: readonly Letter[]): readonly Group[] {
   });
 }
 
-/** Target of a redrive: all dead letters that match filters, or some by id. */
+/** Dead letters to send again: all that match filters, or those with the given ids. */
 export type Target =
   | { readonly is: "scope"; readonly scope: Scope }
   | { readonly is: "letters"; readonly ids: readonly string[] };
@@ -79,8 +79,7 @@ export async function countOf(place: Place, target: Target, signal: AbortSignal)
 }
 
 /**
- * Sends dead letters to the handler again. Each leaves the list at once, and returns if the handler rejects
- * it for another day.
+ * Sends dead letters to their handler again. Each one is removed from the list, and reappears if the handler rejects it for another day.
  */
 export async function sendAgain(
   place: Place,
@@ -112,7 +111,7 @@ export async function sendAgain(
   return sent;
 }
 
-/** Number of dead letters per request, so that progress is visible and the user can stop. */
+/** Number of dead letters per request. Several small requests let the page show progress and let the user stop. */
 const BATCH = 200;
 
 const redriveMany = (

@@ -94,6 +94,6 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   );
 }
 
-/** Formats definitions without unset fields, as a person would write them. */
+/** Removes unset fields from a definition, so that the editor only shows fields with a value. */
 const withoutEmpty = (definition: object): object =>
   Object.fromEntries(Object.entries(definition).filter(([, value]) => value !== null && value !== undefined));

@@ -24,7 +24,7 @@ type Source = (typeof SOURCES)[number];
 
 const TYPING_MS = 450;
 
-/** Preview of the definitions on the newest deliveries, the provider's sample, or a pasted body. */
+/** Shows what event definitions produce from the newest deliveries, the provider's sample or a pasted body. */
 export function TryOn({ appId, channel, events }: Props) {
   const [source, setSource] = useState<Source>("newest deliveries");
   const [pasted, setPasted] = useState("");
@@ -77,7 +77,7 @@ interface Tried<T> {
   readonly error: ApiError | undefined;
 }
 
-/** Requests a preview after typing pauses. Cancels the previous request. */
+/** Hook that requests a preview after the user stops typing. A new request cancels the previous one. */
 function useTried<T>(path: string, body: object | undefined): Tried<T> {
   const [tried, setTried] = useState<Tried<T>>({ result: undefined, error: undefined });
   const key = JSON.stringify(body);

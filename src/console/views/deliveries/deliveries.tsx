@@ -45,7 +45,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       }),
     );
   const needs = [appId, JSON.stringify(asked), turn];
-  // The API cannot filter by these fields, so the page searches the list itself.
+  // Whether to search in the browser, because the API cannot filter by these fields.
   const isScan = type !== undefined || reason !== undefined || item !== undefined;
   const fits = ({ events, quarantine, reason: why }: Delivery): boolean =>
     (item === undefined || quarantine.some(({ id }) => id === item)) &&
@@ -214,7 +214,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   },
 ];
 
-/** Returns the published types, such as `order.created, order.paid`, or the reason why no event was published. */
+/** Returns the types of the published events, such as `order.created, order.paid`, or the reason why the delivery produced none. */
 function outcomeOf({ events, quarantine, reason }: Delivery): string {
   const parts = [
     ...new Set(events.map(({ type }) => type)),

@@ -129,7 +129,7 @@ interface KeptProps {
   readonly items: Whole["quarantine"];
 }
 
-/** Quarantined items of the delivery, with reasons and suggested actions. */
+/** Shows the delivery's quarantined items with the reason and a suggested fix for each. */
 const Kept = ({ appId, items }: KeptProps) => (
   <ul class="step-list">
     {items.map(({ id, reason, path }) => (

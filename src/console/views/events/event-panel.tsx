@@ -30,7 +30,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
   const [isDeleting, setDeleting] = useState(false);
   const loaded = useLoad(
     async (signal) => {
-      // Read as text, because parsing could change large numbers.
+      // Load the event as text, because parsing JSON could alter large numbers.
       const text: string = await unwrap(
         api.GET("/apps/{appId}/events/{topic}/{entryId}", { params: { path }, parseAs: "text", signal }),
       );

@@ -1,7 +1,7 @@
-/** Filter by a field of the data: `order.total = 12` requires this value, `items.0.sku` requires that the field exists. */
+/** Filter by a field of the event data. `order.total = 12` requires this value; `items.0.sku` requires only that the field exists. */
 export type FieldFilter = (data: unknown) => boolean;
 
-/** Parses a filter. Returns `undefined` if it contains no field name. */
+/** Parses the text of a filter. Returns `undefined` if the text names no field. */
 export function parseFieldFilter(text: string): FieldFilter | undefined {
   const [, left = "", , right] = /^\s*([^=]*?)\s*(=\s*(.*?)\s*)?$/su.exec(text) ?? [];
   const names = left

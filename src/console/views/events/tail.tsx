@@ -90,7 +90,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
                 rowAt={(index) => events[events.length - 1 - index]}
                 keyOf={placeOf}
                 onOpen={(event: Event) => {
-                  // Pauses the list, because new events would move the opened row out of view.
+                  // Pause the list, because new events would push the opened row out of view.
                   setPaused(true);
                   go({ event: placeOf(event) });
                 }}

@@ -1,4 +1,4 @@
-/** An event in the API's list. It may also have the sender's extension attributes. */
+/** Event as listed by the API. It can contain additional attributes that the sender has set. */
 export interface Event {
   readonly id: string;
   readonly type: string;
@@ -19,18 +19,18 @@ export interface Range {
   readonly to?: string;
 }
 
-/** Loads a page of the API's list, which is sorted oldest first. */
+/** Loads a page of events from the API, which lists the oldest events first. */
 export type Load = (
   query: Range & { readonly limit: number; readonly offset: number },
   signal: AbortSignal,
 ) => Promise<Part<Event>>;
 
-/** Maximum offset of the API's list, and the maximum count within a time range. */
+/** Maximum offset that the API accepts. Within a time range, the API also counts only this far. */
 const MAX_COUNTED = 10_000;
 /** Target number of events in a slice. */
 const AIM = 5_000;
 
-/** A time range with fewer events than the API's maximum offset. */
+/** Time range with few enough events that the API can reach all of them by offset. */
 interface Slice {
   readonly range: Range;
   readonly count: number;
@@ -39,15 +39,15 @@ interface Slice {
 }
 
 /**
- * Reads an app's events by index, newest first. The API sorts them oldest first and limits the offset to
- * 10,000. Longer lists are therefore read in time slices, which are added as the user scrolls.
+ * Reads an app's events by index, newest first. The API limits the offset to 10,000, so longer lists are read in time
+ * ranges, which are added while the user scrolls.
  */
 export function createTimeline(
   load: Load,
   range: Range,
 ): (page: { readonly limit: number; readonly offset: number }, signal: AbortSignal) => Promise<Part<Event>> {
   const slices: Slice[] = [];
-  /** Total count at the time of loading. `undefined` if it exceeds the API's maximum count. */
+  /** Number of events when the list was loaded, or `undefined` if the API did not count all of them. */
   let total: number | undefined;
   let isComplete = false;
   let endMs = 0;
@@ -77,7 +77,7 @@ export function createTimeline(
   async function extend(signal: AbortSignal): Promise<void> {
     for (;;) {
       const startMs = Math.max(lowestMs, endMs - spanMs);
-      // The newest slice has no end, because the clock of Redis may be ahead of this machine's.
+      // The newest time range stays open, because the clock of Redis may be ahead of this machine's clock.
       const isOpen = slices.length === 0 && range.to === undefined;
       const between = {
         from: new Date(startMs).toISOString(),
@@ -102,7 +102,7 @@ export function createTimeline(
   }
 
   return async ({ limit, offset }, signal) => {
-    // Sequential, because each slice starts where the previous one ends.
+    // Wait for the previous call, because each time range starts where the previous one ends.
     const before = measuring ?? Promise.resolve();
     const mine = before.catch(() => {}).then(() => measureTo(offset + limit, signal));
     measuring = mine;
@@ -118,7 +118,7 @@ export function createTimeline(
   };
 }
 
-/** Loads events, newest first. A response may contain fewer events than requested if they are large. */
+/** Loads events, newest first. Repeats the request if the events are large, because the API then returns fewer than requested. */
 async function readSlice(
   load: Load,
   range: Range,
@@ -132,19 +132,19 @@ async function readSlice(
     const { rows } = await load({ ...range, ...page }, signal);
     const before = found.size;
     for (const event of rows) found.set(placeOf(event), event);
-    // Stops when a request returns no new event. The missing ones were deleted in the meantime.
+    // Stop if a request returns no new event, because the missing events were deleted meanwhile.
     if (found.size === before) break;
   }
   return [...found.values()].reverse();
 }
 
-/** Entry ids contain no slash, so the last slash separates topic and entry id. */
+/** Joins topic and entry id with a slash. Entry ids contain no slash, so the last slash separates both. */
 export const placeOf = ({ topic, entryId }: Pick<Event, "topic" | "entryId">): string =>
   `${topic}/${entryId}`;
 
-/** Returns the time of the append by the clock of Redis. */
+/** Returns the time at which Redis stored the event, from the entry id. */
 export const timeOf = ({ entryId }: Pick<Event, "entryId">): number => Number.parseInt(entryId, 10);
 
-/** Returns the channel uid from a topic. Neither uids nor ids contain dots. */
+/** Extracts the channel uid from a topic name. This works because uids and ids contain no dots. */
 export const channelOf = ({ topic }: Pick<Event, "topic">, appId: string): string =>
   topic.split(`.${appId}.`)[1]?.split(".")[0] ?? "";

@@ -3,9 +3,9 @@ import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import { readStream, type StreamState } from "../../api/event-stream.ts";
 import type { Event } from "./timeline.ts";
 
-/** Maximum number of shown events. Older ones are dropped. */
+/** Maximum number of events in the list. Older events are removed. */
 export const MAX_SHOWN = 2_000;
-/** Interval between renders in ms. Rendering each event separately would block the page of a busy app. */
+/** Interval between renders, in ms. Rendering each event separately would block the page if many events arrive. */
 const DRAW_EVERY_MS = 200;
 
 export interface Tail {
@@ -21,10 +21,10 @@ export interface Tail {
 
 interface Options {
   readonly path: string;
-  /** A paused stream is closed, and resumes at its last position without losing events. */
+  /** Whether the stream is paused. The stream is closed meanwhile, and later resumes at its last position without losing events. */
   readonly isPaused: boolean;
   readonly fits: (event: Event) => boolean;
-  /** Dependencies of `fits`. When they change, the shown events are filtered again. */
+  /** Values that `fits` depends on. When one changes, the events in the list are filtered again. */
   readonly needs: readonly unknown[];
 }
 

@@ -52,7 +52,7 @@ function Deliveries({ appId }: { readonly appId: string }) {
   );
 }
 
-/** Returns the covered time in milliseconds: an hour, or less if the newest records do not reach back that far. */
+/** Returns the time that the figures cover, in ms: one hour, or less if the loaded records start later. */
 function spanOf(rows: readonly { readonly receivedAt: string }[]): number {
   const oldest = rows.length < ROWS ? undefined : rows.at(-1);
   return oldest === undefined

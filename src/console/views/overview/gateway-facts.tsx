@@ -9,7 +9,7 @@ import { Tile, Tiles } from "./tiles.tsx";
 
 type Readiness = InletApi.components["schemas"]["Readiness"];
 
-/** Returns the body of any response: a gateway that is not ready responds with 503 and the reasons. */
+/** Loads the readiness report. Accepts an error status too, because a gateway that is not ready responds with 503 and the reasons. */
 async function loadReadiness(signal: AbortSignal): Promise<Readiness> {
   const response = await fetch("/readyz", { signal, credentials: "omit", cache: "no-store" }).catch(
     (error: unknown) => {
@@ -24,7 +24,7 @@ const factsOf = ({ checks }: Readiness, name: string): Readonly<Record<string, u
   return isRecord(check) && isRecord(check.facts) ? check.facts : {};
 };
 
-/** State of this gateway and its stores, from `/readyz`. */
+/** Shows the state of this gateway, PostgreSQL and Redis, as reported by `/readyz`. */
 export function GatewayFacts() {
   const loaded = useLoad(loadReadiness, [], { everyMs: 10_000 });
   return (

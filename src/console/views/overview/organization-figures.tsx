@@ -8,7 +8,7 @@ import { Tile, Tiles } from "./tiles.tsx";
 type Figures = Schemas["Overview"];
 type Status = NonNullable<Figures["deliveries"]>["byStatus"][number]["status"];
 
-/** Figures of all apps: outcomes of the last hour's deliveries, and events not read yet. */
+/** Shows figures of all apps: outcomes of the deliveries in the last hour, and the number of unread events. */
 export function OrganizationFigures({ appId }: { readonly appId: string | undefined }) {
   const loaded = useLoad((signal) => unwrap(api.GET("/overview", { signal })), [], { everyMs: 10_000 });
   return (
@@ -35,7 +35,7 @@ function Shown({
     (deliveries?.byStatus ?? [])
       .filter(({ status }) => statuses.includes(status))
       .reduce((sum, one) => sum + one.count, 0);
-  // The linked views show a single app, so the links lead to the selected app.
+  // Links lead to the selected app, because the linked views show only one app at a time.
   const to = (view: string, query: Readonly<Record<string, string>> = {}): string | undefined =>
     appId === undefined ? undefined : viewHref(`/apps/:appId/${view}`, { appId }, query);
   const quarantined = count("quarantined");

@@ -3,7 +3,7 @@ import type { ChartSeries } from "../../kit/chart/draw.ts";
 
 type Delivery = Schemas["Delivery"];
 
-/** Figures of the recorded deliveries in a time span. Records are samples if a channel gets more than one delivery per second. */
+/** Figures computed from recorded deliveries. If a channel gets more than one delivery per second, only a sample is recorded. */
 export interface Recorded {
   readonly count: number;
   readonly published: number;

@@ -9,7 +9,7 @@ interface Props {
   readonly onDone?: () => void;
 }
 
-/** Button that acknowledges a problem. It stays listed until it is resolved, but is no longer counted as open. */
+/** Button that acknowledges a problem. An acknowledged problem stays in the list until it is resolved, but does not count as open. */
 export function Acknowledge({ problem: { id, state }, onDone }: Props) {
   const action = useAction(async () => {
     await send("POST", `/problems/${id}/acknowledge`, { body: {} });

@@ -3,7 +3,7 @@ import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import type { Problem } from "../../kit/layout/problems.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
-/** Formats a problem kind, such as `channel_silent`, as `Channel silent`. */
+/** Formats the kind of a problem as a title: `channel_silent` gives `Channel silent`. */
 export const titleOfKind = (kind: Problem["kind"]): string => {
   const words = kind.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);

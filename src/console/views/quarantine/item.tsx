@@ -25,7 +25,7 @@ interface Props {
   readonly appId: string;
   readonly itemId: string;
   readonly onClose: () => void;
-  /** Called when the item has left quarantine or its reason has changed. */
+  /** Called when the item was removed from quarantine, or its failure reason has changed. */
   readonly onChanged: () => void;
 }
 

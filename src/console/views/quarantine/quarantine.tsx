@@ -29,14 +29,14 @@ interface Running {
 
 const FILTERS = ["channel", "type", "reason", "id", "from", "to"] as const;
 
-/** Quarantined items, grouped by reason. A group opens the list of its items. */
+/** Page of quarantined items, grouped by failure reason. Opening a group lists its items. */
 export default function Quarantine({ appId }: { readonly appId: string }) {
   const { values, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
   const places = useTopicFilters(appId);
   const scope = scopeOf(values);
   const loaded = useLoad((signal) => loadKept(appId, scope, signal), [appId, JSON.stringify(scope)]);
-  // The API cannot filter by type or id, so the console filters the newest items itself.
+  // These filters are applied in the browser, because the API cannot filter by type or id.
   const { type, id } = values;
   const isNarrowed = type !== undefined || id !== undefined;
   const kept = useMemo(
@@ -65,7 +65,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
   ];
   const all = loaded.data?.total ?? 0;
   const total = isNarrowed ? kept.length : all;
-  // Whether the API's filters select exactly the shown items. Otherwise items are redriven by id.
+  // Whether the API's filters match exactly the shown items. If not, items must be selected by id.
   const isWhole = !isNarrowed && all <= MAX_LOADED;
   const path = `/apps/${encodeURIComponent(appId)}/quarantine`;
   return (
@@ -179,7 +179,7 @@ const inWords = (total: number, groups: number): string =>
 const titleOf = ({ channelUid, reason, definitions }: Group): string =>
   `${reason} · ${definitions.length === 0 ? channelUid : definitions.join(", ")}`;
 
-/** Selects a group by filter if the filter matches only this group. Otherwise selects its items by id, oldest first. */
+/** Selects a group by its filter if the filter matches no other group. Otherwise, selects the group's items by id, oldest first. */
 function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: boolean): Running {
   const { channelUid, reason, items } = group;
   const isAlone =
@@ -194,7 +194,7 @@ function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: 
   };
 }
 
-/** `of` is the items to redrive, or their number if the filters select all of them. */
+/** Selects all shown items. `of` contains the items, or only their number if the API's filters select them. */
 function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kept[]): Running {
   const count = typeof of === "number" ? of : of.length;
   const ids = typeof of === "number" ? undefined : of.map(({ id }) => id);
@@ -208,7 +208,7 @@ function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kep
   };
 }
 
-/** Reverses the selection, because the list shows the newest first and a redrive must run in order of arrival. */
+/** Reverse the selected items, because the list shows the newest first, but items must be processed in order of arrival. */
 function ofSome({ channelUid, reason }: Group, chosen: readonly Kept[]): Running {
   const ids = chosen.map(({ id }) => id).reverse();
   const from = chosen.at(-1)?.firstAt;

@@ -2,7 +2,7 @@ import { api, type Schemas, unwrapList } from "../../api/client.ts";
 
 export type Kept = Schemas["QuarantineRecord"];
 
-/** Query parameters of the API that filter quarantined items. */
+/** Filters for quarantined items, sent as query parameters of the API. */
 export interface Scope {
   readonly channelId?: string;
   readonly reason?: Kept["reason"];
@@ -10,12 +10,12 @@ export interface Scope {
   readonly to?: string;
 }
 
-/** Maximum number of items that are loaded for grouping, newest first. The page says if there are more. */
+/** Maximum number of items to load for grouping. If there are more, the page says so. */
 export const MAX_LOADED = 2_000;
 const PAGE = 200;
 const AT_ONCE = 3;
 
-/** Loads the newest items that match the filters, newest first, with the total count. */
+/** Loads the newest items that match the filters, and the number of all matching ones. The newest come first. */
 export async function loadKept(
   appId: string,
   scope: Scope,
@@ -31,7 +31,7 @@ export async function loadKept(
   const first = await load(0, PAGE);
   const { total } = first;
   if (total <= PAGE) return { kept: [...first.rows].reverse(), total };
-  // The API lists items in order of arrival, so the newest are at the end.
+  // Start near the end, because the API lists the oldest items first.
   const start = Math.max(0, total - MAX_LOADED);
   const offsets = Array.from({ length: Math.ceil((total - start) / PAGE) }, (_, page) => start + page * PAGE);
   const kept: Kept[] = [];
@@ -39,16 +39,16 @@ export async function loadKept(
     const pages = await Promise.all(offsets.slice(i, i + AT_ONCE).map((offset) => load(offset, PAGE)));
     kept.push(...pages.flatMap(({ rows }) => rows));
   }
-  // Items that are removed during the load shift the offsets, so pages can overlap.
+  // Remove duplicates. Pages overlap if items leave quarantine during the load, because this shifts the offsets.
   return { kept: [...new Map(kept.map((one) => [one.id, one])).values()].reverse(), total };
 }
 
-/** Items of a channel that failed for the same reason and at the same definitions. */
+/** Quarantined items of one channel that failed for the same reason in the same event definitions. */
 export interface Group {
   readonly key: string;
   readonly channelUid: string;
   readonly reason: Kept["reason"];
-  /** Types of the failed definitions. Empty if the reason does not concern a definition. */
+  /** Event types of the definitions that failed, or empty if the failure does not concern a definition. */
   readonly definitions: readonly string[];
   /** Items of the group, newest first. */
   readonly items: readonly Kept[];
@@ -57,7 +57,7 @@ export interface Group {
   readonly lastAt: string;
 }
 
-/** Groups items by channel, reason and definition. The most recently seen group comes first. */
+/** Groups items by channel, reason and definition. The group with the latest item comes first. */
 export function groupsOf(kept: readonly Kept[]): readonly Group[] {
   const byKey = new Map<string, Kept[]>();
   for (const one of kept) {
@@ -87,6 +87,6 @@ export function groupsOf(kept: readonly Kept[]): readonly Group[] {
     .sort((a, b) => (a.lastAt < b.lastAt ? 1 : -1));
 }
 
-/** Returns a short, stable key of a group for the URL. */
+/** Returns a short key that identifies a group in the URL. */
 const keyOf = ({ channelUid, reason, definitions }: Kept): string =>
   [channelUid, reason, ...definitions].join("~");

@@ -14,10 +14,10 @@ import { type Counts, countOf, NO_COUNTS, runAgain, type Target } from "./run-ag
 
 interface Props {
   readonly appId: string;
-  /** Description of the redriven items, such as `3 items`. */
+  /** Description of the items to process again, such as `3 items`. */
   readonly what: string;
   readonly target: Target;
-  /** One entry for each channel, with the items to preview. */
+  /** Items to preview, one entry for each channel. */
   readonly previewParts: readonly PreviewPart[];
   readonly onClose: () => void;
   /** Called when at least one item has left quarantine. */
@@ -159,7 +159,7 @@ function Preview({
   );
 }
 
-/** Returns the reason why an item would stay. Falls back to the item's stored reason. */
+/** Returns the reason why the item would stay in quarantine. Without a new reason, returns the stored one. */
 const reasonNow = ({ explanation, reason }: PreviewedItem): string =>
   explanation.flatMap(({ failures }) => failures)[0]?.reason ??
   (explanation.some(({ events }) => events.some(({ status }) => status === "conflict"))

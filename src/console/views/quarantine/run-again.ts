@@ -4,7 +4,7 @@ import type { Scope } from "./records.ts";
 
 type Result = Schemas["RedriveResult"];
 
-/** Target of a redrive: all items that match filters, or items by id in order of arrival. */
+/** Items to process again: all that match filters, or those with the given ids, in order of arrival. */
 export type Target =
   | { readonly is: "scope"; readonly scope: Scope; readonly count: number }
   | { readonly is: "items"; readonly ids: readonly string[] };
@@ -21,7 +21,10 @@ interface Options {
 
 const PAGE = 200;
 
-/** Redrives items in order of arrival. Stops early if Redis does not respond; the rest stays in quarantine. @throws ApiError */
+/**
+ * Processes quarantined items again, in order of arrival. Stops if Redis does not respond, and leaves the remaining items in quarantine.
+ * @throws ApiError
+ */
 export async function runAgain(
   appId: string,
   target: Target,
@@ -71,7 +74,7 @@ export async function runAgain(
       for (const { id } of rows) seen.add(id);
       from = last.firstAt;
     } else {
-      // Every item of this page stays in quarantine, so continue after its last arrival time.
+      // All items of this page stayed in quarantine, so continue after the last of them.
       from = new Date(Date.parse(last.firstAt) + 1).toISOString();
     }
     if (rows.length < PAGE) break;
@@ -79,7 +82,7 @@ export async function runAgain(
   return counts;
 }
 
-/** Redrives one item. Counts it as released if it was released in the meantime, and as rejected if it cannot be redriven. */
+/** Processes one item again. A 404 means that the item was already released, and a 409 that it cannot be processed again. */
 async function runOne(appId: string, itemId: string, signal: AbortSignal): Promise<Pick<Result, "status">> {
   try {
     return await withRateLimitRetry(signal, () =>
@@ -101,7 +104,7 @@ async function runOne(appId: string, itemId: string, signal: AbortSignal): Promi
 
 const WAIT_MS = 5_000;
 
-/** Retries after a pause when the per-minute rate limit is reached. */
+/** Sends a request, and retries it after a pause if the API's rate limit per minute is reached. */
 async function withRateLimitRetry<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -19,7 +19,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Dialog that shows the next poll without publishing events: request, items, resulting events and next cursor. */
+/** Dialog that runs the next poll without publishing events. It shows the request, the items, the events and the next cursor. */
 export function DryRun({ path, cursor, onClose }: Props) {
   const [text, setText] = useState(() => (cursor === null ? "" : JSON.stringify(cursor)));
   const [result, setResult] = useState<Result>();

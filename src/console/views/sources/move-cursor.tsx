@@ -13,7 +13,7 @@ interface Props {
 
 export function MoveCursor({ path, shown, onClose, onDone }: Props) {
   const { value, version } = shown.source.cursor;
-  // The API rejects the new cursor if the source has moved past this version since the dialog was opened.
+  // Version of the source when the dialog opened. The API rejects the new cursor if the source has advanced since then.
   const [seen] = useState(version);
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const parsed = parseCursor(text);

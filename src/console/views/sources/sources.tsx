@@ -12,7 +12,7 @@ import type { ShownSource } from "./shown-source.ts";
 import { SourceState } from "./state-badge.tsx";
 
 const REFRESH_MS = 5_000;
-/** Number of concurrent requests, since each channel's source needs its own request. */
+/** Maximum number of concurrent requests. The state of each source needs a separate request. */
 const AT_ONCE = 8;
 
 const COLUMNS: readonly Column<ShownSource>[] = [
@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<ShownSource>[] = [
   },
 ];
 
-/** List of an app's sources: open streams and polled addresses. */
+/** Page of the app's sources: streams that are kept open, and addresses that are polled. */
 export default function Sources({ appId }: { readonly appId: string }) {
   const { path } = useLocation();
   const filters = useFilters(["channel"]);

@@ -2,7 +2,7 @@ import type { Schemas } from "../../api/client.ts";
 import { Time } from "../../kit/text/time.tsx";
 import "./sources.css";
 
-/** Timeline of a source's last and next activities, to scale. */
+/** Draws the last and next activities of a source on a time axis, to scale. */
 export function Timeline({ source }: { readonly source: Schemas["Source"] }) {
   const points = (
     [

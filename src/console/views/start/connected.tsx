@@ -22,7 +22,7 @@ interface Props {
 
 const REFRESH_MS = 5_000;
 
-/** Last step for a new channel: its address, the provider's setup, its secret, and a test event. */
+/** Last step of setting up a channel: shows its address and secret, explains the provider's setup, and sends a test event. */
 export function Connected({ appId, channelUid, preset, onAgain }: Props) {
   const loaded = useLoad(
     (signal) =>

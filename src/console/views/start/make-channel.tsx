@@ -26,7 +26,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
   );
   const [uid, setUid] = useState(preset?.preset ?? "hooks");
   const [types, setTypes] = useState(() => (preset && sampleType(preset)) ?? "received");
-  // A random suffix keeps uids unique, so that the same provider can be set up twice.
+  // Random suffix for uids, so that the user can set up the same provider more than once.
   const [suffix] = useState(() => Math.random().toString(36).slice(2, 8));
   const wanted = types
     .split("\n")

@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client.ts";
 
 interface Props {
   readonly presets: readonly Schemas["Preset"][];
-  /** Called with the preset's name, or `other` for a sender without a preset. */
+  /** Called with the name of the chosen provider preset, or with `other` for any other sender. */
   readonly onChoose: (preset: string) => void;
 }
 

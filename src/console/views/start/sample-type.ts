@@ -2,7 +2,7 @@ import type { Schemas } from "../../api/client.ts";
 
 type Sample = Pick<Schemas["Preset"], "sample" | "typePath">;
 
-/** Returns the event type of a provider's sample. Returns `undefined` if the type path is not a plain list of names. */
+/** Returns the event type in a provider's sample, or `undefined` if the path to the type is not a plain list of names. */
 export function sampleType({ sample, typePath }: Sample): string | undefined {
   const [, root, rest] = /^\$([A-Za-z]\w*)?((?:\.[\w-]+|\['[^']+'\]|\[\d+\])*)$/.exec(typePath ?? "") ?? [];
   if (rest === undefined) return undefined;

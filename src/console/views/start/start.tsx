@@ -9,12 +9,15 @@ import { MakeChannel } from "./make-channel.tsx";
 import { Providers } from "./providers.tsx";
 import "./start.css";
 
-/** Steps to a first event: choose the sender, create the channel, set up the sender, send a test event. The URL holds the step. */
+/**
+ * Guide to the first event: choose a sender, create a channel, configure the sender and send a test event. The URL
+ * contains the current step.
+ */
 export default function Start() {
   const { values, set } = useFilters(["preset", "app", "channel"]);
   const presets = useLoad(
     async (signal) =>
-      // Without permission to read presets, the user creates a channel without a preset.
+      // A user who may not read the presets skips the choice and creates a channel without a preset.
       hasPermission("presets.read")
         ? unwrapList(api.GET("/presets", { params: { query: { limit: 200 } }, signal }))
         : { rows: [], total: 0 },

@@ -197,7 +197,7 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
   );
 }
 
-/** Shows how a program reads the events of a subscription without a handler. */
+/** Shows how a program can read the events of a subscription that has no handler. */
 function HowToRead({ subscription }: { readonly subscription: Subscription }) {
   const { id, topics, handler } = subscription;
   const [topic] = topics;

@@ -1,6 +1,6 @@
 import { LocalTimeInput } from "../../kit/form/local-time.tsx";
 
-/** Input for a start position in the API's form: `now`, `earliest`, or a time in UTC. */
+/** Input for a start position: `now`, `earliest` or a time in UTC, as the API expects. */
 export function PlaceInput({
   value,
   onChange,

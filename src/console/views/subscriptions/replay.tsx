@@ -17,7 +17,7 @@ interface Props {
 
 const HOUR_MS = 3_600_000;
 
-/** Dialog that sends a range of past events to the handler again. New events continue to arrive. */
+/** Dialog that sends past events to the subscription's handler again. New events are still delivered meanwhile. */
 export function Replay({ subscription, onClose }: Props) {
   const { appId, id } = subscription;
   const path = `/apps/${appId}/subscriptions/${id}/replay`;
@@ -40,7 +40,7 @@ export function Replay({ subscription, onClose }: Props) {
     return () => aborting.abort();
   }, [path, from, to]);
 
-  /** Repeats the call until all events are sent. Each call continues after the previous one. */
+  /** Sends requests until all events are queued. Each request continues where the previous one ended. */
   async function replay(): Promise<void> {
     let sent = 0;
     let after: string | null = null;

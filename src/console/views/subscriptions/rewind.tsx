@@ -11,7 +11,7 @@ interface Props {
   readonly onDone: () => void;
 }
 
-/** Dialog that moves all readers of a subscription to another position. */
+/** Dialog that moves a subscription to another position, for all of its readers. */
 export function Rewind({ subscription, onClose, onDone }: Props) {
   const { appId, id, pending } = subscription;
   const [startAt, setStartAt] = useState("earliest");
