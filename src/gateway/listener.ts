@@ -10,8 +10,8 @@ import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 export interface Listener extends AsyncDisposable {
   readonly port: number;
   /**
-   * Sends all further requests to `app`. Disposal closes connections after their next response, and waits up to `DRAIN_MS` for requests in
-   * flight.
+   * Sends all further requests to `app`. Disposal closes each connection after its next response. New connections are accepted until
+   * `beforeClosing` resolves, and requests in flight then have up to `DRAIN_MS` to complete.
    */
   readonly serve: (app: App, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
 }

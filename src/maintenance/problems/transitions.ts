@@ -24,6 +24,7 @@ export interface Transitions {
 
 /**
  * Creates a function that decides which problems to open and resolve. The delays keep a problem from alternating between open and resolved.
+ * Times are kept in memory, so another gateway that takes over starts measuring again.
  */
 export function createTransitions({ openAfterMs, resolveAfterMs }: TransitionTiming) {
   const seenSince = new Map<string, number>();

@@ -77,8 +77,8 @@ export interface NextPoll {
 }
 
 /**
- * Returns the next poll after a wait. Uses the next scheduled time, or an additional poll if the scheduled time would more than double the
- * wait.
+ * Returns the next poll after a wait. If the next scheduled time would more than double the wait, returns an additional poll, so that a
+ * failed daily poll is not a whole day late.
  */
 export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): NextPoll {
   const plannedMs = nextTimeMs(plan, Math.max(nowMs, notBeforeMs)) ?? Number.POSITIVE_INFINITY;
