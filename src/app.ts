@@ -5,7 +5,7 @@ import { createDocs } from "./http/docs/docs.ts";
 import { ApiError, answerErrors } from "./http/errors.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import type { ReceiveHook } from "./http/hook-exchange.ts";
-import { createHooks } from "./http/hooks.ts";
+import { createHooks, getRoutePath } from "./http/hooks.ts";
 import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
@@ -32,7 +32,7 @@ export interface AppDeps {
 
 /** Creates the handler of all requests. */
 export function createApp({ clock, health, receiveHook, api }: AppDeps): App {
-  const app = new Hono<HealthEnv>();
+  const app = new Hono<HealthEnv>({ getPath: getRoutePath });
   // Before the middleware, because hooks write their own headers and errors.
   if (receiveHook) app.route("/", createHooks(receiveHook));
   app.use(requestId(clock), oneHost);

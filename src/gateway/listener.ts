@@ -45,7 +45,10 @@ export async function startListener(
   starting: Fetch,
 ): Promise<Listener> {
   let serving: App = { fetch: starting };
-  const answer = getRequestListener((request, bindings) => serving.fetch(request, bindings as HttpBindings));
+  const answer = getRequestListener((request, bindings) => serving.fetch(request, bindings as HttpBindings), {
+    // Host of the URL if a request names none, as HTTP/1.0 allows. Without it, such requests would be rejected.
+    hostname: "localhost",
+  });
   const server = createServer(answer);
   // Node's own handlers of new connections. Node has no public API for them, so they are read from the event listeners.
   const nodeConnectionListeners = server.listeners("connection");

@@ -1,12 +1,13 @@
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { HOOKS_PATH, type ReceiveHook } from "./hook-exchange.ts";
 import { NodeExchange } from "./node-exchange.ts";
 
 /** Creates the route of all channel addresses. It writes responses directly to Node's response object. */
 export function createHooks(receive: ReceiveHook): Hono<{ Bindings: HttpBindings }> {
-  const app = new Hono<{ Bindings: HttpBindings }>();
+  const app = new Hono<{ Bindings: HttpBindings }>({ getPath: getRoutePath });
   // Matches slashes too, because a misspelled address may contain a secret channel id, which no other handler should see.
   app.all(`${HOOKS_PATH}:channelId{.*}`, function receiveRequest({ env, req }) {
     const channelId = req.param("channelId");
@@ -25,4 +26,18 @@ function createSentResponse(): Response {
   const response = new Response(null, RESPONSE_ALREADY_SENT);
   void response.body;
   return response;
+}
+
+/** Matches a request target under the path prefix of channel addresses, in origin form or absolute form (RFC 9112 section 3.2). */
+const HOOK_TARGET = /^(?:https?:\/\/[^/?#]+)?(\/hooks\/[^?#]*)/;
+
+/**
+ * Returns the path of a request for the router. The path of a channel address is returned as sent. Otherwise `/hooks/../v1` would reach the
+ * management API, even behind a proxy that only forwards paths under `/hooks/`.
+ */
+export function getRoutePath(
+  request: Request,
+  { env }: { readonly env?: Partial<HttpBindings> | undefined } = {},
+): string {
+  return HOOK_TARGET.exec(env?.incoming?.url ?? "")?.[1] ?? getPath(request);
 }

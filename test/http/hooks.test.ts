@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Listener, startListener } from "../../src/gateway/listener.ts";
 import type { ReceiveHook } from "../../src/http/hook-exchange.ts";
-import { createHooks } from "../../src/http/hooks.ts";
+import { createHooks, getRoutePath } from "../../src/http/hooks.ts";
 import { createTestReceive } from "../ingest/receive-support.ts";
 import { until } from "../support/until.ts";
 
@@ -17,7 +18,7 @@ const receiveHook: ReceiveHook = createTestReceive(() => Promise.reject(new Erro
     return undefined;
   },
 });
-const app = new Hono();
+const app = new Hono<{ Bindings: HttpBindings }>({ getPath: getRoutePath });
 app.route("/", createHooks(receiveHook));
 app.notFound(() => new Response(null, { status: 418 }));
 
@@ -69,7 +70,13 @@ describe.each([
     ["/hooks/", []],
     ["/hooks/%zz", ["%zz"]],
     ["/hooks/a/b", []],
-  ])("with the target %s look up the channel ids %j, and receive 404 if the channel is unknown", async (target, ids) => {
+    ["/hooks/a%2Fb", []],
+    ["/hooks/a%0Ab", ["a\nb"]],
+    ["/hooks/../v1/apps", []],
+    ["/hooks/%2e%2e/v1/apps", []],
+    ["/hooks/./ch_1", []],
+    ["http://any.example/hooks/../v1/apps", []],
+  ])("parses the target %s as the channel ids %j, and responds with 404 if there is no such channel", async (target, ids) => {
     const { socket, answered } = await open();
     socket.write(head(0, target));
     await once(socket, "data");
@@ -91,7 +98,18 @@ describe.each([
     socket.destroy();
   });
 
-  it("that are pipelined receive their responses in order", async () => {
+  it.each([
+    ["no Host header", "POST /hooks/ch_1 HTTP/1.0\r\n\r\n"],
+    ["an empty Host header", "POST /hooks/ch_1 HTTP/1.1\r\nHost:\r\nContent-Length: 0\r\n\r\n"],
+  ])("receives a request with %s", async (_, text) => {
+    const { socket, answered } = await open();
+    socket.write(text);
+    await once(socket, "data");
+    expect([answered(), askedFor]).toEqual([["HTTP/1.1 404"], ["ch_1"]]);
+    socket.destroy();
+  });
+
+  it("responds to pipelined requests in order", async () => {
     const { socket, answered } = await open();
     socket.write(["/hooks/ch_1", "/hooks/ch_2", "/hooks/ch_3"].map((target) => head(0, target)).join(""));
     await until(() => answered().length === 3);
