@@ -53,7 +53,9 @@ export const cloudevents: ChannelKind = {
                 allowedOrigins,
                 requestsPerSecond: limits.requestsPerSecond,
               });
-            if (allowedOrigins.length > 0) return methodNotAllowed([...channel.methods, "OPTIONS"]);
+            return methodNotAllowed(
+              allowedOrigins.length > 0 ? [...channel.methods, "OPTIONS"] : channel.methods,
+            );
           }
           return batch === "refuse" && BATCH.test(headers["content-type"] ?? "")
             ? unsupportedMediaType("This channel does not accept batches.")
