@@ -290,6 +290,13 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     socket.resume();
   }
 
+  /** Ends a long body that did not arrive in time. The reply to its incomplete request is discarded. */
+  function endLate(): void {
+    dropLongBody();
+    socket.write(REQUEST_TIMEOUT);
+    endUnread();
+  }
+
   function expireAfter(ms: number): void {
     expiresAtCheck = shared.checks + Math.ceil(ms / CHECK_INTERVAL_MS);
   }
@@ -335,7 +342,8 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
     checkIdle() {
       const waits = state === "answering" && longBody === undefined;
       if (waits || shared.checks <= expiresAtCheck) return;
-      if (partialRequest === undefined) socket.destroy();
+      if (longBody !== undefined) endLate();
+      else if (partialRequest === undefined) socket.destroy();
       else handOff(takePartialRequest(partialRequest));
     },
     destroy: target.destroy,
@@ -343,3 +351,5 @@ function readFrom(socket: Socket, shared: Shared, onGone: () => void): Connectio
 }
 
 const NO_BYTES = Buffer.alloc(0);
+/** The response of `node:http` to a request that takes too long. */
+const REQUEST_TIMEOUT = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";

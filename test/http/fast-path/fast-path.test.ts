@@ -125,7 +125,26 @@ describe("a connection on the fast path (own HTTP parser)", () => {
     expect([left, arrived.length]).toEqual([[], 1]);
   });
 
-  it("is closed as soon as the sender closes its side after a response to a rejected request head", async () => {
+  it("receives 408 if a long body does not arrive within 60 seconds", async () => {
+    const { open } = await startAlone();
+    const { socket, answered, received, hasEnded, hasClosed } = await open();
+    const text = request("a".repeat(100_000)).slice(0, 50_000);
+    socket.write(text);
+    await until(() => received() === text.length);
+    vi.advanceTimersByTime(60_000);
+    expect(arrived).toEqual([]);
+    vi.advanceTimersByTime(1_000);
+    await until(hasEnded);
+    expect(answered()).toBe("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
+    const { isCut, answer } = await nth(1);
+    expect(isCut).toBe(true);
+    answer("too late");
+    vi.advanceTimersByTime(2_000);
+    await until(hasClosed);
+    expect(answered()).not.toContain("too late");
+  });
+
+  it("is closed after such a response as soon as its sender closes it", async () => {
     const { open } = await startAlone();
     const { socket, hasClosed } = await open();
     socket.write(request("b".repeat(99_000), "/hooks/unread").slice(0, 500));
