@@ -214,7 +214,10 @@ function toResponse(channel: CompiledChannel | undefined, result: DeliveryResult
       return toErrorResponse("payload_too_large", `The delivery contains more than ${result.limit} items.`);
     case "rejected":
       return {
-        ...toErrorResponse("invalid_parameters", "The channel rejects this delivery."),
+        ...toErrorResponse(
+          "invalid_parameters",
+          "The channel rejects this delivery, because an item is invalid or matches no definition.",
+        ),
         details: result.failures.map(({ item, reason, path, detail }) => ({
           path: `${item === null ? "body" : `items[${item}]`}${path === undefined ? "" : `: ${path}`}`,
           message: `${reason}: ${detail}`,

@@ -149,6 +149,9 @@ describe("a CloudEvents channel", () => {
   it("responds 400 and names the invalid attribute when its settings reject invalid deliveries", async () => {
     const { status, body } = await send("strict", structured, JSON.stringify(eventOf("S1", { time: "now" })));
     expect([status, body.code]).toEqual([400, "invalid_parameters"]);
+    expect(body.message).toBe(
+      "The channel rejects this delivery, because an item is invalid or matches no definition.",
+    );
     expect(body.details[0].path).toBe("body: time");
     expect(await entriesOf("strict")).toEqual([]);
   });
