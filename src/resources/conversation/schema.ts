@@ -208,7 +208,7 @@ const conversationFields = {
   spaceId: readOnly(text),
   title: titleInput,
   isLive: orElse(readOnly(z.boolean()), () => false),
-  /** SHA-256 of the live token. */
+  /** SHA-256 of the token with which guests access the conversation. */
   liveTokenHash: hidden(z.custom<Buffer>().nullable()),
   endedAt: hidden(time(timestamp.nullable())),
 };

@@ -208,7 +208,7 @@ export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRo
   return channel;
 }
 
-/** Validates the channel's settings. @throws ApiError 400 that lists each invalid setting */
+/** Validates the channel's config. @throws ApiError 400 that lists each invalid field */
 async function requireValidChannel(
   deps: CheckChannelDeps,
   { organizationId }: Caller,
