@@ -35,14 +35,29 @@ const FILE_NAME = /^(\d{4})_([a-z0-9_]+)\.sql$/;
  * migration.
  */
 const SERVED_FROM = /^-- served from (\d{4})$/m;
+/**
+ * The migrations 1 to 34, which created the same schema as the baseline (`0034_baseline.sql`). A database or backup with these migrations
+ * counts as one with the baseline. The recorded migrations are not changed, so that versions with the 34 files still work.
+ */
+const REPLACED = {
+  newest: "0034_more_limits.sql",
+  /** SHA-256 of their names and checksums. */
+  digest: "14708a400ac8cb749be072d507b8988bc7721b1892bdfbc70079f8a601a42ec5",
+};
+const UPGRADE_ADVICE = {
+  database: `Start the last version that has the migration ${REPLACED.newest} on it once, then this one.`,
+  backup: `Restore it with the last version that has the migration ${REPLACED.newest}, start that version once, then this one.`,
+};
 
 /**
  * Migrates the database to this version. Applies the missing SQL files (`NNNN_name.sql`) in order, each in its own transaction,
  * and records their checksums. Only one process migrates at a time. Others wait, and then find the database up to date.
  *
- * The line `-- served from NNNN` in a file lets earlier versions use the migrated database. Without it, they reject the database.
+ * The first file is the baseline, which creates the whole schema. The line `-- served from NNNN` in a later file lets earlier versions
+ * use the migrated database. Without it, they reject the database.
  *
- * @throws MigrationError if the database is too new for this version, or if an applied file has changed
+ * @param options.upTo number of the last migration to apply
+ * @throws MigrationError if the database is too old or too new for this version, or if an applied file has changed
  */
 export async function migrate(options: {
   readonly connection: DatabaseConnection;
@@ -50,8 +65,8 @@ export async function migrate(options: {
   readonly directory?: URL;
   readonly upTo?: number;
 }): Promise<void> {
-  const { connection, log, directory = DIRECTORY, upTo } = options;
-  const migrations = (await readMigrations(directory)).slice(0, upTo);
+  const { connection, log, directory = DIRECTORY, upTo = Number.POSITIVE_INFINITY } = options;
+  const migrations = (await readMigrations(directory)).filter(({ number }) => number <= upTo);
   // Use a separate pool without a statement timeout, because migrations may take longer than any query of the API. Closing the
   // pool releases the advisory lock.
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
@@ -68,13 +83,14 @@ export async function migrate(options: {
  */
 export async function checkMigrationsKnown(applied: readonly AppliedMigration[]): Promise<void> {
   const migrations = await readMigrations(DIRECTORY);
-  const unknown = applied.find((one) => !knows(migrations, one));
+  const newest = newestOf(migrations);
+  const unknown = applied.find(({ number }) => number > newest);
   if (unknown !== undefined) {
     throw new MigrationError(
       `The backup contains the migration ${unknown.name}, which this version of Inlet does not have. Use a newer version.`,
     );
   }
-  rejectIncompatible(migrations, applied);
+  rejectIncompatible(migrations, countBaseline(migrations, applied, "backup"));
 }
 
 async function applyMissing(db: Queryable, migrations: readonly Migration[], log: Log): Promise<void> {
@@ -86,10 +102,11 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
       served_from integer NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
     )`.execute(db);
-  const { rows: applied } = await sql<AppliedMigration>`
+  const { rows } = await sql<AppliedMigration>`
     SELECT number, name, checksum, served_from FROM schema_migrations ORDER BY number`.execute(db);
+  const applied = countBaseline(migrations, rows, "database");
   rejectIncompatible(migrations, applied);
-  for (const migration of migrations.slice(applied.filter((one) => knows(migrations, one)).length)) {
+  for (const migration of migrations.slice(applied.length)) {
     await db.transaction().execute(async (trx) => {
       await sql.raw(migration.text).execute(trx);
       await sql`
@@ -102,16 +119,40 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
   }
 }
 
-const knows = (migrations: readonly Migration[], { number }: AppliedMigration): boolean =>
-  number <= migrations.length;
+/** Returns the applied migrations, with the baseline in place of the migrations that it replaces. */
+function countBaseline(
+  [baseline]: readonly Migration[],
+  applied: readonly AppliedMigration[],
+  subject: keyof typeof UPGRADE_ADVICE,
+): readonly AppliedMigration[] {
+  const [oldest] = applied;
+  if (!baseline || !oldest || oldest.number >= baseline.number) return applied;
+  const replaced = applied.filter(({ number }) => number <= baseline.number);
+  const newest = replaced.at(-1) ?? oldest;
+  if (newest.number < baseline.number) {
+    throw new MigrationError(
+      `The ${subject} is at the migration ${newest.name}, which is too old for this version. ${UPGRADE_ADVICE[subject]}`,
+    );
+  }
+  const text = replaced.map(({ name, checksum }) => `${name} ${checksum}`).join("\n");
+  if (createHash("sha256").update(text).digest("hex") !== REPLACED.digest) {
+    throw new MigrationError(
+      `The migrations up to ${newest.name} were applied to the database with different texts than the ones that ${baseline.name} replaces.`,
+    );
+  }
+  return [baseline, ...applied.slice(replaced.length)];
+}
+
+const newestOf = (migrations: readonly Migration[]): number => migrations.at(-1)?.number ?? 0;
 
 function rejectIncompatible(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
-  const newest = migrations.length;
+  const newest = newestOf(migrations);
+  const first = migrations[0]?.number ?? 1;
   applied.forEach((one, index) => {
     const ours = migrations[index];
-    if (one.number !== index + 1) {
+    if (one.number !== first + index) {
       throw new MigrationError(
-        `The database contains the migration ${one.name}, but lacks migration ${index + 1}.`,
+        `The database contains the migration ${one.name}, but lacks migration ${first + index}.`,
       );
     }
     if (ours && ours.checksum !== one.checksum) {
@@ -129,12 +170,13 @@ function rejectIncompatible(migrations: readonly Migration[], applied: readonly 
 
 async function readMigrations(directory: URL): Promise<readonly Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith(".sql")).sort();
+  const first = Number(FILE_NAME.exec(files[0] ?? "")?.[1] ?? 1);
   return Promise.all(
     files.map(async (file, index) => {
       const number = Number(FILE_NAME.exec(file)?.[1]);
-      if (number !== index + 1)
+      if (number !== first + index)
         throw new MigrationError(
-          `${file} has the wrong name: it should start with the number ${index + 1}, as in 0001_name.sql.`,
+          `${file} has the wrong name: it should start with the number ${first + index}, as in 0001_name.sql.`,
         );
       const text = await readFile(new URL(file, directory), "utf8");
       return {

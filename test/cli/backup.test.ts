@@ -181,7 +181,21 @@ describe("inlet restore", () => {
     ],
     ["an archive of something else", () => archiveOf({}), PASSPHRASE, 1, "not a backup of Inlet"],
     ["a newer format", () => archiveOf({ format: 2 }), PASSPHRASE, 1, "newer version of Inlet"],
-    ["a newer migration", newerMigration, PASSPHRASE, 1, "9999_of_tomorrow.sql"],
+    [
+      "a newer migration",
+      () =>
+        withMigrations((all) => [...all, migration((all.at(-1)?.number ?? 0) + 1, "9999_of_tomorrow.sql")]),
+      PASSPHRASE,
+      1,
+      "9999_of_tomorrow.sql",
+    ],
+    [
+      "migrations older than the baseline",
+      () => withMigrations(() => [migration(1, "0001_spine.sql"), migration(2, "0002_leases.sql")]),
+      PASSPHRASE,
+      1,
+      "is at the migration 0002_leases.sql, which is too old for this version. Restore it with the last version",
+    ],
   ];
   it.each(
     refusals,
@@ -297,12 +311,15 @@ async function archiveOf(about: Readonly<Record<string, unknown>>): Promise<stri
   return at("made.tar");
 }
 
-async function newerMigration(): Promise<string> {
+type Migrations = readonly { readonly number: number; readonly name: string }[];
+
+/** Creates a backup whose manifest lists other migrations. */
+async function withMigrations(change: (migrations: Migrations) => Migrations): Promise<string> {
   const { parts: _, ...about } = await checkArchive(at("whole.tar"), {
     signal: new AbortController().signal,
   });
-  const postgres = about.postgres as { migrations: object[] };
-  const number = postgres.migrations.length + 1;
-  postgres.migrations.push({ number, name: "9999_of_tomorrow.sql", checksum: "0", servedFrom: 1 });
-  return archiveOf(about);
+  const postgres = about.postgres as { migrations: Migrations };
+  return archiveOf({ ...about, postgres: { ...postgres, migrations: change(postgres.migrations) } });
 }
+
+const migration = (number: number, name: string) => ({ number, name, checksum: "0", servedFrom: 1 });

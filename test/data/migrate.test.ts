@@ -112,10 +112,10 @@ describe("migrate", () => {
     );
   });
 
-  it("rejects migration files that are not numbered consecutively from 1", async () => {
-    const directory = await program({ "0002_second.sql": "SELECT 1" });
+  it("rejects migration files that are not numbered consecutively", async () => {
+    const directory = await program({ ...FIRST, "0003_third.sql": "SELECT 1" });
     await expect(migrate({ connection: database.connection, log, directory })).rejects.toThrow(
-      "should start with the number 1",
+      "should start with the number 2",
     );
   });
 });

@@ -17,12 +17,11 @@ import { Redis } from "ioredis";
 import { sql } from "kysely";
 import { afterAll, expect, it } from "vitest";
 import { startLocalRedis } from "../../src/bus/connection/local-redis.ts";
-import { createOrganization } from "../../src/data/accounts/organizations.ts";
 import { openDatabase } from "../../src/data/database.ts";
 import { findLocalPostgres, startLocalPostgres } from "../../src/data/local-postgres.ts";
-import { migrate } from "../../src/data/migrate.ts";
 import { checkArchive } from "../../src/lib/archive/read-archive.ts";
 import { createLog } from "../../src/log.ts";
+import { EARLIER_MASTER_KEY, loadEarlierDatabase } from "../support/earlier-database.ts";
 import { type InstalledApp, installApp } from "../support/gateway.ts";
 import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
@@ -262,36 +261,32 @@ it("after a restore was killed, every command rejects the data folder until the 
   await using _ = await start(dataDir, { INLET_MASTER_KEY: key });
 });
 
-it("a backup of an earlier version is restored unchanged, and the next start migrates its database", async () => {
+it("a backup of a version with 34 migrations is restored unchanged, and the next start encrypts its addresses", async () => {
   const [from, to, file] = [at("older"), at("from-older"), at("older.tar")];
-  const migrations = readdirSync(new URL("../../src/data/migrations", import.meta.url)).length;
   const options = { log: createLog({ level: "silent" }), signal };
-  const names = { organization: "Earlier", space: "s", account: "a" };
   mkdirSync(join(from, "log"), { recursive: true, mode: 0o700 });
   {
     await using postgres = await startLocalPostgres({ dataDir: realpathSync(from), ...options });
-    const { connection } = postgres;
-    await migrate({ connection, log: options.log, upTo: migrations - 1 });
-    await using database = openDatabase({ connection });
-    await database.db.transaction().execute((trx) => createOrganization(trx, names, Date.now()));
+    await loadEarlierDatabase(postgres.connection);
     await using _ = await startLocalRedis({ dataDir: realpathSync(from), ...options });
   }
-  const level = async (): Promise<readonly [number, string]> => {
+  const addresses = async () => {
     const connection = await findLocalPostgres(realpathSync(to));
     if (connection === undefined) throw new Error("PostgreSQL is not running");
     await using database = openDatabase({ connection });
-    const { rows } = await sql<{ n: string }>`SELECT count(*) AS n FROM schema_migrations`.execute(
-      database.db,
-    );
-    const names = await database.db.selectFrom("organizations").select("name").execute();
-    return [Number(rows[0]?.n), names[0]?.name ?? ""];
+    const { rows } = await sql<{ plain: number; sealed: number; uids: string }>`
+      SELECT count(id)::int AS plain, count(sealed_address)::int AS sealed, string_agg(uid, ' ' ORDER BY uid) AS uids
+      FROM channels`.execute(database.db);
+    return rows[0];
   };
-  expect(await inlet(["backup", file], { env: { INLET_DATA_DIR: from } })).toMatchObject({ code: 0 });
-  expect(await inlet(["restore", file], { env: { INLET_DATA_DIR: to } })).toMatchObject({ code: 0 });
+  const uids = "orders payments returns";
+  const env = { INLET_MASTER_KEY: EARLIER_MASTER_KEY.toString("base64") };
+  expect(await inlet(["backup", file], { env: { ...env, INLET_DATA_DIR: from } })).toMatchObject({ code: 0 });
+  expect(await inlet(["restore", file], { env: { ...env, INLET_DATA_DIR: to } })).toMatchObject({ code: 0 });
   {
     await using _ = await startLocalPostgres({ dataDir: realpathSync(to), ...options });
-    expect(await level()).toEqual([migrations - 1, "Earlier"]);
+    expect(await addresses()).toEqual({ plain: 3, sealed: 2, uids });
   }
-  await using _ = await start(to);
-  expect(await level()).toEqual([migrations, "Earlier"]);
+  await using _ = await start(to, env);
+  expect(await addresses()).toEqual({ plain: 0, sealed: 3, uids });
 });

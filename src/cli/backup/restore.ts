@@ -160,7 +160,7 @@ async function fill(restoring: Restoring): Promise<number> {
   const { connection } = postgres;
   // Migrate only to the schema version of the backup, because its rows have that schema. The next start of the gateway runs the
   // remaining migrations.
-  await migrate({ connection, log, upTo: about.postgres.migrations.length });
+  await migrate({ connection, log, upTo: about.postgres.migrations.at(-1)?.number ?? 0 });
   await loadTables(restoring, connection);
   await using database = openDatabase({ connection, maxConnections: 1, statementTimeoutMs: 0 });
   const isWanted = (name: string): boolean => name === REDIS_PART;

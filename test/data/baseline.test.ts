@@ -1,0 +1,136 @@
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MigrationError, migrate } from "../../src/data/migrate.ts";
+import { createLog } from "../../src/log.ts";
+import { loadEarlierDatabase } from "../support/earlier-database.ts";
+import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
+
+const BASELINE = new URL("../../src/data/migrations/0034_baseline.sql", import.meta.url);
+const log = createLog({ level: "silent" });
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase({ empty: true });
+});
+afterEach(() => database[Symbol.asyncDispose]());
+
+const upgrade = (directory?: URL) =>
+  migrate({ connection: database.connection, log, ...(directory && { directory }) });
+
+const select = async <T>(text: string, { db }: Pick<TestDatabase, "db"> = database): Promise<readonly T[]> =>
+  (await sql.raw<T>(text).execute(db)).rows;
+
+interface Recorded {
+  readonly number: number;
+  readonly name: string;
+  readonly servedFrom: number;
+}
+const listMigrations = () => select<Recorded>("SELECT * FROM schema_migrations ORDER BY number");
+
+/** Returns the rows of each table as text. */
+async function readRows(): Promise<ReadonlyMap<string, string>> {
+  const tables = await select<{ name: string }>(
+    "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
+  );
+  const all = new Map<string, string>();
+  for (const { name } of tables) {
+    const rows = await select<{ row: string }>(
+      `SELECT to_jsonb(t)::text AS row FROM ${name} AS t ORDER BY 1`,
+    );
+    all.set(name, rows.map(({ row }) => row).join("\n"));
+  }
+  return all;
+}
+
+/** Describes everything that the schema consists of. Two databases with equal descriptions have the same schema. */
+async function describeSchema(of: TestDatabase): Promise<readonly string[]> {
+  const namespace = "'public'::regnamespace";
+  const parts = [
+    `SELECT format('column %s.%s %s: %s %s %s %s %s', relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attidentity,
+       attgenerated, pg_get_expr(adbin, adrelid))
+     FROM pg_attribute JOIN pg_class c ON c.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+     WHERE relnamespace = ${namespace} AND relkind = 'r' AND attnum > 0`,
+    `SELECT format('index %s', pg_get_indexdef(indexrelid))
+     FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE relnamespace = ${namespace}`,
+    `SELECT format('constraint %s.%s: %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated)
+     FROM pg_constraint WHERE connamespace = ${namespace}`,
+    `SELECT format('trigger %s %s', pg_get_triggerdef(t.oid), tgenabled)
+     FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${namespace} AND NOT tgisinternal`,
+    `SELECT format('function %s', pg_get_functiondef(oid)) FROM pg_proc WHERE pronamespace = ${namespace}`,
+    `SELECT format('sequence %s: %s %s %s %s %s %s', sequencename, data_type, start_value, min_value, max_value, increment_by, cycle)
+     FROM pg_sequences WHERE schemaname = 'public'`,
+    `SELECT format('%s %s', relkind, relname) FROM pg_class WHERE relnamespace = ${namespace}`,
+  ];
+  const lines: string[] = [];
+  for (const text of parts)
+    lines.push(...(await select<{ format: string }>(text, of)).map(({ format }) => format));
+  return lines.sort();
+}
+
+describe("an empty database", () => {
+  it("gets the baseline, with the schema that the 34 migrations before it created", async () => {
+    await upgrade();
+    expect(await listMigrations()).toMatchObject([{ number: 34, name: "0034_baseline.sql", servedFrom: 34 }]);
+    expect(await select("SELECT singleton FROM changes_pruned")).toEqual([{ singleton: true }]);
+    await using earlier = await createTestDatabase({ empty: true });
+    await loadEarlierDatabase(earlier.connection);
+    const schema = await describeSchema(earlier);
+    expect(schema.length).toBeGreaterThan(1_000);
+    expect(await describeSchema(database)).toEqual(schema);
+  });
+});
+
+describe("a database with the 34 migrations that the baseline replaces", () => {
+  beforeEach(() => loadEarlierDatabase(database.connection));
+
+  it("keeps its rows and its recorded migrations", async () => {
+    const [rows, migrations] = [await readRows(), await listMigrations()];
+    for (const _ of [1, 2]) await upgrade();
+    expect(migrations).toHaveLength(34);
+    expect(await listMigrations()).toEqual(migrations);
+    const after = await readRows();
+    for (const [table, before] of rows) expect(after.get(table), table).toEqual(before);
+    for (const table of ["organizations", "api_keys", "apps", "channels", "subscriptions", "connections"])
+      expect(rows.get(table)).not.toBe("");
+  });
+
+  it("is rejected at an older migration, with a message that names it and says what to do", async () => {
+    await sql`DELETE FROM schema_migrations WHERE number > 33`.execute(database.db);
+    const before = await readRows();
+    const upgrading = upgrade();
+    await expect(upgrading).rejects.toThrow(MigrationError);
+    await expect(upgrading).rejects.toThrow(
+      "The database is at the migration 0033_problems.sql, which is too old for this version. Start the last version that has the " +
+        "migration 0034_more_limits.sql on it once, then this one.",
+    );
+    expect(await readRows()).toEqual(before);
+  });
+
+  it("is rejected if one of the migrations was applied with a different text", async () => {
+    await sql`UPDATE schema_migrations SET checksum = 'x' WHERE number = 7`.execute(database.db);
+    await expect(upgrade()).rejects.toThrow("with different texts");
+  });
+});
+
+it("a later migration is applied on an adopted database and on a new one", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "inlet-migrations-"));
+  try {
+    await cp(BASELINE, join(folder, "0034_baseline.sql"));
+    await writeFile(join(folder, "0035_next.sql"), "-- served from 0034\nCREATE TABLE next (n integer);");
+    await using adopted = await createTestDatabase({ empty: true });
+    await loadEarlierDatabase(adopted.connection);
+    const directory = pathToFileURL(`${folder}/`);
+    for (const { connection, db } of [adopted, database]) {
+      await migrate({ connection, log, directory });
+      await sql`INSERT INTO next VALUES (1)`.execute(db);
+      // This version accepts the database of the next one.
+      await migrate({ connection, log });
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
