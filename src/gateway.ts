@@ -18,9 +18,8 @@ import { awaitDatabase } from "./data/await-database.ts";
 import { bootstrap } from "./data/bootstrap.ts";
 import { startChangeFeed } from "./data/changes.ts";
 import { createCaptureSecret } from "./data/channels/capture-secret.ts";
-import { endPlainAddresses, sealAddresses } from "./data/channels/seal-addresses.ts";
 import { createStoredChannels } from "./data/channels/stored-channels.ts";
-import { openDatabase } from "./data/database.ts";
+import { openDatabase, type Queryable } from "./data/database.ts";
 import { migrate } from "./data/migrate.ts";
 import { createCodeStore } from "./data/schema-code.ts";
 import type { ChannelKindName } from "./event/channel.ts";
@@ -130,13 +129,9 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     starting = `is starting: ${reason}`;
   };
   const keyring = await awaitDatabase({ log, signal, onAway }, async () => {
-    await migrate({ connection: stores.database, log });
-    const opened = await openMasterKeyring(db, stores.keys, clock);
-    await sealAddresses(db, opened);
-    // Gateways of an earlier version need addresses in plain text, but they never share an embedded database with this gateway.
-    if (config.databaseUrl === undefined)
-      await db.transaction().execute((trx) => endPlainAddresses(trx, opened));
-    return opened;
+    const openKeyring = (from: Queryable) => openMasterKeyring(from, stores.keys, clock);
+    await migrate({ connection: stores.database, log, openKeyring });
+    return openKeyring(db);
   });
   const changes = opening.use(await startChangeFeed({ db, log, clock }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { CheckChannelDeps } from "../channels/check-channel.ts";
 import { channelKinds } from "../channels/kinds.ts";
 import type { Config } from "../config/schema.ts";
-import { openDatabase } from "../data/database.ts";
+import { openDatabase, type Queryable } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";
 import { openMasterKeyring } from "../gateway/master-keys.ts";
 import { openDatabaseStore } from "../gateway/stores.ts";
@@ -72,9 +72,10 @@ export async function runSetUp(
 
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
   const { db } = opening.use(openDatabase({ connection: store.database }));
-  await migrate({ connection: store.database, log });
   const clock = Date.now;
-  const keyring = await openMasterKeyring(db, store.keys, clock);
+  const openKeyring = (from: Queryable) => openMasterKeyring(from, store.keys, clock);
+  await migrate({ connection: store.database, log, openKeyring });
+  const keyring = await openKeyring(db);
   const deps: ApplyDeps = { ...checkDeps, db, keyring, clock, apiKey: config.apiKey };
 
   const plan = await planSetUp(deps, wanted.value);

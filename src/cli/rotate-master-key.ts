@@ -1,5 +1,5 @@
 import type { Config } from "../config/schema.ts";
-import { openDatabase } from "../data/database.ts";
+import { openDatabase, type Queryable } from "../data/database.ts";
 import { rotateMasterKey } from "../data/keyring/master-key-rotation.ts";
 import { migrate } from "../data/migrate.ts";
 import { loadMasterKeys, openMasterKeyring } from "../gateway/master-keys.ts";
@@ -25,13 +25,14 @@ export const rotate = (config: Config): Promise<number> =>
 export async function runRotation(config: Config, { log, signal, print }: CommandRun): Promise<void> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
-  await migrate({ connection: store.database, log });
-  // Set no timeout. The number of rows is unknown, and other transactions may lock some of them.
+  const openKeyring = (from: Queryable) => openMasterKeyring(from, store.keys, Date.now);
+  await migrate({ connection: store.database, log, openKeyring });
+  // No timeout, because the number of rows is unknown and other transactions may lock some of them.
   const { db } = opening.use(
     openDatabase({ connection: store.database, maxConnections: 1, statementTimeoutMs: 0 }),
   );
-  // Complete an interrupted key rotation before starting a new one.
-  await openMasterKeyring(db, store.keys, Date.now);
+  // Complete an interrupted rotation before starting a new one.
+  await openKeyring(db);
   const { dataDir } = store.keys;
   const { masterKey: from } = dataDir === undefined ? store.keys : await loadMasterKeys(config, dataDir);
   if (config.newMasterKey?.equals(from)) {

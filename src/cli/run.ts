@@ -24,13 +24,7 @@ export async function runCommand(argv: readonly string[]): Promise<ExitCode> {
 }
 
 /** Commands that handle signals themselves. */
-const OWN_SIGNALS: ReadonlySet<string> = new Set([
-  "start",
-  "plan",
-  "apply",
-  "rotate-master-key",
-  "seal-addresses",
-]);
+const OWN_SIGNALS: ReadonlySet<string> = new Set(["start", "plan", "apply", "rotate-master-key"]);
 const NEVER = new AbortController().signal;
 const SIGNALS = [
   ["SIGHUP", 1],

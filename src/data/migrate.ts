@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { sql } from "kysely";
 import type { Log } from "../log.ts";
+import { sealPlainAddresses } from "./channels/seal-addresses.ts";
 import { type DatabaseConnection, openDatabase, type Queryable } from "./database.ts";
+import type { Keyring } from "./keyring/keyring.ts";
 
 /** Thrown when this version of Inlet cannot use the database. The message says how to fix it. */
 export class MigrationError extends Error {
@@ -57,6 +59,7 @@ const UPGRADE_ADVICE = {
  * use the migrated database. Without it, they reject the database.
  *
  * @param options.upTo number of the last migration to apply
+ * @param options.openKeyring opens the keyring if channel addresses are still stored in plain text. Only an empty database needs none
  * @throws MigrationError if the database is too old or too new for this version, or if an applied file has changed
  */
 export async function migrate(options: {
@@ -64,8 +67,9 @@ export async function migrate(options: {
   readonly log: Log;
   readonly directory?: URL;
   readonly upTo?: number;
+  readonly openKeyring?: (db: Queryable) => Promise<Keyring>;
 }): Promise<void> {
-  const { connection, log, directory = DIRECTORY, upTo = Number.POSITIVE_INFINITY } = options;
+  const { connection, log, directory = DIRECTORY, upTo = Number.POSITIVE_INFINITY, openKeyring } = options;
   const migrations = (await readMigrations(directory)).filter(({ number }) => number <= upTo);
   // Use a separate pool without a statement timeout, because migrations may take longer than any query of the API. Closing the
   // pool releases the advisory lock.
@@ -73,6 +77,7 @@ export async function migrate(options: {
   await database.db.connection().execute(async (session) => {
     await sql`SELECT pg_advisory_lock(${LOCK})`.execute(session);
     await applyMissing(session, migrations, log);
+    if (openKeyring) await session.transaction().execute((trx) => sealPlainAddresses(trx, openKeyring));
   });
 }
 

@@ -18,11 +18,9 @@ export interface BlueprintChannel {
 interface ChannelsTable extends Timestamps {
   /** Internal channel id, which never changes. Redis keys and change notifications use this id. */
   number: Generated<number>;
-  /** Hash of the channel's address, because the address is a credential. `null` if an earlier version stored the address in `id`. */
-  addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
-  sealedAddress: ColumnType<string | null, string, string>;
-  /** Address in plain text, stored only while gateways of earlier versions may run. Those gateways read no other column. */
-  id: string | null;
+  /** Hash by which the channel is found. The address itself is a credential. */
+  addressHash: Buffer;
+  sealedAddress: string;
   appId: string;
   organizationId: string;
   uid: string;
@@ -49,9 +47,7 @@ interface ChannelsTable extends Timestamps {
 
 /** Former addresses of channels, which may still be valid. The current address is in `channels`. */
 interface ChannelAddressesTable {
-  addressHash: ColumnType<Buffer | null, Buffer, Buffer>;
-  /** Address in plain text, stored only while gateways of earlier versions may run. */
-  id: string | null;
+  addressHash: Buffer;
   channelNumber: number;
   createdAt: Timestamp;
   expiresAt: Timestamp;
@@ -176,7 +172,7 @@ interface ClusterTable {
    * earlier versions.
    */
   limitedToBytes: ColumnType<number | null, never, number>;
-  /** Whether channel addresses are also stored in plain text, for gateways of earlier versions. */
+  /** Whether earlier versions stored addresses in plain text. `migrate` seals them and sets it to false. */
   plainAddresses: boolean;
   createdAt: Timestamp;
 }

@@ -4,13 +4,19 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openAddress } from "../../src/data/channels/address-columns.ts";
+import { createStoredChannels } from "../../src/data/channels/stored-channels.ts";
+import type { Queryable } from "../../src/data/database.ts";
+import { openKeyring, WrongMasterKeyError } from "../../src/data/keyring/keyring.ts";
 import { MigrationError, migrate } from "../../src/data/migrate.ts";
 import { createLog } from "../../src/log.ts";
-import { loadEarlierDatabase } from "../support/earlier-database.ts";
+import { EARLIER_MASTER_KEY, loadEarlierDatabase } from "../support/earlier-database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const BASELINE = new URL("../../src/data/migrations/0034_baseline.sql", import.meta.url);
 const log = createLog({ level: "silent" });
+const open = (db: Queryable, masterKey = EARLIER_MASTER_KEY) =>
+  openKeyring({ db, masterKey, clock: Date.now });
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -19,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => database[Symbol.asyncDispose]());
 
 const upgrade = (directory?: URL) =>
-  migrate({ connection: database.connection, log, ...(directory && { directory }) });
+  migrate({ connection: database.connection, log, openKeyring: open, ...(directory && { directory }) });
 
 const select = async <T>(text: string, { db }: Pick<TestDatabase, "db"> = database): Promise<readonly T[]> =>
   (await sql.raw<T>(text).execute(db)).rows;
@@ -31,7 +37,15 @@ interface Recorded {
 }
 const listMigrations = () => select<Recorded>("SELECT * FROM schema_migrations ORDER BY number");
 
-/** Returns the rows of each table as text. */
+/** Columns that sealing the addresses changes. */
+const CHANGED: Readonly<Record<string, string>> = {
+  channels: "- 'id' - 'address_hash' - 'sealed_address'",
+  channel_addresses: "- 'id' - 'address_hash'",
+  cluster: "- 'plain_addresses'",
+  schema_migrations: "- 'served_from'",
+};
+
+/** Returns the rows of each table as text, without the columns in `CHANGED`. */
 async function readRows(): Promise<ReadonlyMap<string, string>> {
   const tables = await select<{ name: string }>(
     "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
@@ -39,7 +53,7 @@ async function readRows(): Promise<ReadonlyMap<string, string>> {
   const all = new Map<string, string>();
   for (const { name } of tables) {
     const rows = await select<{ row: string }>(
-      `SELECT to_jsonb(t)::text AS row FROM ${name} AS t ORDER BY 1`,
+      `SELECT (to_jsonb(t) ${CHANGED[name] ?? ""})::text AS row FROM ${name} AS t ORDER BY 1`,
     );
     all.set(name, rows.map(({ row }) => row).join("\n"));
   }
@@ -91,11 +105,66 @@ describe("a database with the 34 migrations that the baseline replaces", () => {
     const [rows, migrations] = [await readRows(), await listMigrations()];
     for (const _ of [1, 2]) await upgrade();
     expect(migrations).toHaveLength(34);
-    expect(await listMigrations()).toEqual(migrations);
+    // Versions before migration 32 know only plain-text addresses, so they must reject the database.
+    const ended = migrations.map((one) => (one.number === 32 ? { ...one, servedFrom: 32 } : one));
+    expect(await listMigrations()).toEqual(ended);
     const after = await readRows();
     for (const [table, before] of rows) expect(after.get(table), table).toEqual(before);
     for (const table of ["organizations", "api_keys", "apps", "channels", "subscriptions", "connections"])
       expect(rows.get(table)).not.toBe("");
+  });
+
+  it("gets its plain-text addresses sealed, and finds its channels by current and former addresses", async () => {
+    const current = await select<{ number: number; id: string }>(
+      "SELECT number, id FROM channels ORDER BY number",
+    );
+    const former = await select<{ number: number; id: string }>(
+      "SELECT channel_number AS number, id FROM channel_addresses ORDER BY 1",
+    );
+    expect([current.length, former.length]).toEqual([3, 2]);
+    await upgrade();
+    const { db } = database;
+    const keyring = await open(db);
+    const channels = createStoredChannels({ db, keyring });
+    for (const { number, id } of [...current, ...former])
+      expect((await channels.findById(id))?.channel.identity.number).toBe(number);
+    const stored = await db.selectFrom("channels").selectAll().orderBy("number").execute();
+    expect(stored.map((row) => openAddress(keyring, row))).toEqual(current.map(({ id }) => id));
+    expect(await select("SELECT id FROM channels UNION SELECT id FROM channel_addresses")).toEqual([
+      { id: null },
+    ]);
+    expect(await select("SELECT plain_addresses FROM cluster")).toEqual([{ plainAddresses: false }]);
+  });
+
+  it("gets an address sealed that a version before migration 32 has written since", async () => {
+    await upgrade();
+    const late = "ch_written_by_an_earlier_version";
+    await sql`UPDATE channels SET id = ${late} WHERE uid = 'orders'`.execute(database.db);
+    await upgrade();
+    const { db } = database;
+    const channels = createStoredChannels({ db, keyring: await open(db) });
+    expect((await channels.findById(late))?.channel.identity.uid).toBe("orders");
+    expect(await select("SELECT id FROM channels WHERE id IS NOT NULL")).toEqual([]);
+  });
+
+  it("gets more addresses sealed than fit into one batch", async () => {
+    await sql`
+      INSERT INTO channels
+      SELECT (jsonb_populate_record(one, jsonb_build_object('number', 1000000 + n, 'id', 'ch_' || n, 'uid', 'in' || n))).*
+      FROM channels AS one, generate_series(1, 1001) AS n WHERE one.uid = 'returns'`.execute(database.db);
+    await upgrade();
+    expect(
+      await select("SELECT count(*)::int AS n FROM channels WHERE id IS NULL AND sealed_address IS NOT NULL"),
+    ).toEqual([{ n: 1_004 }]);
+  });
+
+  it("stays unchanged if the master key is wrong", async () => {
+    const before = await select("SELECT * FROM channels ORDER BY number");
+    const openKeyring = (db: Queryable) => open(db, Buffer.alloc(32, 9));
+    const adopting = migrate({ connection: database.connection, log, openKeyring });
+    await expect(adopting).rejects.toThrow(WrongMasterKeyError);
+    expect(await select("SELECT * FROM channels ORDER BY number")).toEqual(before);
+    expect(await select("SELECT plain_addresses FROM cluster")).toEqual([{ plainAddresses: true }]);
   });
 
   it("is rejected at an older migration, with a message that names it and says what to do", async () => {
@@ -125,10 +194,10 @@ it("a later migration is applied on an adopted database and on a new one", async
     await loadEarlierDatabase(adopted.connection);
     const directory = pathToFileURL(`${folder}/`);
     for (const { connection, db } of [adopted, database]) {
-      await migrate({ connection, log, directory });
+      await migrate({ connection, log, openKeyring: open, directory });
       await sql`INSERT INTO next VALUES (1)`.execute(db);
       // This version accepts the database of the next one.
-      await migrate({ connection, log });
+      await migrate({ connection, log, openKeyring: open });
     }
   } finally {
     await rm(folder, { recursive: true });

@@ -48,12 +48,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import("./gateway/rotate-master-key.ts"),
   },
   {
-    name: "seal-addresses",
-    summary: "Remove plain-text channel addresses once no older gateway is running",
-    group: GATEWAY,
-    load: () => import("./gateway/seal-addresses.ts"),
-  },
-  {
     name: "backup",
     summary: "Write the embedded PostgreSQL and Redis into one file",
     group: GATEWAY,

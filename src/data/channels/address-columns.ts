@@ -1,6 +1,5 @@
 import { createHmac } from "node:crypto";
 import { sql } from "kysely";
-import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
 
@@ -17,29 +16,10 @@ export const sealAddress = (keyring: Keyring, channelNumber: number, address: st
 });
 
 /** @throws UnavailableError if the address is sealed under an unknown master key */
-export function openAddress(
+export const openAddress = (
   keyring: Pick<Keyring, "open">,
-  { number, id, sealedAddress }: Pick<ChannelRow, "number" | "id" | "sealedAddress">,
-): string {
-  if (sealedAddress !== null) return keyring.open(sealedAddress, addressPlace(number));
-  // Without a sealed address, the row was written by an earlier version, which stored the address in plain text in `id`.
-  if (id === null) throw new Error(`channel ${number} has no address`);
-  return id;
-}
+  { number, sealedAddress }: Pick<ChannelRow, "number" | "sealedAddress">,
+): string => keyring.open(sealedAddress, addressPlace(number));
 
 export const hasAddress = (keyring: Pick<Keyring, "addressHashKey">, address: string) =>
-  sql<boolean>`(address_hash = ${hashOfAddress(keyring, address)} OR id = ${address})`;
-
-/** Returns what to store in the plain-text address column: the address while gateways of earlier versions may run, otherwise `null`. */
-export async function plainAddress(db: Queryable, address: string): Promise<string | null> {
-  return (await keepsPlainAddresses(db)) ? address : null;
-}
-
-/** Returns true while gateways of earlier versions may run. They look channels up by the address in plain text. */
-export async function keepsPlainAddresses(db: Queryable): Promise<boolean> {
-  const { plainAddresses } = await db
-    .selectFrom("cluster")
-    .select("plainAddresses")
-    .executeTakeFirstOrThrow();
-  return plainAddresses;
-}
+  sql<boolean>`address_hash = ${hashOfAddress(keyring, address)}`;

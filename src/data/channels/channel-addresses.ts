@@ -4,7 +4,7 @@ import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
-import { hasAddress, hashOfAddress, openAddress, plainAddress, sealAddress } from "./address-columns.ts";
+import { hasAddress, hashOfAddress, openAddress, sealAddress } from "./address-columns.ts";
 
 /** Maximum number of former addresses of a channel that are still valid. */
 export const MAX_FORMER_ADDRESSES = 10;
@@ -44,7 +44,6 @@ export async function rotateAddress(
       .insertInto("channelAddresses")
       .values({
         addressHash: hashOfAddress(keyring, former),
-        id: await plainAddress(trx, former),
         channelNumber: row.number,
         createdAt: new Date(nowMs),
         expiresAt: endsAt,
@@ -62,7 +61,6 @@ export async function rotateAddress(
     .updateTable("channels")
     .set({
       ...sealAddress(keyring, row.number, address),
-      id: await plainAddress(trx, address),
       version: row.version + 1,
       updatedAt: new Date(nowMs),
     })

@@ -7,7 +7,7 @@ import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import { type Removal, recordRemovals } from "../removals.ts";
 import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
-import { keepsPlainAddresses, sealAddress } from "./address-columns.ts";
+import { sealAddress } from "./address-columns.ts";
 import { sealSecrets } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
 import { insertTopics, retireTopics, writeTopics } from "./topics.ts";
@@ -58,18 +58,15 @@ export async function insertChannels(
   { keyring, nowMs }: WriteContext,
 ): Promise<readonly ChannelRow[]> {
   if (channels.length === 0) return [];
-  const isPlain = await keepsPlainAddresses(trx);
   // Reserve the channel numbers before the insert, because sealed secrets are bound to them.
   const { rows: numbers } = await sql<{ number: number }>`
     SELECT nextval(pg_get_serial_sequence('channels', 'number')) AS number
     FROM generate_series(1, ${channels.length})`.execute(trx);
   const values = channels.map((channel, at) => {
     const number = Number(numbers[at]?.number);
-    const address = createChannelId(keyring.channelIdKey);
     return {
       number,
-      ...sealAddress(keyring, number, address),
-      id: isPlain ? address : null,
+      ...sealAddress(keyring, number, createChannelId(keyring.channelIdKey)),
       appId: app.id,
       organizationId: app.organizationId,
       uid: channel.uid,

@@ -79,12 +79,8 @@ export function createStoredChannels(deps: {
   const findRow = batched(async (channelIds: readonly string[]) => {
     const ids = new Map(channelIds.map((id) => [hashOfAddress(keyring, id).toString("hex"), id]));
     const hashes = [...ids.keys()].map((hex) => Buffer.from(hex, "hex"));
-    const rows = await channels
-      .where((eb) => eb.or([eb("addressHash", "in", hashes), eb("id", "in", channelIds)]))
-      .execute();
-    return new Map(
-      rows.map((row) => [ids.get(row.addressHash?.toString("hex") ?? "") ?? row.id ?? "", row] as const),
-    );
+    const rows = await channels.where("addressHash", "in", hashes).execute();
+    return new Map(rows.map((row) => [ids.get(row.addressHash.toString("hex")) ?? "", row] as const));
   }, LOOK_UPS);
   /** Combine lookups into batches, because thousands of sources start at once when a worker takes over shards. */
   const findSourceRow = batched(async (numbers: readonly number[]) => {

@@ -76,7 +76,7 @@ export async function openKeyring(options: {
       masterKeyId: key.id,
       masterKeyCheck: sealSecret(key, CHECK_TEXT, CHECK_ROW),
       sealedChannelIdKey: sealRandomKey(key, CHANNEL_ID_KEY_ROW),
-      // Plain-text addresses exist only for gateways of earlier versions, and none has used a new database.
+      // A new database has no plain-text addresses. The column defaults to true.
       plainAddresses: false,
       createdAt: new Date(clock()),
     })

@@ -1,9 +1,5 @@
-import { sql } from "kysely";
 import { beforeEach, describe, expect, it } from "vitest";
-import { findFormerAddress } from "../../../src/data/channels/channel-addresses.ts";
-import { endPlainAddresses, sealAddresses } from "../../../src/data/channels/seal-addresses.ts";
 import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
-import { createChannelId } from "../../../src/lib/secrets/channel-id.ts";
 import { readTables } from "../../conformance/canaries.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
@@ -20,8 +16,6 @@ beforeEach(async () => {
 });
 
 const create = async (uid = "in") => api.call.post(`/apps/${appId}/channels`, { uid, kind: "webhook" });
-const setPlain = (plainAddresses: boolean) =>
-  api.database.db.updateTable("cluster").set({ plainAddresses }).execute();
 
 /** Returns the whole content of the database as text. */
 async function dump(): Promise<string> {
@@ -65,83 +59,6 @@ describe("the secret address of a channel", () => {
     const { id } = await create("one");
     await create(id);
     expect((await api.call.get(`/apps/${appId}/channels/${id}`)).uid).toBe("one");
-  });
-});
-
-describe("channel addresses shared with gateways of an earlier version", () => {
-  /** Rotates the address of a channel the way an earlier version does. */
-  const giveAnother = async (before: string) => {
-    const id = createChannelId(api.keyring.channelIdKey);
-    await sql`INSERT INTO channel_addresses (id, channel_number, created_at, expires_at)
-      SELECT id, number, now(), now() + interval '1 hour' FROM channels WHERE id = ${before}`.execute(
-      api.database.db,
-    );
-    await sql`UPDATE channels SET id = ${id} WHERE id = ${before}`.execute(api.database.db);
-    return id;
-  };
-
-  it("are found by both versions until the addresses expire", async () => {
-    await setPlain(true);
-    const { db } = api.database;
-    const ours = await create();
-    const plain = () => sql<{ id: string }>`SELECT id FROM channels`.execute(db);
-    expect((await plain()).rows).toContainEqual({ id: ours.id });
-    const theirs = await giveAnother(ours.id);
-    expect(await number(theirs)).toBeDefined();
-    expect(await findFormerAddress(db, api.keyring, ours.id)).toMatchObject({ leftMs: expect.any(Number) });
-    await sql`DELETE FROM channel_addresses`.execute(db);
-    expect(await number(ours.id)).toBeUndefined();
-    expect((await api.call.get(`/apps/${appId}/channels/${theirs}`)).url).toContain(theirs);
-    const next = await api.call.post(`/apps/${appId}/channels/${theirs}/rotate`, { graceSeconds: 60 });
-    expect((await plain()).rows).toContainEqual({ id: next.id });
-    expect([await number(theirs), await number(next.id)]).toEqual([
-      await number(next.id),
-      await number(next.id),
-    ]);
-  });
-
-  it("are encrypted by sealAddresses(), which deletes the plain text", async () => {
-    await setPlain(true);
-    const { db } = api.database;
-    const { id } = await create();
-    const theirs = await giveAnother(id);
-    // The current address and the former one.
-    expect(await sealAddresses(db, api.keyring)).toBe(2);
-    expect(await sealAddresses(db, api.keyring)).toBe(0);
-    const late = await giveAnother(theirs);
-    for (const _ of [1, 2]) await db.transaction().execute((trx) => endPlainAddresses(trx, api.keyring));
-    const text = await dump();
-    for (const address of [id, theirs, late]) expect(text).not.toContain(address.slice(3));
-    expect(await number(late)).toBeDefined();
-    expect([await number(id), await number(theirs)]).toEqual([await number(late), await number(late)]);
-  });
-
-  it("are all encrypted by sealAddresses(), even if there are more addresses than fit into one batch", async () => {
-    await setPlain(true);
-    const { db } = api.database;
-    await create();
-    await sql`
-      INSERT INTO channels
-      SELECT (jsonb_populate_record(one, jsonb_build_object('number', 1000000 + n, 'id', 'ch_' || n, 'uid', 'in' || n,
-        'address_hash', NULL, 'sealed_address', NULL))).*
-      FROM channels AS one, generate_series(1, 1001) AS n WHERE one.app_id = ${appId} AND one.uid = 'in'`.execute(
-      db,
-    );
-    expect(await sealAddresses(db, api.keyring)).toBe(1_001);
-    expect(await sealAddresses(db, api.keyring)).toBe(0);
-  });
-
-  it("are not left in plain text, even if a concurrent writer had read the setting before sealAddresses() changed it", async () => {
-    await setPlain(false);
-    const { id } = await create();
-    await sql`UPDATE channels SET id = ${id} WHERE uid = 'in' AND app_id = ${appId}`.execute(api.database.db);
-    // Without a hash the row looks like one of an earlier version, so the address must be kept.
-    expect(await number(id)).toBeDefined();
-    await sealAddresses(api.database.db, api.keyring);
-    await sql`UPDATE channels SET id = ${id}, address_hash = address_hash || '\\x00'
-      WHERE uid = 'in' AND app_id = ${appId}`.execute(api.database.db);
-    const { rows } = await sql`SELECT id FROM channels WHERE app_id = ${appId}`.execute(api.database.db);
-    expect(rows).toEqual([{ id: null }]);
   });
 });
 
