@@ -58,7 +58,10 @@ import { createOutbound } from "./net/create-outbound.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
-/** A running gateway. Disposal waits for requests in flight before it stops the embedded servers. */
+/**
+ * A running gateway. During disposal, `/readyz` reports that the gateway is stopping, and requests in flight complete. Embedded servers
+ * stop last.
+ */
 export interface Gateway extends AsyncDisposable {
   readonly port: number;
   /** Prints a greeting for the operator. Includes the first API key until a greeting with the key was printed successfully. */
@@ -85,8 +88,8 @@ export interface GatewayDeps {
   readonly housekeeperTiming?: Partial<HousekeeperTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
   /**
-   * Maximum time for a channel lookup, a schema validation and a Redis write, in ms. The defaults (4,000 and 3,500) are below five seconds,
-   * after which many senders give up.
+   * Maximum time for a channel lookup, a schema validation and a Redis write, in ms. After that, the sender receives 503. Defaults to 4,000
+   * for the first two and 3,500 for the write, because many senders give up after five seconds.
    */
   readonly timeoutMs?: number;
   /** Called during shutdown, after `/readyz` reports the shutdown. The gateway accepts connections until the promise resolves. */

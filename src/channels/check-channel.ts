@@ -112,7 +112,9 @@ export async function checkChannel(
   });
 }
 
-/** Adds the default settings of the preset. Settings that the channel sets itself take precedence. */
+/**
+ * Adds the default settings of the preset. Settings that the channel sets itself take precedence. The result is stored with the channel.
+ */
 function withPresetDefaults(config: UncheckedChannel["config"], presets: Presets): unknown {
   const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
   const { dedupe = {} } = config;

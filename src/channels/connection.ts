@@ -9,8 +9,8 @@ export interface ConnectedChannel {
 }
 
 /**
- * Returns why the channel cannot use the connection, or `undefined` if it can. For example, the connection may not allow the server that
- * the channel calls.
+ * Returns why the channel cannot use the connection, or `undefined` if it can. Possible reasons: the channel fetches no events, its
+ * settings exclude connections, or it calls an origin that the connection does not allow.
  */
 export function findUnfitConnection(
   { kind, config }: ConnectedChannel,

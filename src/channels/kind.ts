@@ -62,8 +62,8 @@ export interface ChannelKind {
   /** Format of the stored read position. `undefined` for channel kinds that do not fetch events. */
   readonly cursor?: CursorFormat;
   /**
-   * Returns the origin that a channel with these settings calls, so that its connection can allow it. `undefined` for channel kinds that do
-   * not fetch events.
+   * Returns the origin (scheme, host and port) that a channel with these stored settings calls. The channel's connection must allow this
+   * origin. `undefined` for channel kinds that do not fetch events.
    */
   readonly originOf?: (config: Readonly<Record<string, unknown>>) => string;
   /**
@@ -74,6 +74,7 @@ export interface ChannelKind {
   readonly needsSetup: (config: Readonly<Record<string, unknown>>, presets: Presets) => boolean;
   /**
    * Builds the smallest valid delivery, to send as a test event. If the delivery names an event type, it uses the first entry of `types`.
+   * `undefined` for kinds that fetch their events.
    */
   readonly minimalDelivery?: (types: readonly string[]) => {
     readonly headers: Readonly<Record<string, string>>;

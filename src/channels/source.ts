@@ -49,7 +49,8 @@ export interface SourceRun {
 
 export interface StreamRun extends SourceRun {
   /**
-   * Publishes deliveries in order, in as few writes as possible. Each write also stores a cursor after its last delivery.
+   * Publishes deliveries in order, in as few writes as possible. Each write also stores a cursor after its last delivery. In all other
+   * respects it behaves like `ingest`, and both share one write order.
    * @param options.cursorAfter returns the cursor to store after the delivery at index `n`, counted from 0
    */
   readonly ingestAll: (
@@ -125,7 +126,7 @@ export interface PolledSource {
   /** Returns the origin (scheme, host and port) that the polls call. The number of concurrent polls is limited per origin. */
   readonly origin: (config: unknown) => string;
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
-  /** Polls one page without publishing its items. `cursor` replaces the stored cursor. */
+  /** Polls at most one page without publishing its items. `cursor` replaces the stored cursor. */
   readonly dryRun: (
     run: Pick<SourceRun, "channel" | "config" | "credentials" | "cursor" | "startedAtMs" | "signal">,
   ) => Promise<DryRun>;

@@ -10,8 +10,8 @@ export const revoke = (config: Config, named: string): Promise<number> =>
   runToExit(config, "The key was not revoked", (given) => runRevocation(config, named, given));
 
 /**
- * Revokes an API key, given by id, prefix or the key itself, and returns the exit code. Running gateways reject the key within five
- * seconds.
+ * Revokes an API key, given by id, prefix or the key itself, and returns the exit code. Also revokes the last key with all permissions.
+ * Running gateways reject the key within five seconds.
  */
 export async function runRevocation(
   config: Config,

@@ -17,8 +17,8 @@ export interface RawRequest {
 }
 
 /**
- * A delivery from a verified sender, without credentials and signatures in `headers` and `query`. Secrets therefore never reach
- * event definitions, quarantine or logs.
+ * A delivery from a verified sender, without credentials and signatures in `headers` and `query`. Secrets therefore never reach event
+ * definitions, quarantine, tails or logs. The values of a repeated name form an array.
  */
 export interface VerifiedDelivery {
   readonly method: string;

@@ -12,7 +12,8 @@ const MEBIBYTE = 1024 * 1024;
 const TOPICS_DIVISOR = 4;
 const QUARANTINE_DIVISOR = 8;
 /**
- * Divisor of Redis' memory limit for the operator's own quarantine. The quarantine needs a limit, because unverified senders can fill it.
+ * Divisor of Redis' memory limit: by default, the operator's own organization may use half of it for its quarantine. The quarantine needs a
+ * limit, because unverified senders can fill it, and a full Redis rejects all events.
  */
 const OPERATORS_QUARANTINE_DIVISOR = 2;
 

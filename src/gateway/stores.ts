@@ -39,7 +39,7 @@ export function claimDataDir(config: Config): DataLock {
 }
 
 /**
- * Connects to PostgreSQL and Redis, and starts an embedded server for each that the settings do not name.
+ * Connects to PostgreSQL and Redis. If the settings name no server for one of them, starts an embedded server.
  *
  * @param options.dataDir the data directory, already locked by the caller
  * @throws Error that suggests a fix, if an embedded server does not start

@@ -10,8 +10,8 @@ const WRITE_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * Stores and logs failed attempts. Writes at most one failure per second, and logs each distinct reason at most once per minute.
- *
+ * Stores and logs failed attempts. Writes the first failure immediately, then the latest one at most once per second. Logs each distinct
+ * reason at most once per minute.
  * @param deps.write stores a failure; if it rejects, the next failure triggers another write
  */
 export function createFailureNotes(deps: {

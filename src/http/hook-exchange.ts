@@ -28,7 +28,10 @@ export interface HookExchange {
   readonly hasReplied: boolean;
   /** Returns all values of all headers, including repeated values that `headers` omits. */
   readonly readHeaderValues: () => Values;
-  /** Returns the body as bytes if it has arrived completely, otherwise as a stream. May be called only once. */
+  /**
+   * Returns the body as bytes if it has arrived completely, otherwise as a stream. The stream of a body that was cut off emits `close`
+   * without `end`. Call it at most once.
+   */
   readonly takeBody: () => Buffer | Readable;
   /**
    * Sends the response. If the sender is still sending its body, the rest is discarded, and the connection is closed when the rest takes

@@ -5,7 +5,10 @@ import { getPath } from "hono/utils/url";
 import { HOOKS_PATH, type ReceiveHook } from "./hook-exchange.ts";
 import { NodeExchange } from "./node-exchange.ts";
 
-/** Creates the route of all channel addresses. It writes responses directly to Node's response object. */
+/**
+ * Creates the route of all channel addresses. It writes responses directly to Node's response object. The fast path may receive a request
+ * before it comes to this route.
+ */
 export function createHooks(receive: ReceiveHook): Hono<{ Bindings: HttpBindings }> {
   const app = new Hono<{ Bindings: HttpBindings }>({ getPath: getRoutePath });
   // Matches slashes too, because a misspelled address may contain a secret channel id, which no other handler should see.

@@ -44,7 +44,8 @@ export class NodeExchange implements HookExchange {
       list.push("content-length", body === undefined ? "0" : String(Buffer.byteLength(body)));
     for (const name in headers) list.push(name, headers[name] ?? "");
     outgoing.writeHead(status, list);
-    // Waits for one turn of the event loop, because Node may still read a body that has already arrived.
+    // Waits for one turn of the event loop, in which Node reads a body that has already arrived. If this is the last response of the
+    // connection, Node closes it.
     if (!incoming.complete && headers.connection !== "close")
       outgoing.on("finish", () => setImmediate(endReading, incoming));
     outgoing.end(body);

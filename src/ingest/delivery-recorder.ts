@@ -25,8 +25,8 @@ export interface DeliveryRejection {
 }
 
 /**
- * Records at most one delivery per second and channel, so that operators can inspect it. Records are written in the background and dropped
- * if too many are waiting.
+ * Records at most one delivery per second and channel, so that operators can inspect it. Deliveries with a problem take precedence over
+ * published ones. Records are written in the background and dropped if too many are waiting.
  */
 export interface DeliveryRecorder extends AsyncDisposable {
   /** @param request the request as received; `undefined` for a fetched delivery */

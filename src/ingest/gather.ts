@@ -18,8 +18,8 @@ interface CleanDelivery {
 }
 
 /**
- * Creates a function that writes events of a stream in batches. Consecutive events share a write if they fit into one Redis script call and
- * none of them failed.
+ * Creates a function that writes events of a stream in batches. Consecutive events share a write and a cursor position if they fit into one
+ * Redis script call. An event that failed or needs asynchronous validation is written separately.
  */
 export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
   const { normalize, publish, quarantine, concludeFetched, publishNormalized } = deps;

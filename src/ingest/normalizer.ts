@@ -82,8 +82,8 @@ export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
 }
 
 /**
- * Creates a function that normalizes deliveries. Large deliveries and those of organizations that use too much CPU time run on a worker
- * thread.
+ * Creates a function that normalizes deliveries. Large deliveries run on a worker thread. If an organization has used up its share of CPU
+ * time on this thread, all but its smallest deliveries also run there.
  */
 export const createNormalizer =
   (deps: NormalizeDeps, inWorker: Normalizer, shares: ThreadShares): Normalizer =>

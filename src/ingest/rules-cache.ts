@@ -38,7 +38,10 @@ export type RulesCache = ReturnType<typeof createRulesCache>;
 /** Cached in place of a channel that does not exist, such as a deleted channel. */
 const ABSENT = Symbol("absent");
 
-/** Caches compiled channels by channel id. Parts that channels share are counted once, and concurrent requests share one lookup. */
+/**
+ * Caches compiled channels by channel id, up to a memory limit. Parts that channels share are counted once, and concurrent requests share
+ * one lookup. A lookup that started before a change of any channel is not cached.
+ */
 export function createRulesCache(deps: RulesCacheDeps) {
   const {
     isChannelId,

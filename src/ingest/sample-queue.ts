@@ -10,8 +10,8 @@ interface OrganizationQueue<T> {
 }
 
 /**
- * A bounded queue with at most one sample per channel. When it is full, the organization with the most samples or bytes loses its newest
- * sample.
+ * A bounded queue with at most one sample per channel, served round-robin between organizations. When it is full, the organization with the
+ * most queued samples or bytes loses its newest sample. No organization can therefore displace or delay another.
  */
 export class SampleQueue<T extends QueuedSample> {
   readonly #max: { readonly samples: number; readonly bytes: number };

@@ -34,7 +34,10 @@ export type Writer = ReturnType<typeof createWriter>;
 export type Redrive = Writer["redrive"];
 export type PublishTest = Writer["publishTest"];
 
-/** Creates the functions that publish verified deliveries. One write publishes the valid events and quarantines the failed items. */
+/**
+ * Creates the functions that publish verified deliveries. One write publishes the valid events and quarantines the failed items. Events
+ * whose ids conflict are quarantined in a second write.
+ */
 export function createWriter(deps: WriterDeps) {
   const { normalize, publish, quarantine, concludeFetched, countResult, maxCheckMs = MAX_CHECK_MS } = deps;
 
@@ -101,9 +104,8 @@ export function createWriter(deps: WriterDeps) {
       return result;
     }) satisfies IngestFetched<CompiledChannel>,
     /**
-     * Publishes a delivery as a test. Its events are marked as tests and not deduplicated, and failures are returned instead of
-     * quarantined.
-     *
+     * Publishes a delivery as a test. Its events are marked as tests, and their ids are neither deduplicated nor remembered. Failures are
+     * returned instead of quarantined.
      * @throws UnavailableError
      */
     async publishTest(

@@ -1,6 +1,6 @@
 /**
- * Thrown when Redis or PostgreSQL is temporarily unavailable, or a shared resource limit is reached. The HTTP layer responds with
- * 503 and `Retry-After`, and never sends the message to the client.
+ * Thrown when Redis or PostgreSQL is temporarily unavailable, or a shared resource limit is reached. The caller can always retry the
+ * operation. The HTTP layer responds with 503 and `Retry-After`, and never sends the message to the client.
  */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";

@@ -1,6 +1,6 @@
 /**
- * Minimum size in bytes of a buffer whose memory is released explicitly. Smaller buffers may share pooled memory, and are cheap to
- * collect.
+ * Minimum size in bytes of a buffer whose memory is released explicitly. Smaller buffers may share pooled memory, and are cheap to collect.
+ * The buffers of socket reads have twice this size.
  */
 const MIN_BYTES = Math.max(32 * 1024, Buffer.poolSize / 2);
 

@@ -8,7 +8,7 @@ import { upToEntries } from "./up-to-entries.ts";
 export function createInterned<V extends object>(): (key: string, make: () => V) => V {
   const known = new Map<string, WeakRef<V>>();
   const gone = new FinalizationRegistry<string>((key) => {
-    // Keep the entry if a new value has already replaced the collected one.
+    // Delete the entry only if no new value was stored after the old one was garbage-collected.
     if (known.get(key)?.deref() === undefined) known.delete(key);
   });
   return (key, make) => {

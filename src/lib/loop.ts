@@ -3,8 +3,8 @@ import { type Sleep, sleep as sleepByClock } from "./sleep.ts";
 
 export interface LoopOptions {
   /**
-   * Runs one iteration of the loop. The signal aborts when the loop is disposed of, and an error counts as a failed iteration until
-   * then.
+   * Runs one iteration of the loop. The next iteration starts after the promise has settled. The signal aborts when the loop is disposed
+   * of, and an error counts as a failed iteration until then.
    */
   readonly step: (signal: AbortSignal) => Promise<unknown>;
   /** Time in ms to wait after a successful iteration. `wake` ends the wait early, and a function is called before each wait. */

@@ -1,8 +1,8 @@
 /** Token buckets by key, local to this process. Memory use is bounded, and a check is cheap enough for every request. */
 export interface RateBuckets<K> {
   /**
-   * Takes one token from the bucket of a key, which holds at most the tokens of one second. Returns 0 on success, otherwise the
-   * time in ms until a token is available.
+   * Takes one token from the bucket of a key, which holds at most the tokens of one second at `ratePerSecond`. Returns 0 on success,
+   * otherwise the time in ms until a token is available. `nowMs` must be monotonic.
    */
   readonly take: (key: K, ratePerSecond: number, nowMs: number) => number;
   /**

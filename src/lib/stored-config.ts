@@ -13,8 +13,8 @@ export interface StoredConfig<T> {
 type Path = readonly PropertyKey[];
 
 /**
- * Parses a config that an earlier version stored. Stored values that the current schema rejects are kept and listed in `outdated`,
- * and unknown fields are dropped.
+ * Parses a config that an earlier version stored. Stored values that the current schema rejects are kept and listed in `outdated`, and
+ * unknown fields are dropped. Returns an error if the config cannot be parsed at all.
  */
 export function readStoredConfig<T>(
   schema: z.ZodType<T>,

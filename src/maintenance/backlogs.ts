@@ -1,7 +1,7 @@
 import type { GroupStatus } from "../bus/retention/retention-risk.ts";
 import { OTHER } from "../metrics/channel-counts.ts";
 
-/** Undelivered events of a subscription on all its topics. `other` combines all subscriptions that have no entry of their own. */
+/** Backlog of a subscription, summed over its topics. `other` combines all subscriptions that have no entry of their own. */
 export interface Backlog {
   readonly app: string;
   readonly subscription: string;

@@ -36,7 +36,10 @@ export interface PauseDrainerTiming {
   readonly lingerMs: number;
 }
 
-/** Publishes deliveries that arrived while their channel was paused. Disposal leaves the rest to other gateways. */
+/**
+ * Publishes deliveries that arrived while their channel was paused. Disposal waits for the page in flight and leaves the rest to other
+ * gateways.
+ */
 export type PauseDrainer = AsyncDisposable;
 
 const TIMING: PauseDrainerTiming = { tickMs: 1_000, leaseMs: 15_000, lingerMs: 15_000 };

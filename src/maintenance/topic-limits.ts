@@ -51,7 +51,10 @@ export interface TopicLimits {
 export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;
-  /** Whether the organization's deliveries are rejected and its sources wait, because it exceeds its limit or Redis is nearly full. */
+  /**
+   * Whether the organization's deliveries are rejected and its sources wait. This applies to organizations over their limit, and to the
+   * largest ones while Redis is nearly full.
+   */
   readonly waits: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Body of a response, read with backpressure. Takes several kilobytes less memory than a `ReadableStream`, because a process can
- * have thousands of open bodies.
+ * Body of a response, read with backpressure. It takes several kilobytes less memory than a `ReadableStream`, which matters because a
+ * process can have thousands of open bodies.
  */
 export interface Body {
   /**

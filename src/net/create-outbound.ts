@@ -53,8 +53,8 @@ export function createOutbound(options: GuardOptions): Outbound & AsyncDisposabl
 const NULL_BODY: readonly number[] = [101, 204, 205, 304];
 
 /**
- * Creates a `fetch` function. Unlike the WHATWG standard, it throws `OutboundError`, and redirects to another origin keep only
- * harmless headers.
+ * Creates a `fetch` function. Unlike the WHATWG standard, it throws `OutboundError`, and redirects to another origin keep only harmless
+ * headers. If the signal aborts, reading the body fails with the signal's reason.
  */
 function createFetch(
   dispatcher: Dispatcher,

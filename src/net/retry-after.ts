@@ -4,7 +4,7 @@ type Answer = Pick<OutboundResponse, "status" | "headers">;
 
 /** Maximum wait in ms, even if the server requests a longer one. One day. */
 const MAX_WAIT_MS = 86_400_000;
-/** Distinguishes formats of a rate-limit reset. Smaller values are seconds from now, and larger values are seconds since 1970. */
+/** Distinguishes formats of a rate-limit reset. Smaller values are seconds from now. Values from here on are seconds since 1970. */
 const EPOCH_SECONDS_FROM = 1_000_000_000;
 /** Distinguishes formats of a rate-limit reset. Values from here on are milliseconds since 1970. */
 const EPOCH_MS_FROM = 100_000_000_000;

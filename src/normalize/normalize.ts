@@ -197,7 +197,10 @@ function adjustRedrive(selection: Selection, items: readonly (Item | BrokenItem)
 const isSettled = (results: readonly Pending[]): results is readonly ItemResult[] =>
   !results.some((result) => result instanceof Promise);
 
-/** Collects the results of all items. An item has at most one failure: the first one, with the types of all failed definitions. */
+/**
+ * Collects the results of all items. An item has at most one failure: the first one, with the types of all failed definitions. If an item
+ * failed before any definition ran, the failure lists the definitions of the redrive.
+ */
 function collect(
   received: number,
   results: readonly ItemResult[],

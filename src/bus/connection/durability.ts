@@ -1,8 +1,8 @@
 import type { NodeFacts } from "./node-facts.ts";
 
 /**
- * Durability levels, weakest first. Each level names the failure that acknowledged writes survive: none, a crash of Redis, a crash
- * of the machine, or loss of its disk.
+ * Durability levels, weakest first. Each level names the worst failure that acknowledged writes survive: no failure (`none`), or a crash
+ * of the Redis process (`process`). `fsync` also survives a crash of the machine, and `replica` also the loss of its disk.
  */
 export const DURABILITY_LEVELS = ["none", "process", "fsync", "replica"] as const;
 export type DurabilityLevel = (typeof DURABILITY_LEVELS)[number];

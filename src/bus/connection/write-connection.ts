@@ -19,7 +19,10 @@ import { CommandBuffers, SentCommand } from "./sent-command.ts";
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
 const WAIT_TIMEOUT_MS = 2000;
-/** An empty script to test whether Redis accepts writes. Redis treats the script as a write, because it has no `no-writes` flag. */
+/**
+ * An empty script to test whether Redis accepts writes. Redis treats the script as a write, because it has no `no-writes` flag. Redis
+ * rejects it whenever it rejects all writes.
+ */
 const WRITE_PROBE = "#!lua\nreturn 0";
 
 export interface WriteConnectionOptions {

@@ -38,8 +38,8 @@ export function createPauses({ redis }: { readonly redis: RedisBus }) {
       return STATES[Number(reply)] ?? "buffering";
     },
     /**
-     * Ends the pause and returns true if its buffer is empty. With `closes`, a buffer with at most `maxLeft` deliveries starts
-     * rejecting new ones.
+     * Ends the pause and returns true if its buffer is empty, otherwise returns false. With `closes`, a buffer with at most `maxLeft`
+     * deliveries starts rejecting new ones.
      */
     async end(
       { channel, pause }: PauseRef,

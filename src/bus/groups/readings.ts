@@ -6,8 +6,8 @@ import { compareEntryIds } from "../entry-id.ts";
 import { type Groups, isNoSuchKey, parsePairs } from "./groups.ts";
 
 /**
- * State of a stream entry in a consumer group. `setAside` means a dead letter, `acknowledged` means handled or sent again from the
- * dead letters.
+ * State of a stream entry in a consumer group. `pending` means taken by a reader, and `setAside` a dead letter of the group's readers.
+ * `acknowledged` means handled, or sent again from the dead letters.
  */
 export type GroupProgress =
   | { readonly group: string; readonly state: "unread" | "setAside" | "acknowledged" }

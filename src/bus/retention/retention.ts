@@ -71,8 +71,8 @@ export interface RetentionSweeperDeps {
   /** Called after each sweep. Returns true if the next sweep should start sooner. */
   readonly isHurried?: () => boolean;
   /**
-   * Called after a topic was trimmed, with its remaining entries and bytes. The caller deletes the database row of an unused topic
-   * once the topic is empty.
+   * Called after a topic was trimmed, with its remaining entries and bytes. The caller deletes the database row of a retired topic once the
+   * topic is empty, and adds the bytes to the organization's usage.
    */
   readonly onSwept?: (topic: string, left: number, bytes: number) => void | Promise<void>;
 }

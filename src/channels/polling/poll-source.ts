@@ -166,7 +166,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
   return isCut || hasMore ? continueAt(poll, notBeforeMs) : doneAt(notBeforeMs);
 }
 
-/** Returns the error of a poll that has reached a limit. Returns `undefined` if the next page may be read. */
+/** Returns how a poll without progress ends if it has reached a limit. Returns `undefined` if the next page may be read. */
 function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
   if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
   if (isOverdue())

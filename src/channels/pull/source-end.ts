@@ -36,7 +36,8 @@ export const doneAt = (notBeforeMs: number | undefined): SourceEnd =>
 export const SLOW_RETRY_MS = 15 * 60_000;
 
 /**
- * Response statuses that mean that the request is invalid. 403 and 404 are excluded, because servers also send them during a deployment.
+ * Response statuses that mean that the request is invalid. 403 and 404 are excluded, because servers also send them during a deployment or
+ * before a permission is granted.
  */
 const REJECTION_STATUSES: readonly number[] = [
   400, 401, 405, 406, 410, 411, 413, 414, 415, 422, 431, 501, 505,

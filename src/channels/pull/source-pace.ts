@@ -5,7 +5,7 @@ import { unlessAborted } from "../../lib/wait.ts";
 export interface SourcePace {
   /**
    * Waits until the organization's rate limit allows `count` deliveries (default: 1) with `items` items (default: 1 per delivery). Returns
-   * `undefined` if no wait is needed.
+   * `undefined` if no wait is needed. Rejects if the signal aborts first.
    */
   readonly wait: (organizationId: string, options: PaceOptions) => Promise<void> | undefined;
   /**

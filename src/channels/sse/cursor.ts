@@ -7,7 +7,7 @@ import { MAX_ID_CHARS, sseConfigSchema } from "./config.ts";
 
 /**
  * A position in an event stream: the `n`th event since the server sent `lastEventId`, counting the event with that id. An empty id means
- * that the stream cannot be resumed.
+ * that the server has sent none or has reset it, so the stream cannot be resumed.
  */
 const cursorSchema = z.strictObject({
   lastEventId: z

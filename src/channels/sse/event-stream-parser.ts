@@ -38,8 +38,8 @@ const MIN_SLICE_CHARS = 13;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Parses one event stream in chunks of any size (WHATWG HTML, section "Interpreting an event stream"). Buffers at most one line and the data
- * of one event. An incomplete event at the end is dropped.
+ * Parses one event stream in chunks of any size (WHATWG HTML, section "Interpreting an event stream"). Buffers at most one line and the
+ * data of one event, but no comments or unknown fields. An incomplete event at the end is dropped.
  */
 export class EventStreamParser {
   readonly #maxEventBytes: number;

@@ -8,7 +8,7 @@ export interface EventPosition {
   readonly cursor: SseCursor;
 }
 
-/** Maximum length of an event id. */
+/** Maximum length of a delivery id, in characters. It is the limit of all event ids. */
 const MAX_DELIVERY_ID_CHARS = 512;
 
 /**

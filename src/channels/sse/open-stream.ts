@@ -31,7 +31,7 @@ const EVENT_STREAM = /^[\t\n\r ]*text\/event-stream[\t\n\r ]*(?:;|$)/i;
 
 /**
  * Requests an event stream with the credentials of the channel's connection. Returns the body, or the reason why the run ends without a
- * body.
+ * body. Failures of the server, the network or the credentials are returned, not thrown.
  */
 export async function openStream(
   { outbound, clock }: OpenStreamDeps,

@@ -4,9 +4,8 @@ import { formatPath } from "../../lib/findings.ts";
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Replaces each `{"$env": "NAME"}` in a value by that environment variable. An empty variable counts as unset, and errors never
- * contain values.
- *
+ * Replaces each `{"$env": "NAME"}` in a value by that environment variable. An empty variable counts as unset. Errors name unset variables
+ * and never contain values.
  * @param path path of the value in the config file
  */
 export function resolveEnv(

@@ -5,7 +5,7 @@ export interface StreamEvent {
 
 /**
  * Creates a parser for an event stream (WHATWG HTML, section 9.2.6). Call the parser with each chunk of text; a chunk
- * can end within a line.
+ * can end anywhere. A line ends with CR, LF or CRLF. An event without data only advances the position.
  */
 export function createParser(callbacks: {
   readonly onEvent: (event: StreamEvent) => void;

@@ -17,8 +17,8 @@ interface State<T> {
 }
 
 /**
- * Hook that loads data when the view appears and when an entry of `needs` changes. With `everyMs`, it also reloads at
- * this interval while the page is visible.
+ * Hook that loads data when the view appears and when an entry of `needs` changes. A change aborts the pending request.
+ * With `everyMs`, it also reloads that long after each response, while the page is visible.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,

@@ -82,7 +82,10 @@ function storeToken(next: Token): void {
   timer = setTimeout(() => void renewNow(), Math.max(1_000, next.expiresAtMs - Date.now() - RENEW_BEFORE_MS));
 }
 
-/** Renews the token. Responses 400, 401, 403 and 404 end the session, and other failures are retried until the token expires. */
+/**
+ * Renews the token, one request at a time. Responses 400, 401, 403 and 404 end the session, and other failures are
+ * retried until the token expires.
+ */
 async function renewNow(): Promise<void> {
   if (renew === undefined) return;
   const by = renew;

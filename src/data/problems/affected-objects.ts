@@ -111,7 +111,7 @@ export async function listAtRisk(db: Queryable): Promise<readonly Named[]> {
   return rows.map(namedSubscription);
 }
 
-/** Returns the active ones of these subscriptions, by id, but at most `MOST` per organization. */
+/** Returns those of the given subscriptions that are active, keyed by id. Returns at most `MOST` of each organization. */
 export async function nameActive(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Named>> {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<SubscriptionNames>`

@@ -165,7 +165,10 @@ export async function deletePublishedChange(db: Queryable, number: number): Prom
   await db.deleteFrom("problemEvents").where("number", "=", number).execute();
 }
 
-/** Deletes resolved problems that are too old, or too many for their organization. Keeps problems with unpublished events. */
+/**
+ * Deletes resolved problems that are older than `RESOLVED_KEPT_DAYS`, or beyond the newest `MOST_RESOLVED` of their organization. Keeps
+ * problems with unpublished events.
+ */
 export async function expireProblems(db: Queryable, nowMs: number): Promise<void> {
   const before = new Date(nowMs - RESOLVED_KEPT_DAYS * 86_400_000);
   await sql`

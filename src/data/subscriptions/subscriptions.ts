@@ -13,8 +13,8 @@ export interface CoveredTopic {
 export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
 
 /**
- * Returns the topics of each subscription, ordered by creation time and name. Topics to which no channel publishes any more are
- * included, because their last entries must still be read.
+ * Returns the topics of each subscription, ordered by creation time and name. Deleted subscriptions are omitted. Retired topics are
+ * included while their row and their channel exist, because their last entries must still be read.
  */
 export async function listCoverage(
   db: Queryable,

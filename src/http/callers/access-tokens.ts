@@ -22,8 +22,8 @@ export interface AccessTokens {
 }
 
 /**
- * Creates access tokens as JSON Web Tokens (RFC 7519, RFC 9068). The signature algorithm is fixed, so a token's header cannot select a
- * weaker one.
+ * Creates access tokens as JSON Web Tokens (RFC 7519) of type `at+jwt` (RFC 9068). The accepted algorithm is fixed, whatever a token's
+ * header says. A shared signing key is enough, because only gateways of the same cluster verify the tokens.
  */
 export function createAccessTokens(options: { readonly key: Buffer; readonly clock: Clock }): AccessTokens {
   const { clock } = options;

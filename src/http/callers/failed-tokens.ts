@@ -11,8 +11,8 @@ export interface FailedTokens {
   /** Counts an invalid token against the limit of the client's network. The same token counts only once per minute. */
   readonly note: (network: string, token: string) => Promise<RateLimitState>;
   /**
-   * Looks up a token with `identify`. If the network is over its limit, tokens that were not valid recently wait in a queue. Returns
-   * `undefined` if the queue is full.
+   * Looks up a token with `identify`. While the network is over its limit, only a few lookups run at a time, round-robin between networks.
+   * A recently valid token never waits. Returns `undefined` if too many lookups of the network are already waiting.
    */
   readonly lookUp: (
     network: string,

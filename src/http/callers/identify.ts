@@ -26,7 +26,10 @@ export type Identified = { readonly limitedAs: string } & (
   | { readonly by: "liveToken"; readonly conversation: KnownConversation }
 );
 
-/** Reason why a token was rejected. Other reasons are combined into `unknown`, because only the specific ones are safe to reveal. */
+/**
+ * Reason why a token was rejected. `unknown` covers every reason except those that are safe to reveal: a complete key that is no longer
+ * valid, and a subject without an identity.
+ */
 export interface TokenRejection {
   readonly by: "nobody";
   readonly why: "unknown" | "expired" | "noIdentity" | KeyEnd;

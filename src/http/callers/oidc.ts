@@ -53,8 +53,8 @@ export interface OidcOptions {
 }
 
 /**
- * Verifies tokens with the published keys of an issuer (OpenID Connect Discovery 1.0, section 4; RFC 7517). The issuer may be in a private
- * network, because the operator configures it.
+ * Verifies tokens with the published keys of an issuer (OpenID Connect Discovery 1.0, section 4; RFC 7517). Keys are fetched when the first
+ * token arrives. The issuer may be in a private network, because the operator configures it.
  */
 export function createOidcIssuer({
   issuer,

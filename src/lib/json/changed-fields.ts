@@ -6,8 +6,8 @@ type Fields = Readonly<Record<string, unknown>>;
 const MAX_DEPTH = 2;
 
 /**
- * Returns the paths of the fields in which two objects differ, such as `title` or `config.dedupe`. Arrays are compared as a whole,
- * member order is ignored, and the result contains no field values.
+ * Returns the paths of the fields in which two objects differ, such as `title` or `config.dedupe`. Arrays are compared as a whole. Member
+ * order is ignored, and `undefined` counts as missing. The result contains no field values.
  */
 export function changedFields(before: Fields, after: Fields): readonly string[] {
   return changed(before, after, 1);

@@ -30,8 +30,9 @@ export function createSealingKey(bytes: Buffer): SealingKey {
 }
 
 /**
- * Encrypts a text with AES-256-GCM. `context` names the place where the text is stored. If the encrypted text is copied to another
- * place, decryption fails, because the context is authenticated.
+ * Encrypts a text with AES-256-GCM. The result has the form `s1.<key id>.<nonce, ciphertext, tag in base64url>`. `context` names the place
+ * where the text is stored, and is authenticated as additional data (AAD). If the result is copied to another place, it cannot be decrypted
+ * there.
  */
 export function sealSecret(key: SealingKey, plaintext: string, context: string): string {
   const nonce = randomBytes(NONCE_BYTES);

@@ -65,8 +65,8 @@ const FIRST_START_ATTEMPTS = 3;
 const LOG_TAIL_LINES = 12;
 
 /**
- * Starts a server or takes over a running one, and restarts it with backoff whenever it ends. Resolves when the server is first
- * ready, and rejects after `FIRST_START_ATTEMPTS` failures.
+ * Starts a server or takes over a running one, and restarts it with backoff whenever it ends. Resolves when the server is first ready.
+ * Rejects after `FIRST_START_ATTEMPTS` failures, or when the signal aborts.
  */
 export async function superviseServer(
   spec: ServerSpec,

@@ -9,8 +9,9 @@ import type { EntityOf } from "../kit/shape.ts";
 import { type Permission, role } from "./schema.ts";
 
 /**
- * Renders a permission as an entity of an organization. No table stores permissions, so the id is derived from the
- * organization's id and the permission's name.
+ * Renders a permission as an entity of an organization. No table stores permissions. The id and times are derived from
+ * the organization's id and the name, so they never change. The permissions of a new resource therefore exist in every
+ * organization without a migration.
  */
 export function renderPermission(organizationId: string, name: string): Permission {
   const madeAtMs = timeOfId(organizationId);

@@ -51,8 +51,8 @@ export interface ShapeSpec<F extends Fields, X extends z.ZodRawShape> {
   readonly prefix: string;
   readonly fields: F;
   /**
-   * Response parts that are not fields, such as nested entities and computed values. Optional parts are omitted when
-   * the entity is nested in another one.
+   * Response parts that are not fields, such as nested entities and computed values. An optional part is always present
+   * in the entity's own response, and never when the entity is nested in another one.
    */
   readonly inside?: X;
   /** Rejects invalid combinations of values, in the body of a POST and in the result of a PUT. */

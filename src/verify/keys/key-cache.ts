@@ -56,7 +56,8 @@ export function createKeyCaches(
 }
 
 /**
- * Caches the keys of each URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30 seconds.
+ * Caches the keys of each URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30 seconds. All
+ * times are arrival times of requests.
  */
 function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): KeySource {
   const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));

@@ -32,8 +32,8 @@ export interface DeliveryOptions {
 }
 
 /**
- * Builds a delivery from some items of a page and replaces every other item with `null`. Returns `undefined` if `itemsPath` would find
- * other items in the result.
+ * Builds a delivery from some items of a page and replaces every other item with `null`. Numbers, whitespace and everything around the
+ * items stay as received. Returns `undefined` if `itemsPath` would find other items in the result, because the path depends on other items.
  * @throws UnavailableError
  */
 export async function createPageDelivery(

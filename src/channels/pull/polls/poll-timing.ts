@@ -19,8 +19,8 @@ const ALWAYS_ALLOWED_WAIT_MS = 60_000;
 const RETRY_MS = 30_000;
 
 /**
- * Converts a schedule to a plan for the job queue. Jitter lengthens each interval by a random amount. The jitter of a cron time is partly
- * constant per channel.
+ * Converts a schedule to a plan for the job queue. Jitter lengthens each interval by a different random amount. Cron times are only
+ * delayed: half of the jitter is constant per channel, and half is random each time.
  */
 export function toJobPlan(schedule: PollSchedule, channelNumber: number): JobPlan {
   if ("everySeconds" in schedule) {
@@ -77,8 +77,8 @@ export interface NextPoll {
 }
 
 /**
- * Returns the next poll after a wait. If the next scheduled time would more than double the wait, returns an additional poll, so that a
- * failed daily poll is not a whole day late.
+ * Returns the next poll after a wait: the next scheduled time, unless that would more than double the wait. In that case, returns an
+ * additional poll. A failed daily poll is therefore not a whole day late, and a poll that fails every minute keeps its schedule.
  */
 export function nextPoll(plan: JobPlan, nowMs: number, notBeforeMs: number): NextPoll {
   const plannedMs = nextTimeMs(plan, Math.max(nowMs, notBeforeMs)) ?? Number.POSITIVE_INFINITY;

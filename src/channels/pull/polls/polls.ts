@@ -16,7 +16,10 @@ export interface Polls extends AsyncDisposable {
    * Replaces the list of sources to poll. An unchanged source must be the same object as before, because a new object restarts the source.
    */
   readonly sync: (sources: readonly DesiredSource[]) => void;
-  /** Requests an immediate poll that ignores the wait after failures, because a person has changed the channel. */
+  /**
+   * Requests an immediate poll that ignores the wait after failures. Called after the source's cursor was set manually or its connection
+   * has changed.
+   */
   readonly requestPoll: (channelNumber: number) => void;
 }
 

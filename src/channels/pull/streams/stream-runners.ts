@@ -10,8 +10,8 @@ interface Running {
 export function createStreamRunners(start: (row: SourceRow) => StreamRunner) {
   const running = new Map<number, Running>();
   /**
-   * Streams that are stopping, by internal channel id. A stream must end before it restarts, because two runs of a source would block each
-   * other.
+   * Streams that are stopping, by internal channel id. A stream must end before it restarts, because two runs of one source would fence
+   * each other.
    */
   const ending = new Map<number, Promise<void>>();
   let wanted: ReadonlyMap<number, SourceRow> = new Map();

@@ -40,7 +40,7 @@ const MAX_RENDERED = 200;
 
 /**
  * Table that renders only its visible rows, so that it can have any length. The arrow keys, Page Up, Page Down, Home
- * and End move the focus.
+ * and End move the focus. Enter opens the row.
  */
 export function Table<Row>(props: Props<Row>) {
   const { label, columns, count, rowAt, keyOf, onRange, onOpen, openKey, maxRows } = props;

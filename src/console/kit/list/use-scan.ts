@@ -28,7 +28,10 @@ interface State<Row> {
 
 const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, error: undefined } as const;
 
-/** Hook that searches an API list in the browser, for filters that the API lacks. The search restarts when an entry of `needs` changes. */
+/**
+ * Hook that searches an API list in the browser, for filters that the API lacks. Does not search while `fits` is
+ * `undefined`. The search restarts when an entry of `needs` changes.
+ */
 export function useScan<Row>(
   load: (
     page: { readonly limit: number; readonly offset: number },

@@ -19,14 +19,15 @@ export interface EventsDeps extends EraseDeps {
 const CONCURRENCY = 16;
 /** Maximum number of topics in a list request. A request that covers more topics gets a 400. */
 const MAX_TOPICS = 5_000;
-/** Maximum length of a response. A response can end before `limit` events, but contains at least one event. */
+/** Maximum length of a response, in characters. A response with large events therefore has fewer than `limit` events, but at least one. */
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
 const EVENTS_AT_ONCE = 8;
 /** Maximum number of entries that a search reads. The response contains the matches among these entries. */
 const MAX_SEARCHED = 5_000;
 
 /**
- * Returns a page of events as JSON texts, with the total count. For a time range, the count is at most `MAX_WINDOW`.
+ * Returns a page of the app's events as JSON texts, with the total count. Events are ordered by time, then id. For a
+ * time range, counting stops at `MAX_WINDOW`.
  * @throws ApiError 400 if the app has too many topics
  */
 export async function listEvents(

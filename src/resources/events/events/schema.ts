@@ -66,8 +66,8 @@ export const eventSchema = z
   });
 
 /**
- * Formats an entry as a CloudEvent in JSON (CloudEvents 1.0 JSON format, sections 2 and 3.1). The data is copied as
- * text, because parsing could alter large numbers.
+ * Formats an entry as a CloudEvent in JSON (CloudEvents 1.0 JSON format, sections 2 and 3.1), with `topic` and
+ * `entryId` added. JSON data is copied as text, because parsing could alter large numbers.
  */
 export function eventJson(topic: string, { entryId, fields }: TopicEntry): string {
   const isJson = isJsonType(fields.datacontenttype);

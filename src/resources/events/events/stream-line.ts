@@ -1,6 +1,6 @@
 import type { StreamSink } from "./stream-client.ts";
 
-/** Maximum number of unsent bytes. Above this, `isFull` returns true. */
+/** Number of unsent bytes at which `isFull` returns true. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
 export interface StreamLine extends StreamSink {

@@ -180,8 +180,8 @@ async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly
 }
 
 /**
- * Creates a function that reserves a stream for a caller and returns a function that releases it. The function throws
- * ApiError 429 at the caller's limit, and UnavailableError at the worker's limit.
+ * Creates a function that reserves a stream for a caller and returns a function that releases it. Releasing twice has
+ * no effect. The function throws ApiError 429 at the caller's limit, and UnavailableError at the worker's limit.
  */
 function createPlaces(): (caller: string) => () => void {
   const taken = new Map<string, Set<symbol>>();

@@ -67,8 +67,9 @@ export function createSchemaWriter(): SchemaWriter {
 }
 
 /**
- * Adjusts a converted schema in place. `shown` in the metadata replaces schemas that JSON Schema cannot express.
- * Responses allow extra properties, because later versions may add fields.
+ * Adjusts a converted schema in place. `shown` in the metadata replaces schemas that JSON Schema cannot express, such
+ * as a number sent as text. Responses allow extra properties, because later versions may add fields. Patterns that only
+ * repeat a format are removed.
  */
 function polish(schema: Mutable, io: "input" | "output"): void {
   const { shown, example } = schema;

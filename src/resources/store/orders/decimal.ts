@@ -9,8 +9,8 @@ export const addDecimals = (a: string, b: string): string =>
   format(unitsOf(a) + unitsOf(b), Math.max(decimalsOf(a), decimalsOf(b)));
 
 /**
- * Computes a percentage of an amount, rounded half up to four decimal places. The result keeps the amount's decimal
- * places: 10 percent of `"19.90"` is `"1.99"`.
+ * Computes a percentage of an amount, rounded half up to four decimal places. The result has at least as many decimal
+ * places as the amount: 12.5 percent of `"19.90"` is `"2.4875"`, and 10 percent is `"1.99"`.
  */
 export function percentOf(amount: string, percent: string): string {
   const divisor = 100n * ONE;

@@ -40,7 +40,8 @@ export function requireStep({ organizationId }: Caller, row: OrderRow, name: key
 }
 
 /**
- * Computes the price, commission and total of a new order, and locks the artifact, plan and store.
+ * Computes the price, commission and total of a new order. Locks the artifact, plan and store until the transaction
+ * ends.
  * @throws ApiError 404 if the artifact is not visible or has no such plan; 409 if it is not published
  */
 export async function termsOf(

@@ -8,7 +8,10 @@ const TRUNKS = { table: "sipTrunks", prefix: "trk", words: "SIP trunk" } as cons
 
 type PhoneNumberRow = Row<"phoneNumbers">;
 
-/** Reads and locks the SIP trunk. @throws ApiError 404 if it does not exist; 400 if it belongs to another carrier */
+/**
+ * Reads the SIP trunk and locks it until the transaction ends.
+ * @throws ApiError 404 if it does not exist; 400 if it belongs to another carrier
+ */
 export async function requireTrunk(trx: Trx, caller: Caller, id: string, sipProvider: string): Promise<void> {
   const trunk = await getRow(trx, caller, TRUNKS, id, "share");
   if (trunk.sipProvider !== sipProvider) throw unlikeTrunk("sipProvider");
