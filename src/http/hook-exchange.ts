@@ -54,6 +54,3 @@ export const HOOKS_PATH = "/hooks/";
 
 /** Headers of every response. They prevent caching and rendering, because a response may repeat text from the request. */
 export const COMMON_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
-
-/** How long the rest of a body is read after an early response, in ms. A client that is still sending could otherwise miss the response. */
-export const DRAIN_MS = 500;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import { ValueCollector, type Values } from "../event/values.ts";
-import { COMMON_HEADERS, DRAIN_MS, type HookExchange, type HookReply } from "./hook-exchange.ts";
+import { COMMON_HEADERS, type HookExchange, type HookReply } from "./hook-exchange.ts";
 
 /** A request that `node:http` has read. */
 export class NodeExchange implements HookExchange {
@@ -12,6 +12,7 @@ export class NodeExchange implements HookExchange {
   readonly peerAddress: string | undefined;
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
+  #headerValues: Values | undefined;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
     this.method = incoming.method ?? "";
@@ -27,7 +28,8 @@ export class NodeExchange implements HookExchange {
   }
 
   readHeaderValues(): Values {
-    return collectHeaderValues(this.#incoming);
+    this.#headerValues ??= collectHeaderValues(this.#incoming);
+    return this.#headerValues;
   }
 
   takeBody(): Buffer | Readable {
@@ -63,6 +65,8 @@ export class NodeExchange implements HookExchange {
   }
 }
 
+/** How long the rest of a body is read after an early response, in ms. A client that is still sending could otherwise miss the response. */
+const DRAIN_MS = 500;
 const NO_BYTES = Buffer.alloc(0);
 const COMMON_LIST = Object.entries(COMMON_HEADERS).flat();
 

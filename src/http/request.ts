@@ -1,14 +1,15 @@
-import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import { matchedRoutes, routePath } from "hono/route";
 import type { RejectionCounts } from "../data/accounts/rejections.ts";
+import type { Values } from "../event/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ApiEnv, RequestEnv } from "./context.ts";
 import { invalidParameters, toApiError } from "./errors.ts";
+import { collectHeaderValues } from "./node-exchange.ts";
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 
@@ -31,22 +32,19 @@ export function requestId(clock: Clock): MiddlewareHandler<RequestEnv> {
 
 /** Rejects requests with several `Host` headers, because a proxy and this gateway could choose different hosts. */
 export const oneHost: MiddlewareHandler<{ Bindings: Partial<HttpBindings> }> = async (c, next) => {
-  if (c.env?.incoming) requireOneHost(c.env.incoming);
+  if (c.env?.incoming) requireOneHost(collectHeaderValues(c.env.incoming));
   await next();
 };
 
 /**
- * Rejects a request with several `Host` headers (RFC 9112, section 3.2). Checks the raw headers, because Node drops all but the first.
+ * Rejects a request with several `Host` headers (RFC 9112, section 3.2).
  *
+ * @param values all values of all headers, because Node drops all `Host` headers but the first
  * @throws ApiError 400
  */
-export function requireOneHost({ rawHeaders }: IncomingMessage): void {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
-  }
-  if (hosts > 1) throw invalidParameters([{ path: "Host", message: "must not appear more than once" }]);
+export function requireOneHost(values: Values): void {
+  if (Array.isArray(values.host))
+    throw invalidParameters([{ path: "Host", message: "must not appear more than once" }]);
 }
 
 const COUNTED_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);

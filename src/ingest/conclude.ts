@@ -10,6 +10,7 @@ import {
   toErrorHeaders,
 } from "../http/errors.ts";
 import type { HookExchange, HookReply } from "../http/hook-exchange.ts";
+import type { ClientAddress } from "../lib/addresses/client-address.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
@@ -34,7 +35,7 @@ export interface Arrival {
   readonly exchange: HookExchange;
   readonly requestId: string;
   readonly arrivedAtMs: number;
-  readonly clientAddress: string;
+  readonly client: ClientAddress;
   channel: CompiledChannel | undefined;
   /** Memory that the request's body counts against its organization's limit. */
   held: HeldBody | undefined;
@@ -271,18 +272,18 @@ function formatReason({ message, details = [] }: ErrorResponse): string {
 }
 
 /** Returns the request as received. The body is empty if it was not read. */
-function toRawRequest({ exchange, request, arrivedAtMs, clientAddress, requestId }: Arrival): RawRequest {
+function toRawRequest({ exchange, request, arrivedAtMs, client, requestId }: Arrival): RawRequest {
   if (request !== undefined) return request;
   const { method, target } = exchange;
   const headers = exchange.readHeaderValues();
-  return { method, target, headers, body: NO_BYTES, arrivedAtMs, clientAddress, requestId };
+  return { method, target, headers, body: NO_BYTES, arrivedAtMs, clientAddress: client.address, requestId };
 }
 
 /** Returns the fields of a log line. The request target is left out, because the channel's address is a credential. */
-const createLogFields = ({ exchange, channel, requestId, clientAddress }: Arrival, code: ErrorCode) => ({
+const createLogFields = ({ exchange, channel, requestId, client }: Arrival, code: ErrorCode) => ({
   requestId,
   code,
   method: exchange.method,
   ...(channel && channelFacts(channel.identity)),
-  clientAddress,
+  clientAddress: client.address,
 });

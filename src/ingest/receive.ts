@@ -3,9 +3,9 @@ import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
-import { type ErrorResponse, invalidParameters } from "../http/errors.ts";
+import type { ErrorResponse } from "../http/errors.ts";
 import type { HookExchange, HookReply, ReceiveHook } from "../http/hook-exchange.ts";
-import { resolveRequestId } from "../http/request.ts";
+import { requireOneHost, resolveRequestId } from "../http/request.ts";
 import { atEndOfTurn } from "../lib/at-end-of-turn.ts";
 import type { Clock } from "../lib/clock.ts";
 import { freeBuffer } from "../lib/free-buffer.ts";
@@ -106,7 +106,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
       exchange,
       requestId: resolveRequestId(typeof given === "string" ? given : undefined, arrivedAtMs),
       arrivedAtMs,
-      clientAddress: limits.clientOf(exchange).address,
+      client: limits.clientOf(exchange),
       channel: undefined,
       held: undefined,
       request: undefined,
@@ -115,7 +115,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
   }
 
   function find(arrival: Arrival, channelId: string | undefined): Step {
-    requireOneHost(arrival.exchange);
+    requireOneHost(arrival.exchange.readHeaderValues());
     if (channelId === undefined) return NO_CHANNEL;
     return andThen(deps.findChannel(channelId), (channel) => checkHead(arrival, channel));
   }
@@ -126,7 +126,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
     arrival.channel = channel;
     const { exchange } = arrival;
     const answer =
-      limits.checkArrival(channel, limits.clientOf(exchange)) ??
+      limits.checkArrival(channel, arrival.client) ??
       push.answerHead?.(channel, exchange) ??
       findMethodRejection(exchange, channel) ??
       findHeadRejection(exchange, channel);
@@ -135,8 +135,9 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
   }
 
   function read(arrival: Arrival, channel: CompiledChannel): Step {
-    const { exchange, arrivedAtMs, clientAddress, requestId } = arrival;
+    const { exchange, client, arrivedAtMs, requestId } = arrival;
     const { method, target } = exchange;
+    const clientAddress = client.address;
     arrival.held = new HeldBody(bodies, channel.identity.organizationId);
     return andThen(readBody(exchange, channel.limits.maxBodyBytes, arrival.held), (body) => {
       const headers = exchange.readHeaderValues();
@@ -237,16 +238,6 @@ const NEVER_ABORTED = { signal: new AbortController().signal };
  */
 function andThen<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value);
-}
-
-/**
- * Rejects a request with several `Host` headers (RFC 9112, section 3.2), because two servers could choose different hosts.
- *
- * @throws ApiError 400
- */
-function requireOneHost(exchange: HookExchange): void {
-  if (Array.isArray(exchange.readHeaderValues().host))
-    throw invalidParameters([{ path: "Host", message: "must not appear more than once" }]);
 }
 
 function findMethodRejection(

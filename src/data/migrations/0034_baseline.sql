@@ -425,7 +425,7 @@ CREATE INDEX artifacts_blueprint ON artifacts (blueprint_id);
 CREATE INDEX artifacts_store ON artifacts (offered_in, created_at, id);
 CREATE INDEX artifacts_store_category ON artifacts (category_id, created_at, id);
 
--- Who changed what. No references, because a row outlives the objects that it names.
+-- The audit log: each change, and the account that made it. It has no references, because a row outlives the objects that it names.
 CREATE TABLE audit (
   id text PRIMARY KEY,
   organization_id text NOT NULL,
@@ -898,7 +898,7 @@ CREATE TABLE organization_limits (
   body_bytes bigint,
   schema_compile_ms_per_minute bigint,
   rows_per_resource bigint,
-  -- What happens to an organization that stores too much: its deliveries are rejected, or its oldest events are trimmed.
+  -- Consequence for an organization above its topic storage limit: reject its deliveries, or trim its oldest events.
   over_limit text NOT NULL DEFAULT 'refuse' CHECK (over_limit IN ('refuse', 'trim'))
 );
 

@@ -401,4 +401,24 @@ describe("a response on the fast path", () => {
     await until(hasEnded);
     expect(answered()).toBe("");
   });
+
+  it("reports that its exchange is closed, whether it was sent or its client disconnected", async () => {
+    const { listener } = await start();
+    const { socket, answered } = await open(listener.port);
+    socket.write(request("one"));
+    const first = await nth(1);
+    let isClosed = false;
+    const closed = first.exchange.closed().then(() => {
+      isClosed = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(isClosed).toBe(false);
+    first.answer("1");
+    await closed;
+    await until(() => answered().endsWith("1"));
+    socket.write(request("two"));
+    const second = await nth(2);
+    socket.resetAndDestroy();
+    await second.exchange.closed();
+  });
 });

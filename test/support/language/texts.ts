@@ -16,7 +16,7 @@ export interface Text extends Passage {
 
 /** Files whose words are not ours or not prose. */
 const SKIPPED =
-  /^(?:LICENSE|package-lock\.json|test\/vectors\/.*\.json|test\/support\/language\/.*|test\/language\.test\.ts)$/;
+  /^(?:LICENSE|package-lock\.json|test\/vectors\/.*\.json|test\/data\/fixtures\/.*|test\/support\/language\/.*|test\/language\.test\.ts)$/;
 
 /** Tracked and new files, without those that git ignores, by their paths from the root. */
 const listFiles = (): readonly string[] =>
@@ -63,6 +63,7 @@ export function readTexts(file: string, source: string): readonly Text[] {
     case ".md":
       return markdown(source).map(as("doc"));
     case ".lua":
+    case ".sql":
       return lineComments(source, "--").map(as("comment"));
     case ".css":
       return [...source.matchAll(/\/\*([\s\S]*?)\*\//g)].flatMap((match) =>
