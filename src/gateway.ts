@@ -1,6 +1,4 @@
 import { createApp, createStartingApp } from "./app.ts";
-import { openRedis } from "./bus/connection/redis.ts";
-import { startRedisClock } from "./bus/connection/redis-clock.ts";
 import { createGroups } from "./bus/groups/groups.ts";
 import { createGroupProgressReader } from "./bus/groups/readings.ts";
 import { startOverLimit } from "./bus/limits/over-limit.ts";
@@ -12,49 +10,42 @@ import type { ChannelKinds, ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { publicUrls } from "./config/public-urls.ts";
 import type { Config, Role } from "./config/schema.ts";
-import { startActiveLimits } from "./data/accounts/active-limits.ts";
 import { startRejectionCounts } from "./data/accounts/rejections.ts";
-import { awaitDatabase } from "./data/await-database.ts";
 import { bootstrap } from "./data/bootstrap.ts";
-import { startChangeFeed } from "./data/changes.ts";
 import { createCaptureSecret } from "./data/channels/capture-secret.ts";
 import { createStoredChannels } from "./data/channels/stored-channels.ts";
-import { openDatabase, type Queryable } from "./data/database.ts";
-import { migrate } from "./data/migrate.ts";
-import { createCodeStore } from "./data/schema-code.ts";
 import type { ChannelKindName } from "./event/channel.ts";
 import { createCallerPath } from "./gateway/callers.ts";
-import { startConfigCheck } from "./gateway/config-check.ts";
 import { createConnections } from "./gateway/connections.ts";
-import { createEventPath, createFetchPinned } from "./gateway/event-path.ts";
-import type { Foundation } from "./gateway/foundation.ts";
+import { createEventPath } from "./gateway/event-path.ts";
 import { formatRedisCli, greet, type Print } from "./gateway/greeting.ts";
 import { openHandlers } from "./gateway/handlers.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
-import { computeLimitDefaults } from "./gateway/limit-defaults.ts";
 import { startListener } from "./gateway/listener.ts";
-import { createMasterKeyWatch, openMasterKeyring } from "./gateway/master-keys.ts";
+import { openFoundation } from "./gateway/open-foundation.ts";
 import { startProblems } from "./gateway/problems.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
-import { claimDataDir, openStores } from "./gateway/stores.ts";
+import { claimDataDir } from "./gateway/stores.ts";
 import type { HandlersTiming } from "./handlers/handlers.ts";
+import { consoleSignIn } from "./http/console.ts";
 import { createMetricsApp, type HealthCheck } from "./http/health.ts";
+import { createInvalidRequestReport } from "./http/invalid-requests.ts";
 import { createBodyBudget } from "./ingest/body/body-budget.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createHookLimits } from "./ingest/hook-limits.ts";
 import { createReceive } from "./ingest/receive.ts";
 import { createClientAddressOf } from "./lib/addresses/client-address.ts";
 import { parseRedisAddresses } from "./lib/addresses/redis-address.ts";
-import { createCompileQuota } from "./lib/json-schema/compile-quota.ts";
-import { startSchemaCompiler } from "./lib/json-schema/compiler.ts";
 import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./log.ts";
+import { startConfigCheck } from "./maintenance/config-check.ts";
 import { startGroupReconciler } from "./maintenance/group-reconciler.ts";
 import { type HousekeeperTiming, startHousekeeper } from "./maintenance/housekeeper.ts";
 import { startPauseDrainer } from "./maintenance/pause-drainer.ts";
 import type { ProblemTiming } from "./maintenance/problems/problem-watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
+import { createFetchPinned } from "./net/fetch-pinned.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
@@ -115,72 +106,35 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   let starting = "is starting its embedded servers";
   const health = { metrics, metricsToken: config.metricsToken };
   const startingCheck: HealthCheck = { name: "running", check: () => ({ ok: false, reason: starting }) };
-  const listener = opening.use(
-    await startListener(config, createStartingApp({ clock, health: { ...health, checks: [startingCheck] } })),
-  );
+  const onInvalid = createInvalidRequestReport({ metrics, log });
+  const startingApp = createStartingApp({ clock, health: { ...health, checks: [startingCheck] } });
+  const listener = opening.use(await startListener(config, startingApp, { onInvalid }));
   const urls = publicUrls(config, listener.port);
   if (config.metricsListen) {
     const scraped = opening.use(
-      await startListener(config.metricsListen, createMetricsApp({ clock, metrics })),
+      await startListener(config.metricsListen, createMetricsApp({ clock, metrics }), { onInvalid }),
     );
     log.info({ event: "metrics.listening", port: scraped.port }, "metrics listener is ready");
   }
 
-  const stores = opening.use(await openStores(config, { dataDir, log, signal }));
-  const { db } = opening.use(openDatabase({ connection: stores.database }));
-  const onAway = (reason: string): void => {
-    starting = `is starting: ${reason}`;
-  };
-  const keyring = await awaitDatabase({ log, signal, onAway }, async () => {
-    const openKeyring = (from: Queryable) => openMasterKeyring(from, stores.keys, clock);
-    await migrate({ connection: stores.database, log, openKeyring });
-    return openKeyring(db);
-  });
-  const changes = opening.use(await startChangeFeed({ db, log, clock }));
-  const masterKey = createMasterKeyWatch({ keyring, changes, log });
-  starting = "is starting: waiting for Redis";
-  const redis = opening.use(
-    await openRedis({
-      url: stores.redisUrl,
+  const { foundation, stores, warnings, masterKey, limitDefaults, limitsOf } = opening.use(
+    await openFoundation({
+      config,
+      dataDir,
+      metrics,
+      channelKinds,
+      presets,
+      outbound,
+      clock,
       log,
-      durability: config.durability,
-      durabilityAsserted: config.durabilityAsserted,
       signal,
       writeTimeoutMs: timeoutMs,
+      onWaiting: (reason) => {
+        starting = `is starting: ${reason}`;
+      },
     }),
   );
-  const redisClock = opening.use(await startRedisClock({ redis, log, clock }));
-  const limitDefaults = computeLimitDefaults(config, redis.state().maxMemoryBytes);
-  const { of: limitsOf } = opening.use(
-    await startActiveLimits({ db, changes, log, defaults: limitDefaults }),
-  );
-  const schemas = opening.use(
-    startSchemaCompiler({
-      codeStore: createCodeStore({ db, macKey: keyring.codeMacKey, clock, log }),
-      quota: createCompileQuota({ msPerMinuteOf: (id) => limitsOf(id).schemaCompileMsPerMinute }),
-      onCompiled: metrics.schemaCompileSeconds.observe,
-    }),
-  );
-  metrics.observe(
-    "inlet_clock_ahead_seconds",
-    "Seconds by which the clock of this machine is ahead of the clock of Redis",
-    () => redisClock.differenceMs() / 1_000,
-  );
-  const foundation: Foundation = {
-    db,
-    changes,
-    keyring,
-    redis,
-    outbound,
-    channelKinds,
-    presets,
-    schemas,
-    config,
-    metrics,
-    clock,
-    redisClock,
-    log,
-  };
+  const { db, changes, keyring, redis, redisClock, schemas } = foundation;
   const bus = {
     groups: createGroups({ redis }),
     topics: createTopics({ redis }),
@@ -224,7 +178,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const limits = createHookLimits({
     clientAddressOf,
     requestsPerSecond: config.hookRequestsPerSecond,
-    requestsPerSecondOf: (id) => limitsOf(id).hookRequestsPerSecond,
+    limitsOf,
     isOverLimit: overLimit.has,
   });
   const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
@@ -258,6 +212,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       path,
       checkDeps,
       housekeeper,
+      warnings,
       timing: deps.problemTiming ?? {},
     }),
   );
@@ -290,7 +245,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     clock,
     health: {
       ...health,
-      checks: createHealthChecks({ ...foundation, stores, masterKey, sources, stopping }),
+      checks: createHealthChecks({ ...foundation, stores, warnings, masterKey, sources, stopping }),
     },
     receiveHook: has("hooks") ? createReceive({ ...path.receiving, runtimes, limits, bodies }) : undefined,
     api: has("api")
@@ -334,12 +289,6 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     greet: (print) => greet(foundation, { ...urls, ...pages, redisCli }, print),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-function consoleSignIn({ oidcIssuer, oidcAudience, oidcConsoleClientId }: Config) {
-  if (oidcIssuer === undefined || oidcAudience === undefined || oidcConsoleClientId === undefined)
-    return undefined;
-  return { issuer: oidcIssuer, audience: oidcAudience, clientId: oidcConsoleClientId };
 }
 
 async function welcomeChannel(deps: CheckChannelDeps) {

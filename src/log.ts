@@ -43,5 +43,7 @@ function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   const { type, message, stack, code } = pino.stdSerializers.err(error);
   const parts = error instanceof AggregateError ? error.errors.map(describeError) : undefined;
-  return { type, message, stack, code, errors: parts };
+  // The stacks of an unavailable server show only where the program waited, and repeat with each request.
+  const isUnavailable = error.name === "UnavailableError";
+  return { type, message, ...(!isUnavailable && { stack }), code, errors: parts };
 }

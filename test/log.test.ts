@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { UnavailableError } from "../src/lib/errors.ts";
 import { createLog, type Log } from "../src/log.ts";
 
 function logged(write: (log: Log) => void): Record<string, unknown> {
@@ -44,5 +45,11 @@ describe("a log line", () => {
     const several = logged((log) => log.warn({ err: new AggregateError([refused], "all failed") }));
     expect(JSON.stringify(several.err)).toContain("WRONGPASS");
     expect(JSON.stringify([direct, wrapped, several])).not.toContain("hunter2");
+  });
+
+  it("contains the messages of an unavailable server and of its cause, without their stacks", () => {
+    const cause = new Error("connect ECONNREFUSED");
+    const { err } = logged((log) => log.warn({ err: new UnavailableError("Redis is away", { cause }) }));
+    expect(err).toEqual({ type: "UnavailableError", message: "Redis is away: connect ECONNREFUSED" });
   });
 });

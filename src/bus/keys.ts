@@ -24,12 +24,14 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:sub:<subscription>` | set | topics of a subscription | that of the subscription |
  * | `inlet:sub:<subscription>:paused` | string | empty; readers must wait | until it is resumed, or that of the subscription |
  * | `inlet:sub:<subscription>:known` | string | empty; the subscription exists, with or without topics | that of the subscription |
+ * | `inlet:sub:<subscription>:error` | hash | last error of a reader's handler | seven days, or that of the subscription |
  * | `{<topic>}:dead:<subscription>` | stream | dead letters of its readers (consumer/dead-letter.lua) | 30 days after the last one, or that of its group |
  * | `inlet:{sub.<subscription>}:readers`, `:owners` | sorted set, hash | readers and their topics for ordered reading (consumer/rebalance.lua) | ten leases after the last renewal |
  * | `inlet:rate:<limit>:<key>` | string | counter of a rate limit (rate-count.lua) | that of its window |
  * | `inlet:{jobs.<queue>}:…` | | job queue, in BullMQ's layout | jobs until they end; schedulers until they are removed |
  * | `inlet:{slots}:<semaphore>` | sorted set | slot holders by the end of their hold (slots-take.lua) | until the last hold ends |
  * | `inlet:{slots}:<semaphore>:w` | sorted set | waiting names by the time since which they wait | ten minutes after the last one was added |
+ * | `inlet:{marker.<n>}` | hash | marker that reveals data loss: `id` as in the database, `at` time of the last check (redis-marker.lua); one, or 64 in a Cluster | unlimited |
  * | `inlet:organizations:over-limit` | string | organizations over their topic storage limit (JSON array) | several sweeps after the last write |
  *
  * `event/subscription-keys.ts` builds the keys of subscriptions, because readers use them too.
@@ -67,3 +69,4 @@ export const deliveryRecordKey = (organizationId: string, id: string): string =>
 export const computeSlot = (key: string): number => calculateSlot(key);
 
 export const OVER_LIMIT_KEY = "inlet:organizations:over-limit";
+export const markerKey = (index: number): string => `inlet:{marker.${index}}`;

@@ -6,7 +6,9 @@ import { withoutNulls } from "../http/without-nulls.ts";
 import type { WrongField } from "../lib/check-fields.ts";
 import type { Finding } from "../lib/errors.ts";
 import { findingsOf, formatPath } from "../lib/findings.ts";
+import { suggestNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import { findPadded } from "../lib/secrets/padded.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";
@@ -58,6 +60,8 @@ export interface UncheckedChannel {
   readonly kind: string;
   readonly config: Readonly<Record<string, unknown>>;
   readonly events: readonly Definition[];
+  /** Secret settings that are already stored, which new rules for secrets do not reject. */
+  readonly storedSecrets?: Readonly<Record<string, unknown>>;
 }
 
 /** Validated settings with defaults. Secret settings are in a separate field. */
@@ -81,15 +85,22 @@ export async function checkChannel(
 ): Promise<Result<CheckedChannel, readonly Finding[]>> {
   const kind = deps.channelKinds.get(channel.kind);
   if (!kind) {
-    const message = `must be one of ${[...deps.channelKinds.keys()].join(", ")}`;
+    const kinds = [...deps.channelKinds.keys()];
+    const message = `must be one of ${kinds.join(", ")}${suggestNearest(channel.kind, kinds)}`;
     return err([{ path: "kind", message }]);
   }
   const given = withoutNulls(kind.configSchema, channel.config) as UncheckedChannel["config"];
-  const parsed = kind.configSchema.safeParse(withPresetDefaults(given, deps.presets));
-  if (!parsed.success) return err(findingsOf(parsed.error, ["config"]));
+  const input = withPresetDefaults(given, deps.presets);
+  const parsed = kind.configSchema.safeParse(input);
+  if (!parsed.success) return err(findingsOf(parsed.error, input, ["config"]));
   const config = parsed.data;
   const sender = resolveSender(senderConfigSchema.parse(config), deps.presets);
   if (!sender.ok) return err(sender.error.map(toFinding));
+  const entries = Object.entries(config);
+  const isSecret = ([name]: [string, unknown]): boolean => kind.secretFields.includes(name);
+  const secrets = Object.fromEntries(entries.filter(isSecret));
+  const padded = findPadded(secrets, channel.storedSecrets);
+  if (padded.length > 0) return err(padded.map(toFinding));
   const definitions =
     "preset" in config && channel.events.length === 0 ? CATCH_ALL_DEFINITIONS : channel.events;
   const { paths } = sender.value;
@@ -100,12 +111,10 @@ export async function checkChannel(
     organizationId,
   });
   if (findings.length > 0) return err(findings);
-  const entries = Object.entries(config);
-  const isSecret = ([name]: [string, unknown]): boolean => kind.secretFields.includes(name);
   return ok({
     kind: kind.kind,
     config: Object.fromEntries(entries.filter((entry) => !isSecret(entry))),
-    secrets: Object.fromEntries(entries.filter(isSecret)),
+    secrets,
     events: definitions,
     retention: config.retention,
     state: kind.needsSetup({ ...config }, deps.presets) ? "needsSetup" : "active",

@@ -28,14 +28,14 @@ export interface SourceRun {
   /** When the source first ran or its cursor was last reset, in ms since the Unix epoch. `startAt: "now"` means this time. */
   readonly startedAtMs: number;
   /**
-   * Publishes a delivery and moves the cursor to `cursor` in the same write. Without `cursor`, the stored cursor does not change. May be
-   * called before earlier calls resolve. Writes keep the order of the calls, and after one fails, all later ones fail.
+   * Publishes a delivery and moves the cursor to `cursor` in the same write. May be called before earlier calls resolve. Writes keep the
+   * order of the calls, and after one fails, all later ones fail.
    * @throws UnavailableError when the result of the write is unknown. The run must end. The next run starts at the stored cursor.
    * @throws StaleSourceError
    */
   readonly ingest: (
     delivery: FetchedDelivery,
-    options: { readonly cursor?: string; readonly signal: AbortSignal },
+    options: { readonly cursor: string; readonly signal: AbortSignal },
   ) => Promise<IngestResult>;
   /** Stores a new cursor without publishing. Throws the same errors as `ingest`. */
   readonly moveTo: (cursor: string, options: { readonly signal: AbortSignal }) => Promise<void>;
@@ -65,7 +65,7 @@ export interface StreamRun extends SourceRun {
  * - `failed`: the source continues after a growing wait. If failures with `isRejection` last for minutes, the channel's state becomes
  * `stateIfPersistent`.
  * - `finished`: the server announced the end (HTTP 204 or `stopOn`). Only a person can resume the source.
- * - `broken`: no valid request can be built from the channel's config.
+ * - `broken`: no valid request can be built from the channel's config, or the data contradicts the config.
  * - `needsReauth`: the OAuth grant is no longer valid, so there are no credentials.
  * In the channel states `error` and `needsReauth`, the source is retried at long intervals and recovers automatically.
  */
@@ -117,6 +117,8 @@ export interface DryRun {
   };
   readonly response: { readonly status: number; readonly headers: Values; readonly bytes: number } | null;
   readonly deliveries: readonly FetchedDelivery[];
+  /** Number of items in the response that are not new. */
+  readonly known: number;
   readonly cursor: string | null;
   readonly end: SourceEnd;
 }

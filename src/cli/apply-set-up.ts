@@ -11,54 +11,40 @@ import type { Finding } from "../lib/errors.ts";
 import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import { err, type Result } from "../lib/result.ts";
 import { readPresets } from "../verify/presets.ts";
-import { EXIT } from "./exit.ts";
-import { type CommandRun, runToExit } from "./process.ts";
+import type { StoresRun } from "./commands/machine.ts";
+import { CommandError, EXIT, type ExitCode } from "./exit.ts";
 import { type ApplyDeps, applySetUp, planSetUp } from "./setup/apply.ts";
 import { checkSetUp, type WantedOrganization } from "./setup/check.ts";
 import type { Variables } from "./setup/environment.ts";
 import { parseSetUp } from "./setup/file.ts";
 import { isChange, renderFindings, renderSteps } from "./setup/plan.ts";
 
-/** Runs `inlet apply` or `inlet plan` on a config file, and returns the exit code. */
-export async function applySetUpFile(
-  command: Pick<SetUpOptions, "file" | "planOnly" | "env"> & {
-    readonly config: Config;
-  },
-): Promise<number> {
-  return runToExit(command.config, "The configuration was not applied", async (given) => {
-    const complain = (text: string): void => void process.stderr.write(text);
-    const end = await runSetUp(command.config, { ...command, ...given, complain });
-    // Use a separate exit code for an invalid file, because a plan exits with 2 if it contains changes.
-    if (end === "refused") return command.planOnly ? EXIT.failed : EXIT.wrongSettings;
-    return end === "differs" ? EXIT.differs : EXIT.done;
-  });
-}
-
-export interface SetUpOptions extends CommandRun {
+export interface SetUpOptions {
   readonly file: string;
   /** Whether to print the plan without applying it. */
   readonly planOnly: boolean;
   readonly env: Variables;
-  readonly complain: (text: string) => void;
 }
 
 /**
  * Updates the database to match a config file, without deleting objects that the file does not declare. Running gateways pick up
  * the changes within two seconds.
  *
- * Checks the whole file before it opens a database, and the whole plan before the first write. Returns `refused` and changes
- * nothing if the file is invalid or conflicts with the database. Returns `differs` if the plan contains changes.
+ * Checks the whole file before it opens a database, and the whole plan before the first write.
  *
+ * @returns the exit code, which is `EXIT.differs` if a plan contains changes
+ * @throws CommandError, without a change, if the file is invalid or conflicts with the database
  * @throws DataDirInUseError if a gateway is running on the embedded servers of this data directory
  */
 export async function runSetUp(
   config: Config,
-  options: SetUpOptions,
-): Promise<"done" | "differs" | "refused"> {
-  const { file, env, log, signal, print, complain } = options;
-  const refuse = (findings: readonly Finding[]): "refused" => {
-    complain(`${file} is invalid. No changes were made.\n${renderFindings(findings)}`);
-    return "refused";
+  { file, planOnly, env }: SetUpOptions,
+  { log, signal, print }: StoresRun,
+): Promise<ExitCode> {
+  const invalid = (findings: readonly Finding[]): CommandError => {
+    const message = `${file} is invalid. No changes were made.\n${renderFindings(findings).trimEnd()}`;
+    // A plan uses another exit code, because it exits with 2 if it contains changes.
+    return new CommandError(message, { exitCode: planOnly ? EXIT.failed : EXIT.wrongSettings });
   };
   await using opening = new AsyncDisposableStack();
   const schemas = opening.use(startSchemaCompiler());
@@ -68,7 +54,7 @@ export async function runSetUp(
     checkDefinitions: (source) => checkDefinitions(schemas, source, signal),
   };
   const wanted = await readSetUp(checkDeps, file, env);
-  if (!wanted.ok) return refuse(wanted.error);
+  if (!wanted.ok) throw invalid(wanted.error);
 
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
   const { db } = opening.use(openDatabase({ connection: store.database }));
@@ -79,9 +65,9 @@ export async function runSetUp(
   const deps: ApplyDeps = { ...checkDeps, db, keyring, clock, apiKey: config.apiKey };
 
   const plan = await planSetUp(deps, wanted.value);
-  if (plan.conflicts.length > 0) return refuse(plan.conflicts);
-  await print(`${options.planOnly ? "Would do" : "To do"}:\n${renderSteps(plan.steps)}`);
-  if (options.planOnly) return plan.steps.some(isChange) ? "differs" : "done";
+  if (plan.conflicts.length > 0) throw invalid(plan.conflicts);
+  await print(`${planOnly ? "Would do" : "To do"}:\n${renderSteps(plan.steps)}`);
+  if (planOnly) return plan.steps.some(isChange) ? EXIT.differs : EXIT.done;
 
   const { conflicts, steps } = await applySetUp(deps, wanted.value, (organization, token) =>
     print(keyLine(organization, token)),
@@ -92,7 +78,7 @@ export async function runSetUp(
     );
   }
   await print(`Done: ${steps.filter(isChange).length} changed.\n`);
-  return "done";
+  return EXIT.done;
 }
 
 const keyLine = (organization: string, token: string): string =>

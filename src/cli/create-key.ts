@@ -4,8 +4,8 @@ import { recordAudit } from "../data/accounts/audit.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import { openDatabase, type Trx } from "../data/database.ts";
 import { openDatabaseForCommand } from "../gateway/stores.ts";
-import { EXIT } from "./exit.ts";
-import { type CommandRun, runToExit } from "./process.ts";
+import type { StoresRun } from "./commands/machine.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
 
 export interface NewKeyOptions {
   readonly name: string;
@@ -13,15 +13,12 @@ export interface NewKeyOptions {
   readonly expiresAt: Date | null;
 }
 
-export const createKey = (config: Config, options: NewKeyOptions): Promise<number> =>
-  runToExit(config, "No API key was created", (given) => runKeyCreation(config, options, given));
-
 /** Creates an API key for the operator's organization, and returns the exit code. Also works while a gateway is running. */
-export async function runKeyCreation(
+export async function createKey(
   config: Config,
   options: NewKeyOptions,
-  { log, signal, print }: CommandRun,
-): Promise<number> {
+  { log, signal, print }: StoresRun,
+): Promise<ExitCode> {
   await using store = await openDatabaseForCommand(config, { log, signal });
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });
   const made = await database.db.transaction().execute((trx) => createFor(trx, options, Date.now()));

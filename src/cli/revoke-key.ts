@@ -3,21 +3,18 @@ import { hashOfToken, revokeApiKey } from "../data/accounts/api-keys.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import { openDatabase, type Trx } from "../data/database.ts";
 import { openDatabaseForCommand } from "../gateway/stores.ts";
-import { EXIT } from "./exit.ts";
-import { type CommandRun, runToExit } from "./process.ts";
-
-export const revoke = (config: Config, named: string): Promise<number> =>
-  runToExit(config, "The key was not revoked", (given) => runRevocation(config, named, given));
+import type { StoresRun } from "./commands/machine.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
 
 /**
  * Revokes an API key, given by id, prefix or the key itself, and returns the exit code. Also revokes the last key with all permissions.
  * Running gateways reject the key within five seconds.
  */
-export async function runRevocation(
+export async function revokeKey(
   config: Config,
   named: string,
-  { log, signal, print }: CommandRun,
-): Promise<number> {
+  { log, signal, print }: StoresRun,
+): Promise<ExitCode> {
   await using store = await openDatabaseForCommand(config, { log, signal });
   await using database = openDatabase({ connection: store.database, maxConnections: 1 });
   const { text, code } = await database.db.transaction().execute((trx) => revokeNamed(trx, named));
@@ -28,7 +25,7 @@ export async function runRevocation(
 async function revokeNamed(
   trx: Trx,
   named: string,
-): Promise<{ readonly text: string; readonly code: number }> {
+): Promise<{ readonly text: string; readonly code: ExitCode }> {
   const [key, ...others] = await trx
     .selectFrom("apiKeys")
     .select(["id", "name", "organizationId", "revokedAt"])

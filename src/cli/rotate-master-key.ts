@@ -5,14 +5,8 @@ import { migrate } from "../data/migrate.ts";
 import { loadMasterKeys, openMasterKeyring } from "../gateway/master-keys.ts";
 import { openDatabaseStore } from "../gateway/stores.ts";
 import { adoptNextMasterKey, prepareNextMasterKey } from "../lib/secrets/master-key.ts";
-import { EXIT } from "./exit.ts";
-import { type CommandRun, runToExit } from "./process.ts";
-
-export const rotate = (config: Config): Promise<number> =>
-  runToExit(config, "The master key rotation is not complete; run it again", async (given) => {
-    await runRotation(config, given);
-    return EXIT.done;
-  });
+import type { StoresRun } from "./commands/machine.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
 
 /**
  * Replaces the master key and re-encrypts all secrets in one database transaction.
@@ -22,7 +16,7 @@ export const rotate = (config: Config): Promise<number> =>
  *
  * @throws DataDirInUseError if a gateway is running on the embedded servers of this data directory
  */
-export async function runRotation(config: Config, { log, signal, print }: CommandRun): Promise<void> {
+export async function rotate(config: Config, { log, signal, print }: StoresRun): Promise<ExitCode> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDatabaseStore(config, { log, signal }));
   const openKeyring = (from: Queryable) => openMasterKeyring(from, store.keys, Date.now);
@@ -37,7 +31,7 @@ export async function runRotation(config: Config, { log, signal, print }: Comman
   const { masterKey: from } = dataDir === undefined ? store.keys : await loadMasterKeys(config, dataDir);
   if (config.newMasterKey?.equals(from)) {
     await print("No change: INLET_NEW_MASTER_KEY is already the master key.\n");
-    return;
+    return EXIT.done;
   }
   const to =
     dataDir === undefined ? config.newMasterKey : await prepareNextMasterKey(dataDir, config.newMasterKey);
@@ -51,4 +45,5 @@ export async function runRotation(config: Config, { log, signal, print }: Comman
       ? `No change: the new master key is already active; ${where}.\n`
       : `The new master key is active and encrypts ${rotation.resealed} secrets; ${where}. Restart gateways that were not started with both keys.\n`,
   );
+  return EXIT.done;
 }

@@ -5,8 +5,9 @@ import { startGateway } from "../gateway.ts";
 import { endPretenuring } from "../lib/pretenuring.ts";
 import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
-import { EXIT } from "./exit.ts";
-import { complain, openLog, print, stopOnSignals } from "./process.ts";
+import { EXIT, type ExitCode } from "./exit.ts";
+import { formatFailure, openLog, print } from "./process.ts";
+import { stopOnSignals } from "./stop-signals.ts";
 
 /**
  * Time in seconds between the stop signal and closing the HTTP listener. Load balancers that check every two seconds then see two
@@ -15,10 +16,10 @@ import { complain, openLog, print, stopOnSignals } from "./process.ts";
 const DRAIN_DELAY_SECONDS = 5;
 
 /** Runs the gateway until a stop signal arrives, and returns the exit code. */
-export async function start(config: Config): Promise<number> {
+export async function start(config: Config): Promise<ExitCode> {
   endPretenuring();
   const log = await openLog(config, process.stdout);
-  const signal = stopOnSignals(log);
+  const signal = stopOnSignals((name) => log.info({ event: "gateway.stopping", signal: name }, "stopping"));
   let started = false;
   try {
     const { drainDelaySeconds = process.stdout.isTTY ? 0 : DRAIN_DELAY_SECONDS } = config;
@@ -34,7 +35,7 @@ export async function start(config: Config): Promise<number> {
         log.warn({ event: "gateway.stopped", err: error }, "stopped with an error");
       return EXIT.done;
     }
-    if (!started) complain("Inlet did not start", error);
+    if (!started) process.stderr.write(`${formatFailure("Inlet did not start", error)}\n`);
     if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
     log.fatal({ event: "gateway.failed", err: error }, "gateway failed");
     return EXIT.failed;

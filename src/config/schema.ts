@@ -1,17 +1,35 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
 import { isId } from "../lib/ids.ts";
-import { parseMasterKey } from "../lib/secrets/master-key.ts";
+import {
+  accepted,
+  baseUrl,
+  bearerToken,
+  flag,
+  hostAndPort,
+  listOf,
+  MIN_TOKEN_LENGTH,
+  masterKey,
+  network,
+  oneOf,
+  onOff,
+  portNumber,
+  type SettingType,
+  text,
+  url,
+  webUrl,
+  wholeNumber,
+} from "./setting-types.ts";
 
 export const ROLES = ["api", "hooks", "sources", "delivery"] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Default limit of `node:http`. */
+export const DEFAULT_HEADER_BYTES = 16 * 1024;
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 /** Ordered from weakest to strongest. */
-export const DURABILITIES = ["none", "process", "fsync", "replica"] as const;
-export type Durability = (typeof DURABILITIES)[number];
+const DURABILITIES = ["none", "process", "fsync", "replica"] as const;
 
 /** Description of a setting in the documentation, in `--help` and in error messages. */
 export interface SettingInfo {
@@ -25,14 +43,11 @@ export interface SettingInfo {
   readonly secret?: boolean;
 }
 
-/** Parses the text of a setting. Error messages never quote the text, because it may be secret. */
-type Type<T> = z.ZodType<T, string>;
-
 const infos = z.registry<SettingInfo>();
 
 function setting<T>(
   name: string,
-  type: Type<T>,
+  type: SettingType<T>,
   info: Omit<SettingInfo, "name"> & { readonly defaultText: string },
 ): z.ZodType<T, string | undefined> {
   return type.prefault(info.defaultText).register(infos, { name, ...info });
@@ -40,97 +55,11 @@ function setting<T>(
 
 function optional<T>(
   name: string,
-  type: Type<T>,
+  type: SettingType<T>,
   info: Omit<SettingInfo, "name" | "defaultText">,
 ): z.ZodType<T | undefined, string | undefined> {
   return type.optional().register(infos, { name, ...info });
 }
-
-const text: Type<string> = z.string();
-
-const accepted = (isAccepted: (text: string) => boolean, problem: string) =>
-  z.string().refine(isAccepted, { error: problem });
-
-/** A TCP port. 0 lets the system choose one. */
-const portNumber = z
-  .string()
-  .regex(/^(?!tcp:\/\/)/, {
-    error:
-      "must be a port number; if Kubernetes set this variable for a service called `inlet`, set `enableServiceLinks: false` on the pod",
-  })
-  .refine((digits) => /^\d{1,5}$/.test(digits) && Number(digits) <= 65_535, {
-    error: "must be a port number from 0 to 65535",
-  })
-  .transform(Number);
-
-/** For example `127.0.0.1:9464` or `[::1]:9464`. */
-const hostAndPort = z.string().transform((text, context) => {
-  const [, host = "", digits = ""] = /^(\[[0-9A-Fa-f:.]+\]|[^\s:/[\]]+):(\d{1,5})$/.exec(text) ?? [];
-  const port = Number(digits);
-  if (host !== "" && port <= 65_535) return { host: host.replace(/^\[|\]$/g, ""), port };
-  context.addIssue("must be host:port, for example 127.0.0.1:9464");
-  return z.NEVER;
-});
-
-const wholeNumber = (min: number, max: number): Type<number> =>
-  accepted(
-    (digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max,
-    `must be an integer from ${min} to ${max}`,
-  ).transform(Number);
-
-const flag = z.enum(["0", "1"], { error: "must be 0 or 1" }).transform((digit) => digit === "1");
-
-const onOff = z.enum(["on", "off"], { error: "must be on or off" }).transform((word) => word === "on");
-
-const oneOf = <T extends string>(values: readonly T[]) =>
-  z.string().pipe(z.enum(values, { error: `must be one of ${values.join(", ")}` }));
-
-const MIN_TOKEN_LENGTH = 16;
-
-/** A bearer token (RFC 6750, section 2.1) that is long enough to be unguessable. */
-const bearerToken = accepted(
-  (token) => token.length >= MIN_TOKEN_LENGTH && /^[A-Za-z0-9._~+/-]+=*$/.test(token),
-  `must be at least ${MIN_TOKEN_LENGTH} characters of A-Z a-z 0-9 . _ ~ + / -`,
-);
-
-/** A comma-separated list without duplicates. If `emptyWord` is given, it stands for an empty list. */
-const listOf = <T>(type: Type<T>, emptyWord?: string): Type<readonly T[]> =>
-  z
-    .string()
-    .transform((list) => (list === emptyWord ? [] : list.split(",").map((part) => part.trim())))
-    .refine((parts) => !parts.includes(""), { error: "must be a comma-separated list without empty parts" })
-    .pipe(z.array(type))
-    .transform((values) => [...new Set(values)]);
-
-const network = z.string().transform((text, context) => {
-  const parsed = parseNetwork(text);
-  if (parsed === undefined) context.addIssue(NO_NETWORK);
-  return parsed ?? z.NEVER;
-});
-
-/** An absolute URL with one of these schemes. Credentials, a query or a fragment are rejected unless `anyPart` is true. */
-function url(schemes: readonly string[], { anyPart = false } = {}) {
-  const beginnings = schemes.map((scheme) => `${scheme}//`).join(" or ");
-  return accepted(
-    (text) => {
-      const parsed = URL.parse(text);
-      const isPlain = parsed && !parsed.username && !parsed.password && !parsed.search && !parsed.hash;
-      const hasPlace = parsed?.protocol === "unix:" ? parsed.pathname.length > 1 : parsed?.host;
-      return Boolean(parsed && schemes.includes(parsed.protocol) && hasPlace && (anyPart || isPlain));
-    },
-    `must be a URL that begins with ${beginnings}${anyPart ? "" : " without credentials, query or fragment"}`,
-  );
-}
-
-const webUrl = url(["https:", "http:"]);
-const baseUrl = webUrl.transform((text) => text.replace(/\/+$/, ""));
-
-const masterKey = z.string().transform((text, context) => {
-  const key = parseMasterKey(text);
-  if (key) return key;
-  context.addIssue("must be 32 bytes as base64 or as 64 hexadecimal digits (`openssl rand -base64 32`)");
-  return z.NEVER;
-});
 
 const SIP_PROVIDERS = 3;
 
@@ -211,6 +140,11 @@ export const settingsSchema = z.object({
     description:
       "Whether plain hook requests are read without Node's HTTP server, which saves CPU time. `off` lets Node read all requests.",
   }),
+  maxHeaderBytes: setting("INLET_MAX_HEADER_BYTES", wholeNumber(8_192, 131_072), {
+    defaultText: String(DEFAULT_HEADER_BYTES),
+    description:
+      "Maximum size of the request line and headers of a request, in bytes. Larger requests get 431. Raise it for senders with long signatures or tokens. The limit of your proxy must be at least as high.",
+  }),
   sourceDeliveriesPerSecond: setting("INLET_SOURCE_DELIVERIES_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
     description:
@@ -281,8 +215,8 @@ export const settingsSchema = z.object({
     description:
       "Seconds for which a stopping gateway keeps serving requests after /readyz reports that it is stopping. Choose more than the interval at which your load balancer checks /readyz.",
   }),
-  durability: setting("INLET_DURABILITY", oneOf(DURABILITIES), {
-    defaultText: "none",
+  durability: optional("INLET_DURABILITY", oneOf(DURABILITIES), {
+    unsetMeans: "level `none`, with a warning if REDIS_URL is set",
     description:
       "Durability that a 200 response guarantees, checked at startup: none, process (append-only file), fsync, replica (fsync and one replica).",
   }),

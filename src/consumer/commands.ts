@@ -3,6 +3,7 @@ import {
   knownSubscriptionKey,
   orderedReadersKeys,
   pausedSubscriptionKey,
+  readerErrorKey,
   subscriptionKey,
 } from "../event/subscription-keys.ts";
 import { luaScript } from "../lib/lua.ts";
@@ -23,6 +24,7 @@ export type Commands = ReturnType<typeof createCommands>;
 type RawEntry = readonly [id: string, fields: readonly string[] | null];
 
 const DEAD_LETTERS_TTL_MS = 30 * 86_400_000;
+const ERROR_TTL_MS = 7 * 86_400_000;
 /** Time in ms without a sign of life after which a reader is removed from the group. Other readers claim its entries much earlier. */
 const READER_GONE_MS = 86_400_000;
 /** Idle time in ms to set on a released entry. It is the largest 32-bit integer, so that any reader may claim the entry at once. */
@@ -120,6 +122,12 @@ export function createCommands(
       const limits = [maxDeadLetters, DEAD_LETTERS_TTL_MS];
       const keys = [topic, deadLettersKey(topic, group)];
       await runDeadLetter(keys, [group, entryId, ...limits, ...letter]);
+    },
+    /** Stores the last error of a handler of this subscription, for its `lastError` in the API. */
+    async reportError(message: string): Promise<void> {
+      const key = readerErrorKey(group);
+      await call("hset", [key, "at", new Date().toISOString(), "message", message.slice(0, 1_024)]);
+      await call("pexpire", [key, ERROR_TTL_MS]);
     },
     async removeGoneReaders(topic: string): Promise<void> {
       await runRemoveGoneReaders([topic], [group, READER_GONE_MS]);

@@ -1,13 +1,13 @@
 import { type ConsumedEvent, readEvent } from "../event/cloud-event.ts";
 import { sleep } from "../lib/sleep.ts";
-import { createCommands } from "./commands.ts";
+import { type Commands, createCommands } from "./commands.ts";
 import { type Connection, connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";
-import type { DeliveredEntry } from "./in-flight-window.ts";
+import type { DeliveredEntry } from "./in-flight.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
+import { type ConsumerProblem, createErrorReports } from "./problems.ts";
 
-export type { ConsumerProblem } from "./options.ts";
-export type { ConsumedEvent, ConsumerOptions };
+export type { ConsumedEvent, ConsumerOptions, ConsumerProblem };
 
 /**
  * Describes the delivery of an event. Your handler gets it as its second argument.
@@ -168,11 +168,17 @@ async function consume<T>(
   try {
     const connection = await connect(settings.redis, onError);
     open.push(connection);
-    await requireSubscription(settings, connection, signal);
+    const commands = createCommands(connection, settings);
+    await requireSubscription(settings, commands, signal);
+    const report = createErrorReports(commands.reportError);
+    const onProblem = (problem: ConsumerProblem): void => {
+      report(problem);
+      settings.onProblem(problem);
+    };
     const blocking = await connect(settings.redis, onError);
     open.push(blocking);
     await runEngine({
-      settings,
+      settings: { ...settings, onProblem },
       connection,
       blocking,
       signal,
@@ -192,78 +198,72 @@ async function consume<T>(
  * @throws Error if the subscription is missing after two seconds
  */
 async function requireSubscription(
-  settings: ConsumerSettings,
-  connection: Connection,
+  { subscription }: ConsumerSettings,
+  commands: Commands,
   signal: AbortSignal,
 ): Promise<void> {
-  const commands = createCommands(connection, settings);
   const untilMs = performance.now() + UNKNOWN_AFTER_MS;
   while (!signal.aborted && !(await commands.isKnown())) {
     if (performance.now() >= untilMs) {
       throw new Error(
-        `the subscription ${settings.subscription} is unknown in this Redis: check its id and the Redis address`,
+        `the subscription ${subscription} is unknown in this Redis: check its id and the Redis address`,
       );
     }
     await sleep(200, signal);
   }
 }
 
-/** Turns a consumer with a handler into an iterator over its events. */
+interface Offer<T> {
+  readonly delivery: Delivery<T>;
+  /** Ends the handler of the event. Without a failure, the event is acknowledged, unless the loop called `retry`. */
+  readonly settle: (failure?: { readonly reason: unknown }) => void;
+}
+
+/** Turns a consumer with a handler into an iterator over its events. At most one event is offered at a time. */
 async function* iterate<T>(
   start: (handler: Handler<T>, signals: { readonly stop: AbortSignal }) => Promise<void>,
 ): AsyncGenerator<Delivery<T>, void, void> {
   const stopping = new AbortController();
-  type Offer = Delivery<T> & { readonly settle: (failure?: { readonly reason: unknown }) => void };
-  const offers: Offer[] = [];
+  let offer: Offer<T> | undefined;
   let wake: () => void = () => {};
-  let failure: { readonly error: unknown } | undefined;
   let isOver = false;
-
-  const running = start(
-    (event, context) => {
-      let refused: { readonly reason: unknown } | undefined;
-      return new Promise((resolve, reject) => {
-        offers.push({
-          ...context,
-          signal: context.signal,
-          event,
-          retry: (reason = new Error("the loop over events() called retry()")) => {
-            refused = { reason };
-          },
-          settle: (left = refused) => (left === undefined ? resolve() : reject(left.reason)),
-        });
-        wake();
-      });
-    },
-    { stop: stopping.signal },
-  )
-    .catch((error: unknown) => {
-      failure = { error };
-    })
-    .finally(() => {
-      isOver = true;
+  const handle: Handler<T> = (event, context) =>
+    new Promise((resolve, reject) => {
+      let retried: { readonly reason: unknown } | undefined;
+      const retry = (reason: unknown = new Error("the loop over events() called retry()")): void => {
+        retried = { reason };
+      };
+      offer = {
+        delivery: { ...context, signal: context.signal, event, retry },
+        settle: (failure = retried) => (failure === undefined ? resolve() : reject(failure.reason)),
+      };
       wake();
     });
+  const running = start(handle, { stop: stopping.signal }).finally(() => {
+    isOver = true;
+    wake();
+  });
+  // Prevents an unhandled rejection before the loop has ended.
+  running.catch(() => {});
 
-  let last: Offer | undefined;
   try {
     for (;;) {
-      last?.settle();
-      last = undefined;
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      last = offers.shift();
-      if (last !== undefined) yield last;
-      else if (isOver) break;
-      else await woken;
+      if (offer !== undefined) {
+        const { delivery, settle }: Offer<T> = offer;
+        yield delivery;
+        offer = undefined;
+        settle();
+      } else if (isOver) break;
+      else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
     }
-    if (failure !== undefined) throw failure.error;
+    await running;
   } finally {
     stopping.abort();
-    last?.settle({ reason: new Error("the loop over events() ended before it finished this event") });
-    for (const offer of offers)
-      offer.settle({ reason: new Error("the loop over events() ended before it finished this event") });
-    await running;
+    offer?.settle({ reason: new Error("the loop over events() ended before it finished this event") });
+    await running.catch(() => {});
   }
 }

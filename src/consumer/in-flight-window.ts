@@ -2,52 +2,10 @@ import { backoffMs } from "../lib/backoff.ts";
 import { endsWithin, sleep } from "../lib/sleep.ts";
 import type { Acknowledger } from "./acknowledge.ts";
 import type { Commands, Entry } from "./commands.ts";
+import { type EntryHandler, InFlight, InFlightEntries } from "./in-flight.ts";
 import { retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
-
-export interface DeliveredEntry {
-  /** Name of the topic, which is also the key of its Redis stream. */
-  readonly topic: string;
-  /** Id of the entry in the topic's stream. Entries of other topics may have the same id. */
-  readonly entryId: string;
-  /** Number of this attempt, starting at 1. Earlier attempts may never have reached a handler, because their reader died. */
-  readonly attempt: number;
-  /** The raw entry, with alternating names and values. */
-  readonly fields: readonly string[];
-  /** Aborts when the stop timeout has passed, or when another reader has claimed the entry. Pass the signal on to your own calls. */
-  readonly signal: AbortSignal;
-}
-
-/** Handles an entry. The entry is acknowledged if the promise resolves, and delivered again if the promise rejects. */
-export type EntryHandler = (entry: DeliveredEntry) => Promise<void> | void;
-
-class InFlight implements DeliveredEntry {
-  readonly topic: string;
-  readonly entryId: string;
-  readonly fields: readonly string[];
-  attempt: number;
-  isDropped = false;
-  #abort: AbortController | undefined;
-
-  constructor({ topic, entryId, fields, attempt }: Entry) {
-    this.topic = topic;
-    this.entryId = entryId;
-    this.fields = fields;
-    this.attempt = attempt;
-  }
-
-  /** Creates the signal only when it is used, because the signal costs more than the rest of the entry. */
-  get signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (this.isDropped) this.#abort.abort();
-    return this.#abort.signal;
-  }
-
-  drop(): void {
-    this.isDropped = true;
-    this.#abort?.abort();
-  }
-}
+import { messageOf } from "./problems.ts";
 
 export interface WindowDeps {
   readonly commands: Pick<Commands, "countAttempt" | "deadLetter" | "release">;
@@ -67,8 +25,7 @@ const READ_AHEAD = 32;
 /** Holds the entries that were delivered to this reader. Runs the handler on each entry and retries failed ones. */
 export class InFlightWindow {
   readonly #deps: WindowDeps;
-  readonly #inFlight = new Map<string, Map<string, InFlight>>();
-  #count = 0;
+  readonly #inFlight = new InFlightEntries();
   /**
    * Entries ready to run, in order of arrival. Ordered consumers have one queue per topic; in all others, all topics share the
    * queue "".
@@ -90,7 +47,7 @@ export class InFlightWindow {
   }
 
   get free(): number {
-    return this.#size - this.#count - this.#deps.acknowledger.outstanding;
+    return this.#size - this.#inFlight.size - this.#deps.acknowledger.outstanding;
   }
 
   /**
@@ -117,33 +74,27 @@ export class InFlightWindow {
   add(entries: readonly Entry[]): void {
     for (const entry of entries) {
       const { topic, entryId } = entry;
-      let ofTopic = this.#inFlight.get(topic);
       // Skip an entry that is already in this window, because the reader has claimed it again.
-      if (ofTopic?.has(entryId)) continue;
+      if (this.#inFlight.get(topic, entryId)) continue;
       // Skip an entry that was already handled, but whose acknowledgement has not reached Redis yet.
       if (entry.attempt > 1 && this.#deps.acknowledger.holds(topic, entryId)) continue;
-      if (ofTopic === undefined) {
-        ofTopic = new Map();
-        this.#inFlight.set(topic, ofTopic);
-      }
       const added = new InFlight(entry);
-      ofTopic.set(entryId, added);
-      this.#count++;
+      this.#inFlight.add(added);
       this.#queueOf(added).push(added);
     }
     this.#dispatch();
   }
 
   byTopic(): ReadonlyMap<string, readonly string[]> {
-    return new Map([...this.#inFlight].map(([topic, ofTopic]) => [topic, [...ofTopic.keys()]]));
+    return this.#inFlight.idsByTopic();
   }
 
   drop(topic: string, entryIds: Iterable<string>): void {
     for (const entryId of entryIds) {
-      const dropped = this.#inFlight.get(topic)?.get(entryId);
+      const dropped = this.#inFlight.get(topic, entryId);
       if (dropped === undefined) continue;
       dropped.drop();
-      this.#forget(dropped);
+      this.#inFlight.delete(dropped);
       const queue = this.#queueOf(dropped);
       const place = queue.indexOf(dropped);
       if (place >= 0) queue.splice(place, 1);
@@ -172,12 +123,11 @@ export class InFlightWindow {
   async close(timeoutMs: number): Promise<void> {
     this.stop();
     await endsWithin(timeoutMs, this.#settled());
-    for (const ofTopic of this.#inFlight.values()) for (const inFlight of ofTopic.values()) inFlight.drop();
-    for (const [topic, ids] of this.byTopic()) {
+    const left = this.byTopic();
+    for (const [topic, ids] of left) this.drop(topic, ids);
+    for (const [topic, ids] of left) {
       await this.#deps.commands.release(topic, ids).catch(() => {});
     }
-    this.#inFlight.clear();
-    this.#count = 0;
   }
 
   async #settled(): Promise<void> {
@@ -189,25 +139,12 @@ export class InFlightWindow {
     await Promise.all([...this.#tasks, this.#deps.acknowledger.settled()]);
   }
 
-  /** Removes an entry from the window. Returns false if it was removed before. */
-  #forget({ topic, entryId }: InFlight): boolean {
-    const ofTopic = this.#inFlight.get(topic);
-    if (!ofTopic?.delete(entryId)) return false;
-    if (ofTopic.size === 0) this.#inFlight.delete(topic);
-    this.#count--;
-    return true;
-  }
-
   #noteRoom(): void {
     if (this.hasRoom) this.#wake();
   }
 
-  #queueNameOf({ topic }: InFlight): string {
-    return this.#deps.settings.ordered ? topic : "";
-  }
-
-  #queueOf(inFlight: InFlight): InFlight[] {
-    const name = this.#queueNameOf(inFlight);
+  #queueOf({ topic }: InFlight): InFlight[] {
+    const name = this.#deps.settings.ordered ? topic : "";
     const queue = this.#queues.get(name) ?? [];
     this.#queues.set(name, queue);
     return queue;
@@ -253,7 +190,7 @@ export class InFlightWindow {
   #handled(inFlight: InFlight, name: string): void {
     const { acknowledger, settings } = this.#deps;
     const { topic, entryId } = inFlight;
-    if (!this.#forget(inFlight)) {
+    if (!this.#inFlight.delete(inFlight)) {
       this.#leave(name);
     } else if (settings.ordered) {
       // Wait for Redis to acknowledge this entry before the next entry of the topic starts.
@@ -321,14 +258,13 @@ export class InFlightWindow {
     const { commands, settings, onError } = this.#deps;
     const { topic, entryId, fields, attempt } = inFlight;
     const letter = { topic, entryId, fields, attempt: Math.min(attempt, settings.maxAttempts) };
-    const reason = error instanceof Error ? error.message : String(error);
     const retries = {
       signal: this.#stopping.signal,
       onError,
       backoffMs: (failures: number) => backoffMs(settings.retry, failures, Math.random),
     };
-    if (!(await retry(() => commands.deadLetter(letter, reason), retries))) return;
-    this.#forget(inFlight);
+    if (!(await retry(() => commands.deadLetter(letter, messageOf(error)), retries))) return;
+    this.#inFlight.delete(inFlight);
     settings.onProblem({ kind: "dead", topic, entryId, attempt, error });
   }
 

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import type { Backoff } from "../lib/backoff.ts";
+import { type ConsumerProblem, contained, createProblemWarnings } from "./problems.ts";
 
 /**
  * Options of `createConsumer`. Times are in milliseconds.
@@ -48,38 +49,13 @@ export interface ConsumerOptions {
   /** Maximum number of dead letters per topic. The oldest ones above it are deleted. Integer from 1 to 1,000,000, default 10,000. */
   readonly maxDeadLetters?: number;
   /**
-   * Called if Redis is unavailable, an event fails, becomes a dead letter, or was trimmed unhandled.
+   * Called if Redis is unavailable, an event fails, becomes a dead letter, or was trimmed unhandled. By default, the consumer emits
+   * a process warning, at most one of each kind in ten seconds.
    *
    * If the callback throws, the consumer emits a process warning with the code `INLET_ON_PROBLEM` and continues.
    */
   readonly onProblem?: (problem: ConsumerProblem) => void;
 }
-
-/**
- * A problem reported to `onProblem`.
- *
- * - `redis` means that a call to Redis failed. The consumer retries it.
- * - `failed` means that a handler failed. The event is delivered again.
- * - `dead` means that the last attempt failed, and the event is now a dead letter.
- * - `lost` means that retention trimmed the entries before they were handled.
- *
- * @example
- * ```ts
- * const onProblem = (problem: ConsumerProblem) => {
- *   if (problem.kind === "dead") console.error(`gave up on ${problem.entryId} of ${problem.topic}`, problem.error);
- * };
- * ```
- */
-export type ConsumerProblem =
-  | { readonly kind: "redis"; readonly error: unknown }
-  | {
-      readonly kind: "failed" | "dead";
-      readonly topic: string;
-      readonly entryId: string;
-      readonly attempt: number;
-      readonly error: unknown;
-    }
-  | { readonly kind: "lost"; readonly topic: string; readonly entryIds: readonly string[] };
 
 export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry">> {
   readonly retry: Backoff;
@@ -125,26 +101,10 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
     stopTimeoutMs: readNumber(options, "stopTimeoutMs"),
     maxDeadLetters: readNumber(options, "maxDeadLetters"),
     retry: { ...RETRY, ...options.retry },
-    onProblem: contained(options.onProblem ?? (() => {})),
+    onProblem: contained(options.onProblem ?? createProblemWarnings()),
     name: `${hostname().slice(0, 64)}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`,
   };
 }
-
-/** Wraps `onProblem` so that its errors become process warnings, which Node prints to standard error by default. */
-const contained = (onProblem: (problem: ConsumerProblem) => unknown) => (problem: ConsumerProblem) => {
-  const warn = (thrown: unknown): void => {
-    const reason = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
-    process.emitWarning(`onProblem failed for the problem "${problem.kind}": ${reason}`, {
-      code: "INLET_ON_PROBLEM",
-    });
-  };
-  try {
-    // Catch rejections too, because TypeScript accepts an async function as `onProblem`.
-    Promise.resolve(onProblem(problem)).catch(warn);
-  } catch (error) {
-    warn(error);
-  }
-};
 
 const namesBeyond = (known: object, given: object): readonly string[] =>
   Object.keys(given).filter((name) => !Object.hasOwn(known, name));

@@ -27,6 +27,9 @@ export interface DatabaseOptions {
 /** An open database. Disposal waits until connections in use are returned. */
 export interface Database extends AsyncDisposable {
   readonly db: Kysely<Tables>;
+  /** Reason why PostgreSQL rejected a write. `undefined` if none was rejected since `clearWriteProblem`. */
+  readonly writeProblem: () => string | undefined;
+  readonly clearWriteProblem: () => void;
 }
 
 /**
@@ -55,12 +58,33 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
 
+  let writeProblem: string | undefined;
+  const onError = ({ code = "" }: pg.DatabaseError): void => {
+    writeProblem = WRITE_PROBLEMS[code] ?? writeProblem;
+  };
   const db = new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool: translatePool(pool, place) }),
+    dialect: new PostgresDialect({ pool: translatePool(pool, place, onError) }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
-  return { db, [Symbol.asyncDispose]: () => closeOnce(db, pool) };
+  return {
+    db,
+    writeProblem: () => writeProblem,
+    clearWriteProblem() {
+      writeProblem = undefined;
+    },
+    [Symbol.asyncDispose]: () => closeOnce(db, pool),
+  };
 }
+
+/** Reasons why PostgreSQL rejects all writes, by SQLSTATE. They contain no paths, because `/readyz` shows them to everyone. */
+const WRITE_PROBLEMS: Readonly<Record<string, string>> = {
+  "53100": "The disk of PostgreSQL is full.",
+  "58030": "PostgreSQL cannot read or write its files.",
+  "25006": "PostgreSQL is read-only.",
+};
+
+/** Returns true if PostgreSQL rejected a statement, for example because the user lacks a permission. */
+export const isDatabaseError = (error: unknown): error is Error => error instanceof pg.DatabaseError;
 
 /** Returns true if the error is a unique violation. If `constraint` is given, the error must be about that constraint. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
@@ -105,7 +129,7 @@ function getTypeParser(oid: number, format?: "text" | "binary") {
  * Wraps the pool so that connection errors and temporary query errors become `UnavailableError`. Each client keeps its wrapper,
  * because Kysely stores state per client.
  */
-function translatePool(pool: pg.Pool, place: string) {
+function translatePool(pool: pg.Pool, place: string, onError: (error: pg.DatabaseError) => void) {
   const wrappers = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
     options: pool.options,
@@ -116,19 +140,23 @@ function translatePool(pool: pg.Pool, place: string) {
       });
       const known = wrappers.get(client);
       if (known) return known;
-      const wrapper = translateClient(client);
+      const wrapper = translateClient(client, onError);
       wrappers.set(client, wrapper);
       return wrapper;
     },
   };
 }
 
-function translateClient(client: pg.PoolClient): PostgresPoolClient {
+function translateClient(
+  client: pg.PoolClient,
+  onError: (error: pg.DatabaseError) => void,
+): PostgresPoolClient {
   let broken = false;
   const query = async (sql: string, parameters: unknown[]) => {
     try {
       return await client.query(sql, parameters);
     } catch (error) {
+      if (error instanceof pg.DatabaseError) onError(error);
       if (!isUnavailable(error)) throw error;
       // Discard the client after an error of the driver itself, because the connection is lost or still busy with an abandoned query.
       broken ||= !(error instanceof pg.DatabaseError);

@@ -98,6 +98,19 @@ export async function checkMigrationsKnown(applied: readonly AppliedMigration[])
   rejectIncompatible(migrations, countBaseline(migrations, applied, "backup"));
 }
 
+/**
+ * Returns the names of the migrations that `migrate` would apply, without applying them. Returns `undefined` for a database that has never
+ * been migrated.
+ *
+ * @throws MigrationError as `migrate` does
+ */
+export async function findMissingMigrations(db: Queryable): Promise<readonly string[] | undefined> {
+  const { rows } = await sql<{ found: string | null }>`
+    SELECT to_regclass('schema_migrations')::text AS found`.execute(db);
+  if (rows[0]?.found == null) return undefined;
+  return (await readMissing(db, await readMigrations(DIRECTORY))).map(({ name }) => name);
+}
+
 async function applyMissing(db: Queryable, migrations: readonly Migration[], log: Log): Promise<void> {
   await sql`
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -107,11 +120,8 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
       served_from integer NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
     )`.execute(db);
-  const { rows } = await sql<AppliedMigration>`
-    SELECT number, name, checksum, served_from FROM schema_migrations ORDER BY number`.execute(db);
-  const applied = countBaseline(migrations, rows, "database");
-  rejectIncompatible(migrations, applied);
-  for (const migration of migrations.slice(applied.length)) {
+  const missing = await readMissing(db, migrations);
+  for (const migration of missing) {
     await db.transaction().execute(async (trx) => {
       await sql.raw(migration.text).execute(trx);
       await sql`
@@ -120,8 +130,20 @@ async function applyMissing(db: Queryable, migrations: readonly Migration[], log
         trx,
       );
     });
-    log.info({ event: "database.migrated", migration: migration.name }, "applied a migration");
   }
+  if (missing.length > 0)
+    log.info(
+      { event: "database.migrated", migrations: missing.map(({ name }) => name) },
+      "database migrated",
+    );
+}
+
+async function readMissing(db: Queryable, migrations: readonly Migration[]): Promise<readonly Migration[]> {
+  const { rows } = await sql<AppliedMigration>`
+    SELECT number, name, checksum, served_from FROM schema_migrations ORDER BY number`.execute(db);
+  const applied = countBaseline(migrations, rows, "database");
+  rejectIncompatible(migrations, applied);
+  return migrations.slice(applied.length);
 }
 
 /** Returns the applied migrations, with the baseline in place of the migrations that it replaces. */
@@ -167,7 +189,7 @@ function rejectIncompatible(migrations: readonly Migration[], applied: readonly 
     }
     if (one.servedFrom > newest) {
       throw new MigrationError(
-        `The database contains the migration ${one.name}, for which this version is too old. Start a newer version of Inlet.`,
+        `The database contains the migration ${one.name}, for which this version is too old. Start a newer version of Inlet, or restore a backup of this version into an empty data directory.`,
       );
     }
   });

@@ -2,10 +2,14 @@ import type { ColumnType, Generated, Selectable } from "kysely";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
-import type { ProblemAbout, ProblemKind, ProblemSeverity, ProblemState } from "../event/problem.ts";
 import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { LimitName } from "./accounts/limits.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
+import type {
+  ConnectionAuthorizationsTable,
+  ConnectionTokensTable,
+} from "./connections/connection-tables.ts";
+import type { ProblemEventsTable, ProblemLooksTable, ProblemsTable } from "./problems/problem-tables.ts";
 
 export interface BlueprintChannel {
   readonly uid: string;
@@ -84,42 +88,6 @@ interface AuditTable {
   createdAt: Timestamp;
 }
 
-/**
- * `needsReauth` means that the OAuth grant was permanently rejected or never given. `error` means that the issuer rejected the
- * client or its settings.
- */
-export const CONNECTION_STATES = ["ok", "needsReauth", "error"] as const;
-export type ConnectionState = (typeof CONNECTION_STATES)[number];
-
-interface ConnectionTokensTable {
-  connectionId: string;
-  /** Number of token responses stored for the connection so far. */
-  generation: number;
-  sealedTokens: string | null;
-  renewAt: ColumnType<Date | null, never, Date | null>;
-  connectionVersion: number;
-  leaseHolder: string | null;
-  leaseExpiresAt: ColumnType<Date | null, never, Date | null>;
-  refusedAt: ColumnType<Date | null, never, Date | null>;
-  /** Whether a token request to the issuer is in flight. Reset when the result of the request is stored. */
-  asking: ColumnType<boolean, never, boolean>;
-  /** Time when the gateway noticed that it lost a response of the issuer. The lost response may have contained the next refresh token. */
-  answerLostAt: ColumnType<Date | null, never, Date | null>;
-}
-
-interface ConnectionAuthorizationsTable {
-  /** SHA-256 of the state parameter. */
-  stateHash: Buffer;
-  connectionId: string;
-  connectionVersion: number;
-  accountId: string;
-  keyId: string | null;
-  sealedVerifier: string;
-  redirectUri: string;
-  createdAt: Timestamp;
-  expiresAt: Timestamp;
-}
-
 export type HandlerError = Pick<HandlerAttempt, "at" | "status" | "code">;
 
 interface SubscriptionsTable extends Timestamps {
@@ -174,6 +142,9 @@ interface ClusterTable {
   limitedToBytes: ColumnType<number | null, never, number>;
   /** Whether earlier versions stored addresses in plain text. `migrate` seals them and sets it to false. */
   plainAddresses: boolean;
+  /** Id of the marker in Redis. `null` until a gateway has written one. */
+  redisMarker: ColumnType<string | null, never, string>;
+  dataLostAt: ColumnType<Date | null, never, Date>;
   createdAt: Timestamp;
 }
 
@@ -222,18 +193,6 @@ interface IdempotencyKeysTable {
   createdAt: Timestamp;
 }
 
-interface SchemaCodeTable {
-  digest: string;
-  generator: string;
-  cost: number;
-  patternSize: number;
-  /** Compressed with gzip. */
-  code: Buffer;
-  bytes: number;
-  mac: Buffer;
-  usedAt: Timestamp;
-}
-
 /** Limits of individual organizations. `null` means the default limit of the gateway. */
 interface OrganizationLimitsTable extends Record<LimitName, number | null> {
   organizationId: string;
@@ -259,42 +218,6 @@ interface AuditRefusalsTable {
   lastAt: Timestamp;
 }
 
-interface ProblemsTable {
-  id: string;
-  organizationId: string;
-  kind: ProblemKind;
-  /** Id of the affected object. Each subject has at most one open problem of each kind. */
-  subject: string;
-  state: ProblemState;
-  severity: ProblemSeverity;
-  about: Json<ProblemAbout>;
-  appId: string | null;
-  message: string;
-  cure: string;
-  figures: Json<Readonly<Record<string, number>>>;
-  firstSeenAt: Timestamp;
-  lastSeenAt: Timestamp;
-  acknowledgedAt: ColumnType<Date | null, never, Date>;
-  acknowledgedBy: ColumnType<string | null, never, string | null>;
-  resolvedAt: ColumnType<Date | null, never, Date>;
-  createdAt: Timestamp;
-}
-
-interface ProblemEventsTable {
-  number: Generated<number>;
-  problemId: string;
-  organizationId: string;
-  type: string;
-  data: string;
-  createdAt: Timestamp;
-}
-
-interface ProblemLooksTable {
-  kind: ProblemKind;
-  lookedAt: ColumnType<Date | null, Date | null, Date>;
-  failingSince: ColumnType<Date | null, Date | null, Date | null>;
-}
-
 /**
  * Types of all database tables. Standard resources such as apps, blueprints and connections declare theirs next to their field
  * definitions.
@@ -311,7 +234,6 @@ export interface Tables {
   removals: RemovalsTable;
   leases: LeasesTable;
   idempotencyKeys: IdempotencyKeysTable;
-  schemaCode: SchemaCodeTable;
   connectionTokens: ConnectionTokensTable;
   connectionAuthorizations: ConnectionAuthorizationsTable;
   audit: AuditTable;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isAttributeText } from "./attribute-text.ts";
 
 /** A JSON Schema exactly as the user wrote it: an object, `true` or `false`. */
 export const jsonSchemaDocument = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
@@ -19,7 +20,7 @@ export const definitionSchema = z
       // JSON Schema validators may compile the pattern without the `u` flag, which `\p{Cc}` needs.
       // biome-ignore lint/suspicious/noControlCharactersInRegex: this pattern rejects control characters
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "must not contain control characters")
-      .refine((type) => type.isWellFormed(), "must not contain lone surrogates")
+      .refine(isAttributeText, "must not contain lone surrogates or noncharacters")
       .refine((type) => type !== "*", "must not be *, because * means all types"),
     typePath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
     idPath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),

@@ -1,3 +1,4 @@
+import type { Answer } from "./answer.ts";
 import type { ChannelConfig, ChannelIdentity, ChannelState } from "./channel.ts";
 import type { ItemFailure, Outcome } from "./outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "./received.ts";
@@ -11,8 +12,8 @@ export interface ChannelHandle {
   readonly kindConfig: unknown;
   /** HTTP methods that the channel's address accepts: POST, and methods that its handshakes use. */
   readonly methods: readonly string[];
-  /** Body of the response to an accepted delivery: a JSON report of the outcome, or an empty body. */
-  readonly answer: "outcome" | "empty";
+  /** Content of the response to an accepted delivery: a JSON report of the outcome, nothing, or a fixed text. */
+  readonly answer: Answer;
   /** Returns false if the channel cannot read this content type. The sender then gets status 415 before the body is read. */
   readonly acceptsContentType: (contentType: string | undefined) => boolean;
 }
@@ -40,20 +41,6 @@ export type IngestResult =
   | { readonly kind: "unverified"; readonly message: string }
   | { readonly kind: "handshake"; readonly reply: HandshakeReply };
 
-/**
- * Ingests a delivery that the gateway fetched itself. It needs no verification, because the gateway chose the server it called.
- * Failed items always go to quarantine, because no sender waits for a rejection. The last write also moves the source's position.
- *
- * @throws UnavailableError when Redis is unavailable or a budget is exhausted. Events appended so far remain, and a retry completes
- * the delivery.
- * @throws StaleSourceError (bus) when another worker owns the source. The rejected write changes no data.
- */
-export type IngestFetched<C extends ChannelHandle = ChannelHandle> = (
-  channel: C,
-  delivery: VerifiedDelivery,
-  options: FetchedOptions,
-) => Promise<IngestResult>;
-
 export interface FetchedOptions {
   readonly signal: AbortSignal;
   readonly position: SourcePosition;
@@ -64,11 +51,21 @@ export interface GatheredWrite {
   readonly count: number;
   /** Total number of items in these deliveries. `undefined` if it is known only after the write. */
   readonly items: number | undefined;
-  /** Publishes the deliveries and stores the position after the last one. Throws the same errors as `IngestFetched`. */
+  /**
+   * Publishes the deliveries and stores the position after the last one.
+   *
+   * @throws UnavailableError when Redis is unavailable or a budget is exhausted. Events appended so far remain, and a retry completes
+   * the deliveries.
+   * @throws StaleSourceError (bus) when another worker owns the source. The rejected write changes no data.
+   */
   readonly write: (options: FetchedOptions) => Promise<readonly IngestResult[]>;
 }
 
-/** Parses and validates several fetched deliveries at once. Returns as few writes as possible, which publish the deliveries in order. */
+/**
+ * Parses and validates deliveries that the gateway fetched itself. They need no verification, because the gateway chose the server it
+ * called. Failed items always go to quarantine, because no sender waits for a rejection. Returns as few writes as possible, which publish
+ * the deliveries in order.
+ */
 export type GatherFetched<C extends ChannelHandle = ChannelHandle> = (
   channel: C,
   deliveries: readonly VerifiedDelivery[],

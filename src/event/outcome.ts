@@ -22,6 +22,10 @@ export interface ItemFailure {
   /** Name of the failed field of the event definition, or a JSON Pointer into the data. */
   readonly path?: string;
   readonly detail: string;
+  /** How the sender can fix the failure. It is also part of `detail`. It contains no data, because the response shows it. */
+  readonly hint?: string;
+  /** Set if the item may be a heartbeat of a stream. Only the newest of these are stored, whatever the config says. */
+  readonly isHeartbeat?: true;
   /** Event types whose definitions failed, to be run again later. An empty list means all current definitions. */
   readonly definitions: readonly string[];
 }
@@ -39,6 +43,7 @@ export interface QuarantineReceipt {
   readonly id: string;
   readonly reason: QuarantineReason;
   readonly path?: string;
+  readonly hint?: string;
 }
 
 /** Result of one delivery, and the body of a 200 response. `received` counts items, `published` counts events. */

@@ -3,6 +3,8 @@ export const PROBLEM_KINDS = [
   "channel_silent",
   "connection_failing",
   "connection_needs_reauth",
+  "data_lost",
+  "durability_not_chosen",
   "handler_failing",
   "quarantine_growing",
   "quarantine_near_limit",

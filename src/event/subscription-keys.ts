@@ -4,6 +4,16 @@ export const pausedSubscriptionKey = (subscriptionId: string): string => `inlet:
 /** Returns a Redis key that exists for every subscription. It tells an unknown subscription from one without topics. */
 export const knownSubscriptionKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}:known`;
 
+/** Returns the Redis key of the last error of a reader's handler, a hash with the fields of `ReaderError`. */
+export const readerErrorKey = (subscriptionId: string): string => `inlet:sub:${subscriptionId}:error`;
+
+/** The last error of a reader's handler. */
+export interface ReaderError {
+  /** Time of the error in RFC 3339, by the reader's clock. */
+  readonly at: string;
+  readonly message: string;
+}
+
 /** Returns the Redis keys of readers and their topics. Both keys share a Cluster slot, because one script updates both. */
 export const orderedReadersKeys = (subscriptionId: string): readonly [readers: string, owners: string] => [
   `inlet:{sub.${subscriptionId}}:readers`,

@@ -23,18 +23,6 @@ export class ValueCollector {
   }
 }
 
-export function collectValues(pairs: Iterable<readonly [name: string, value: string]>): Values {
-  const values = new ValueCollector();
-  for (const [name, value] of pairs) values.add(name, value);
-  return values.collected;
-}
-
-/** Parses the query string of a request target such as `/path?a=1`, with form decoding. */
-export function queryValues(target: string): Values {
-  const start = target.indexOf("?");
-  return start < 0 ? NONE : collectValues(new URLSearchParams(target.slice(start + 1)));
-}
-
 /** Returns the values without these names, or the same object if none of the names occur. */
 export function omitValues(values: Values, names: ReadonlySet<string>): Values {
   for (const name in values) if (names.has(name)) return withoutNamed(values, names);
@@ -46,5 +34,3 @@ function withoutNamed(values: Values, names: ReadonlySet<string>): Values {
   for (const name in values) if (!names.has(name)) kept[name] = values[name];
   return kept as Values;
 }
-
-const NONE: Values = Object.freeze(Object.create(null));

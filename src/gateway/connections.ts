@@ -7,17 +7,11 @@ import {
 } from "../data/connections/connection-tokens.ts";
 import { noteConnectionUse, openConnectionSecrets } from "../data/connections/connections.ts";
 import { createCredentialsOf } from "../net/connections/credentials-of.ts";
+import { createIssuerFetch } from "../net/connections/issuer.ts";
 import { createRenewer, type TokenStore } from "../net/connections/renewer.ts";
 import type { Foundation } from "./foundation.ts";
 
 export type ConnectionsDeps = Pick<Foundation, "db" | "keyring" | "outbound" | "clock" | "log">;
-
-const ISSUER_LIMITS = {
-  connectTimeoutMs: 10_000,
-  headTimeoutMs: 15_000,
-  totalTimeoutMs: 15_000,
-  maxBytes: 1024 * 1024,
-} as const;
 
 /** Minimum time between two updates of a connection's last use, in ms. The database enforces it for all workers together. */
 const RECORD_EVERY_MS = 60_000;
@@ -29,12 +23,11 @@ const MAX_RECORDED = 10_000;
 /** Provides the credentials of stored connections. Disposal waits until renewed tokens are stored. */
 export function createConnections(deps: ConnectionsDeps) {
   const { outbound, clock, log } = deps;
-  const issuerFetch = outbound.fetch(ISSUER_LIMITS);
+  const issuerFetch = createIssuerFetch(outbound);
   const store = createTokenStore(deps);
   const renewer = createRenewer({ store, fetch: issuerFetch, clock, log });
   return {
     credentialsOf: createCredentialsOf({ load: store.load, renewer, noteUse: createRecordUse(deps), clock }),
-    /** HTTP client for token requests. Three of its timeouts are shorter than the lock on a token renewal. */
     issuerFetch,
     [Symbol.asyncDispose]: () => renewer[Symbol.asyncDispose](),
   };

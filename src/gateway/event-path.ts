@@ -6,7 +6,6 @@ import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { StoredChannels } from "../data/channels/stored-channels.ts";
-import type { Definition } from "../event/definition.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
 import { createCompileChannel } from "../ingest/compile-channel.ts";
 import type { CompiledChannel } from "../ingest/compiled-channel.ts";
@@ -18,13 +17,12 @@ import { createGather } from "../ingest/gather.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
+import { createValidatorFor } from "../ingest/validators.ts";
 import { startNormalizeQueue } from "../ingest/worker/normalize-queue.ts";
 import { createWriter, type WriterDeps } from "../ingest/write.ts";
-import { UnavailableError } from "../lib/errors.ts";
+import { BudgetError, UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
-import type { CompiledSchema, SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { createChannelIdCheck } from "../lib/secrets/channel-id.ts";
-import type { Outbound } from "../net/outbound.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createPathCache } from "../normalize/paths/jsonpath.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
@@ -86,7 +84,7 @@ export function createEventPath(deps: EventPathDeps) {
     onReset: rules.clear,
   });
   const normalizing: NormalizeDeps = {
-    validatorFor: validators(deps.schemas),
+    validatorFor: createValidatorFor(deps.schemas),
     newEventId: () => createId("evt", clock()),
   };
   const normalizeQueue = startNormalizeQueue({
@@ -113,7 +111,7 @@ export function createEventPath(deps: EventPathDeps) {
     normalize,
     maxCheckMs: deps.timeoutMs,
   };
-  const { publishNormalized, ingestFetched, ...writer } = createWriter(shared);
+  const { publishNormalized, ...writer } = createWriter(shared);
   const gatherFetched = createGather({ ...shared, publishNormalized });
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
   const newDeliveryId = () => createId("dl", clock());
@@ -149,14 +147,7 @@ export function createEventPath(deps: EventPathDeps) {
     recorder,
     receiving,
     ...writer,
-    /**
-     * Rejects fetched deliveries while the organization exceeds its storage limit, so that its sources wait. Otherwise writes them like the
-     * writer's `ingestFetched`.
-     */
-    ingestFetched: ((channel, delivery, options) =>
-      deps.isOverLimit(channel.identity.organizationId)
-        ? rejectOverLimit()
-        : ingestFetched(channel, delivery, options)) satisfies typeof ingestFetched,
+    /** Rejects fetched deliveries while the organization exceeds its storage limit, so that its sources wait. */
     gatherFetched: ((channel, deliveries) =>
       gatherFetched(channel, deliveries).map(({ count, items, write }) => ({
         count,
@@ -195,37 +186,7 @@ export function createEventPath(deps: EventPathDeps) {
 
 const rejectOverLimit = () =>
   Promise.reject(
-    new UnavailableError("the organization has reached its topic storage limit", {
+    new BudgetError("topics_full", "the organization has reached its topic storage limit", {
       retryAfterSeconds: 30,
     }),
   );
-
-/**
- * Provides schema validators. A stored schema has compiled before, so a compile error is temporary and does not make the delivery invalid.
- */
-function validators(schemas: SchemaCompiler) {
-  const { signal } = new AbortController();
-  return (
-    schema: NonNullable<Definition["schema"]>,
-    lane: string,
-  ): CompiledSchema | Promise<CompiledSchema> =>
-    schemas.peek(schema) ??
-    schemas.compile(schema, { signal, lane }).then((compiled) => {
-      if (compiled.ok) return compiled.value;
-      throw new UnavailableError("a stored schema no longer compiles", { cause: compiled.error });
-    });
-}
-
-const PINNED_LIMITS = { totalTimeoutMs: 5_000, maxBytes: 256 * 1024, maxRedirects: 0 } as const;
-
-/** Creates an HTTP client for URLs from channel settings, such as those of verification keys and subscription confirmations. */
-export const createFetchPinned =
-  (outbound: Pick<Outbound, "request">): FetchPinned =>
-  async (url, { signal }) => {
-    const { status, body } = await outbound.request(
-      { method: "GET", url, headers: {} },
-      { ...PINNED_LIMITS, signal },
-    );
-    if (status !== 200) throw new Error(`the server responded with HTTP ${status} instead of 200`);
-    return body;
-  };

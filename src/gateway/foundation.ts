@@ -12,6 +12,7 @@ import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { Presets } from "../verify/presets.ts";
 
+/** The connections, caches and settings that nearly all parts of a gateway use. */
 export interface Foundation {
   readonly db: Database["db"];
   readonly changes: ChangeFeed;

@@ -3,6 +3,7 @@ import type { RedisBus } from "../bus/connection/redis.ts";
 import type { OverLimit } from "../bus/limits/over-limit.ts";
 import { type ChangeFeed, MAX_STALENESS_MS } from "../data/changes.ts";
 import type { CheckResult, HealthCheck } from "../http/health.ts";
+import { findDiskWarning } from "../lib/servers/disk-space.ts";
 import type { Backlog } from "../maintenance/backlogs.ts";
 import type { Housekeeper } from "../maintenance/housekeeper.ts";
 import type { StorageUsage } from "../maintenance/storage-usage.ts";
@@ -10,21 +11,23 @@ import type { Metrics } from "../metrics.ts";
 import type { Foundation } from "./foundation.ts";
 import type { MasterKeyWatch } from "./master-keys.ts";
 import type { Sources } from "./sources.ts";
+import type { StoreWarnings } from "./store-warnings.ts";
 import type { Stores } from "./stores.ts";
 
 /** Maximum time until a configuration change takes effect, as documented. `/readyz` reports when this may take longer. */
 const PROMISE_MS = 2_000;
 
 export function createHealthChecks(deps: {
-  readonly stores: Pick<Stores, "problems">;
+  readonly stores: Pick<Stores, "problems" | "diskSpace">;
   readonly redis: Pick<RedisBus, "state">;
   /** Sources that this gateway runs. `undefined` if it runs none. */
   readonly sources: Pick<Sources, "shards" | "workers"> | undefined;
   readonly masterKey: Pick<MasterKeyWatch, "problem">;
   readonly changes: Pick<ChangeFeed, "stalenessMs">;
+  readonly warnings: Pick<StoreWarnings, "redis" | "database">;
   readonly stopping: AbortSignal;
 }): readonly HealthCheck[] {
-  const { stores, redis, masterKey, sources, changes, stopping } = deps;
+  const { stores, redis, masterKey, sources, changes, warnings, stopping } = deps;
   return [
     {
       name: "running",
@@ -32,16 +35,27 @@ export function createHealthChecks(deps: {
     },
     {
       name: "servers",
-      check: () => okUnless(stores.problems().join("; ")),
+      check() {
+        const space = stores.diskSpace();
+        const warning = space && findDiskWarning(space);
+        const problems = stores.problems();
+        if (problems.length === 0) return { ok: true, ...(warning && { warnings: [warning] }) };
+        return { ok: false, reason: [...problems, ...(warning ? [warning] : [])].join("; ") };
+      },
     },
     {
       name: "redis",
       check() {
         const { ready, problems, ...facts } = redis.state();
         return ready
-          ? { ok: true, facts: { ...facts, problems } }
+          ? { ok: true, warnings: warnings.redis(), facts: { ...facts, problems } }
           : { ok: false, reason: problems.join("; "), facts };
       },
+    },
+    {
+      name: "database",
+      // The check always succeeds, because known channels continue to accept deliveries.
+      check: () => ({ ok: true, warnings: warnings.database() }),
     },
     {
       name: "masterKey",

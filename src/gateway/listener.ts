@@ -1,11 +1,13 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import type { Config } from "../config/schema.ts";
+import { type Config, DEFAULT_HEADER_BYTES } from "../config/schema.ts";
+import { closeGentlyAfterEarlyResponse } from "../http/close-gently.ts";
 import type { App, Fetch } from "../http/context.ts";
 import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
+import { createInvalidRequests, type InvalidRequestsOptions } from "../http/invalid-requests.ts";
 
 export interface Listener extends AsyncDisposable {
   readonly port: number;
@@ -41,15 +43,43 @@ const DRAIN_POLL_MS = 25;
  * @param starting handles requests until `serve` is called
  */
 export async function startListener(
-  { host, port, hookFastPath = true }: Pick<Config, "host" | "port"> & Partial<Pick<Config, "hookFastPath">>,
+  {
+    host,
+    port,
+    hookFastPath = true,
+    maxHeaderBytes = DEFAULT_HEADER_BYTES,
+  }: Pick<Config, "host" | "port"> & Partial<Pick<Config, "hookFastPath" | "maxHeaderBytes">>,
   starting: Fetch,
+  { onInvalid = () => {} }: Partial<Pick<InvalidRequestsOptions, "onInvalid">> = {},
 ): Promise<Listener> {
   let serving: App = { fetch: starting };
+  const invalid = createInvalidRequests({ maxHeaderBytes, onInvalid });
   const answer = getRequestListener((request, bindings) => serving.fetch(request, bindings as HttpBindings), {
     // Host of the URL if a request names none, as HTTP/1.0 allows. Without it, such requests would be rejected.
     hostname: "localhost",
+    errorHandler: invalid.toResponse,
   });
-  const server = createServer(answer);
+  /** The last request of each connection. */
+  const latest = new WeakMap<
+    Socket,
+    { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
+  >();
+  const server = createServer(
+    // Otherwise Node rejects requests without `Host` itself, without a body.
+    { maxHeaderSize: maxHeaderBytes, requireHostHeader: false },
+    (incoming, outgoing) => {
+      latest.set(incoming.socket, { incoming, outgoing });
+      if (incoming.headers.host === undefined && incoming.httpVersion === "1.1")
+        invalid.rejectWithout("the header Host is missing", outgoing);
+      else void answer(incoming, outgoing);
+    },
+  );
+  server.on("checkExpectation", (_, outgoing: ServerResponse) =>
+    invalid.rejectWithout("the only supported value of the header Expect is 100-continue", outgoing, 417),
+  );
+  server.on("clientError", (error, socket: Socket) =>
+    invalid.rejectUnparsed(error, socket, latest.get(socket)?.outgoing),
+  );
   // Node's own handlers of new connections. Node has no public API for them, so they are read from the event listeners.
   const nodeConnectionListeners = server.listeners("connection");
   const fastPath = createFastPath({
@@ -58,8 +88,10 @@ export async function startListener(
     firstRequestMs: HEADERS_TIMEOUT_MS,
     keepAliveMs: KEEP_ALIVE_MS,
     bodyMs: REQUEST_TIMEOUT_MS,
+    rejectLate: invalid.rejectLate,
   });
   function handOffToNode(socket: Socket): void {
+    closeGentlyAfterEarlyResponse(socket, () => latest.get(socket)?.incoming);
     for (const take of nodeConnectionListeners) take.call(server, socket);
   }
   server.removeAllListeners("connection");

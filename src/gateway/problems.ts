@@ -5,14 +5,11 @@ import type { NewChannel } from "../data/channels/channels.ts";
 import { PROBLEM_EVENT_TYPES, PROBLEMS_CHANNEL } from "../event/problem.ts";
 import type { Housekeeper } from "../maintenance/housekeeper.ts";
 import { createChecks } from "../maintenance/problems/checks.ts";
-import {
-  type ProblemTiming,
-  type ProblemWatch,
-  startProblemWatch,
-} from "../maintenance/problems/problem-watch.ts";
+import { type ProblemTiming, startProblemWatch } from "../maintenance/problems/problem-watch.ts";
 import type { EventPath } from "./event-path.ts";
 import type { Foundation } from "./foundation.ts";
 import type { SourceBus } from "./sources.ts";
+import type { StoreWarnings } from "./store-warnings.ts";
 
 export interface ProblemsDeps extends Foundation {
   readonly bus: Pick<SourceBus, "positions" | "states"> & {
@@ -21,13 +18,14 @@ export interface ProblemsDeps extends Foundation {
   readonly path: Pick<EventPath, "publish" | "quarantine">;
   readonly checkDeps: CheckChannelDeps;
   readonly housekeeper: Pick<Housekeeper, "isHolder" | "topicHoldings" | "backlogsById">;
+  readonly warnings: Pick<StoreWarnings, "durability">;
   readonly timing: Partial<ProblemTiming>;
 }
 
 const REMEMBERED_SECONDS = 604_800;
 
 /** Starts the detection of problems and publishes them as events. Only one gateway at a time detects problems. */
-export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
+export async function startProblems(deps: ProblemsDeps) {
   const { bus, path, housekeeper, channelKinds, metrics, redisClock } = deps;
   const silence = createSilenceWatch({ ...deps, topics: bus.topics, clock: redisClock.now });
   const pullKinds = [...channelKinds.values()].filter(({ addressed }) => !addressed).map(({ kind }) => kind);
@@ -42,6 +40,7 @@ export async function startProblems(deps: ProblemsDeps): Promise<ProblemWatch> {
       ...bus,
       silence,
       pullKinds,
+      durabilityWarning: deps.warnings.durability,
       quarantine: path.quarantine,
       topicHoldings: housekeeper.topicHoldings,
       backlogsById: housekeeper.backlogsById,

@@ -32,7 +32,7 @@ export const createSourceBus = (redis: RedisBus) => ({
 export interface SourcesDeps
   extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "redisClock" | "log"> {
   readonly bus: SourceBus;
-  readonly path: Pick<EventPath, "findSource" | "ingestFetched" | "gatherFetched" | "movePosition">;
+  readonly path: Pick<EventPath, "findSource" | "gatherFetched" | "movePosition">;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
@@ -61,7 +61,6 @@ export function startSources(deps: SourcesDeps): Sources {
     findSource: path.findSource,
     recordFirstRun: (number) => recordFirstRun(db, number),
     pace: createSourcePace({ deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond }),
-    ingest: path.ingestFetched,
     gather: path.gatherFetched,
     move: path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, clock()),

@@ -10,6 +10,7 @@ import {
   startLocalPostgres,
 } from "../data/local-postgres.ts";
 import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
+import { type DiskSpace, readDiskSpace } from "../lib/servers/disk-space.ts";
 import type { Log } from "../log.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
@@ -20,6 +21,8 @@ export interface Stores extends AsyncDisposable {
   readonly keys: MasterKeys;
   /** Returns the problems of the embedded servers. The list is empty while all servers run. */
   readonly problems: () => readonly string[];
+  /** Returns the space on the disk of the embedded servers. `undefined` if both servers are external. */
+  readonly diskSpace: () => DiskSpace | undefined;
 }
 
 /** Thrown when another running gateway uses the data directory. */
@@ -72,6 +75,7 @@ export async function openStores(
       ...problemsOf("the embedded PostgreSQL", postgres.value),
       ...problemsOf("the embedded Redis", redis.value),
     ],
+    diskSpace: () => (postgres.value || redis.value ? readDiskSpace(dataDir) : undefined),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -2,32 +2,27 @@ import { sleep } from "../lib/sleep.ts";
 import { unlessAborted } from "../lib/wait.ts";
 
 /** Circuit breaker of a handler. After repeated failures, it only allows a single trial call from time to time. */
-export interface Breaker {
-  /** Returns the time until the next call is allowed, in ms. 0 means immediately. */
-  readonly waitMs: () => number;
-  /** Waits until the handler may be called. The caller must report the result with `noteTaken` or `recordRejection`. */
-  readonly admit: (options: { readonly signal: AbortSignal }) => Promise<void>;
-  readonly noteTaken: () => void;
-  readonly recordRejection: () => void;
-}
-
-export interface BreakerDeps {
-  /** Called when the breaker opens, which blocks calls, and when it closes. */
-  readonly onChange: (isOpen: boolean) => void;
-  readonly firstWaitMs?: number;
-}
+export type Breaker = ReturnType<typeof createBreaker>;
 
 const FAILURES = 5;
 const FIRST_WAIT_MS = 5_000;
 const MOST_WAIT_MS = 300_000;
 
-export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: BreakerDeps): Breaker {
+export function createBreaker({
+  onChange,
+  firstWaitMs = FIRST_WAIT_MS,
+}: {
+  /** Called when the breaker opens, which blocks calls, and when it closes. */
+  readonly onChange: (isOpen: boolean) => void;
+  readonly firstWaitMs?: number;
+}) {
   let failures = 0;
   let openUntilMs = 0;
   let isOpen = false;
   /** Result of the current trial call, for which all other callers wait. */
   let asking: PromiseWithResolvers<void> | undefined;
 
+  /** Returns the time until the next call is allowed, in ms. 0 means immediately. */
   const waitMs = (): number => (isOpen ? Math.max(0, openUntilMs - performance.now()) : 0);
 
   function settle(): void {
@@ -37,7 +32,8 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
 
   return {
     waitMs,
-    async admit({ signal }) {
+    /** Waits until the handler may be called. The caller must report the result with `noteTaken` or `recordRejection`. */
+    async admit({ signal }: { readonly signal: AbortSignal }): Promise<void> {
       while (isOpen) {
         signal.throwIfAborted();
         const leftMs = waitMs();
@@ -48,7 +44,7 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
         } else await unlessAborted(signal, asking.promise);
       }
     },
-    noteTaken() {
+    noteTaken(): void {
       failures = 0;
       if (isOpen) {
         isOpen = false;
@@ -56,7 +52,7 @@ export function createBreaker({ onChange, firstWaitMs = FIRST_WAIT_MS }: Breaker
       }
       settle();
     },
-    recordRejection() {
+    recordRejection(): void {
       failures++;
       if (failures >= FAILURES) {
         openUntilMs = performance.now() + Math.min(MOST_WAIT_MS, firstWaitMs * 2 ** (failures - FAILURES));

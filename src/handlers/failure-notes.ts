@@ -2,10 +2,6 @@ import type { HandlerAttempt } from "../event/handler.ts";
 import { describeFailure } from "../event/handler-failure.ts";
 import type { Log } from "../log.ts";
 
-export interface FailureNotes extends AsyncDisposable {
-  readonly note: (attempt: HandlerAttempt) => void;
-}
-
 const WRITE_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 60_000;
 
@@ -17,7 +13,7 @@ const LOG_EVERY_MS = 60_000;
 export function createFailureNotes(deps: {
   readonly write: (attempt: HandlerAttempt) => Promise<void>;
   readonly log: Log;
-}): FailureNotes {
+}) {
   const { write, log } = deps;
   const loggedAtMs = new Map<string, number>();
   let waiting: HandlerAttempt | undefined;
@@ -43,7 +39,7 @@ export function createFailureNotes(deps: {
   }
 
   return {
-    note(attempt) {
+    note(attempt: HandlerAttempt): void {
       const { status, code } = attempt;
       const kind = `${code} ${status}`;
       const nowMs = performance.now();
@@ -58,7 +54,7 @@ export function createFailureNotes(deps: {
       waiting = attempt;
       if (timer === undefined) begin();
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       clearTimeout(timer);
       await writing;
       await writeWaiting();

@@ -31,27 +31,19 @@ export interface HandlersDeps
   readonly timing?: Partial<HandlersTiming>;
 }
 
-export interface HandlersTiming {
-  readonly firstRetryMs: number;
-  readonly mostRetryMs: number;
-  /** Time in ms after which an undelivered event is given up and becomes a dead letter. */
-  readonly giveUpAfterMs: number;
-  readonly breakerMs: number;
-  readonly deadAfterMs: number;
-  /** Lock duration of a retry job, in ms. If a gateway dies, its running retries are delayed by up to twice this time. */
-  readonly jobLockMs: number;
-  readonly sweepEveryMs: number;
-}
+export type HandlersTiming = typeof TIMING;
 
 /** Delivers events to the handlers of all subscriptions. Disposal waits for attempts in flight. */
 export type Handlers = AsyncDisposable;
 
-const TIMING: HandlersTiming = {
+const TIMING = {
   firstRetryMs: 5_000,
   mostRetryMs: 3_600_000,
+  /** Time in ms after which an undelivered event is given up and becomes a dead letter. */
   giveUpAfterMs: 86_400_000,
   breakerMs: 5_000,
   deadAfterMs: 30_000,
+  /** Lock duration of a retry job, in ms. If a gateway dies, its running retries are delayed by up to twice this time. */
   jobLockMs: 15_000,
   sweepEveryMs: 60_000,
 };

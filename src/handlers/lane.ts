@@ -1,14 +1,14 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { runEngine } from "../consumer/engine.ts";
-import type { DeliveredEntry } from "../consumer/in-flight-window.ts";
+import type { DeliveredEntry } from "../consumer/in-flight.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import { isTestEvent, readAttributes } from "../event/cloud-event.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { DeliveredEvent } from "../event/handler-request.ts";
 import { type Clock, formatTimestamp } from "../lib/clock.ts";
-import { createLimiter } from "../lib/limiter.ts";
 import { sleep } from "../lib/sleep.ts";
+import { FairLimiter } from "../limits/fairness.ts";
 import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
@@ -71,7 +71,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   /** For each ordered topic, the event that blocks it and the failed attempts so far. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
   /** Limits the concurrent calls of the handler, both first attempts and retries. */
-  const places = createLimiter(handler.concurrency);
+  const places = new FairLimiter(handler.concurrency);
   let sending = 0;
   let wake: () => void = () => {};
 

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
+import type { Config } from "../config/schema.ts";
 import type { RequestEnv } from "./context.ts";
 import { ApiError } from "./errors.ts";
 
@@ -123,3 +124,14 @@ const answer = (c: Context, { bytes, encoding }: Found, type: string, cacheContr
     Vary: "Accept-Encoding",
     ...(encoding === undefined ? {} : { "Content-Encoding": encoding }),
   });
+
+/** Returns the settings of OpenID Connect sign-in, or `undefined` if they are incomplete. */
+export function consoleSignIn({
+  oidcIssuer,
+  oidcAudience,
+  oidcConsoleClientId,
+}: Pick<Config, "oidcIssuer" | "oidcAudience" | "oidcConsoleClientId">): ConsoleDeps["signIn"] {
+  if (oidcIssuer === undefined || oidcAudience === undefined || oidcConsoleClientId === undefined)
+    return undefined;
+  return { issuer: oidcIssuer, audience: oidcAudience, clientId: oidcConsoleClientId };
+}

@@ -8,9 +8,14 @@ import type { Fetch, RequestEnv } from "./context.ts";
 import { ApiError, answerErrors } from "./errors.ts";
 import { requestId } from "./request.ts";
 
-/** Result of a health check. `reason` and `facts` are visible to everyone. */
+/** Result of a health check. `reason`, `warnings` and `facts` are visible to everyone. */
 export type CheckResult =
-  | { readonly ok: true; readonly facts?: Readonly<Record<string, unknown>> }
+  | {
+      readonly ok: true;
+      /** Problems that need attention although the gateway can publish events. */
+      readonly warnings?: readonly string[];
+      readonly facts?: Readonly<Record<string, unknown>>;
+    }
   | { readonly ok: false; readonly reason: string; readonly facts?: Readonly<Record<string, unknown>> };
 
 export interface HealthCheck {
@@ -38,7 +43,9 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   health.get("/readyz", async (c) => {
     const results = await Promise.all(deps.checks.map((one) => runCheck(one, deps.checkTimeoutMs)));
     const ready = results.every(([, { ok }]) => ok);
-    const body = { status: ready ? "ready" : "notReady", checks: Object.fromEntries(results) };
+    const isDegraded = results.some(([, result]) => result.ok && (result.warnings?.length ?? 0) > 0);
+    const status = ready ? (isDegraded ? "degraded" : "ready") : "notReady";
+    const body = { status, checks: Object.fromEntries(results) };
     return c.json(body, ready ? 200 : 503);
   });
 

@@ -13,7 +13,8 @@ export function createHooks(receive: ReceiveHook): Hono<{ Bindings: HttpBindings
   const app = new Hono<{ Bindings: HttpBindings }>({ getPath: getRoutePath });
   // Matches slashes too, because a misspelled address may contain a secret channel id, which no other handler should see.
   app.all(`${HOOKS_PATH}:channelId{.*}`, function receiveRequest({ env, req }) {
-    const channelId = req.param("channelId");
+    // Accepts slashes around the id, because many senders join or complete addresses with them.
+    const channelId = req.param("channelId").replace(/^\/|\/$/g, "");
     const isOne = channelId !== "" && !channelId.includes("/");
     receive(isOne ? channelId : undefined, new NodeExchange(env.incoming, env.outgoing));
     return req.method === "HEAD" ? createSentResponse() : RESPONSE_ALREADY_SENT;
@@ -42,5 +43,10 @@ export function getRoutePath(
   request: Request,
   { env }: { readonly env?: Partial<HttpBindings> | undefined } = {},
 ): string {
-  return HOOK_TARGET.exec(env?.incoming?.url ?? "")?.[1] ?? getPath(request);
+  const target = env?.incoming?.url;
+  const sent = HOOK_TARGET.exec(target ?? "")?.[1];
+  if (sent !== undefined) return sent;
+  const path = getPath(request);
+  // Only the address as Inlet shows it is a channel's address, not `/x/../hooks/…` or `/%68ooks/…`.
+  return target !== undefined && path.startsWith(HOOKS_PATH) ? target : path;
 }

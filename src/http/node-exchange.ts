@@ -1,6 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
 import { ValueCollector, type Values } from "../event/values.ts";
+import { DRAIN_MS } from "./close-gently.ts";
 import { COMMON_HEADERS, type HookExchange, type HookReply } from "./hook-exchange.ts";
 
 /** A request that `node:http` has read. */
@@ -47,7 +49,7 @@ export class NodeExchange implements HookExchange {
     for (const name in headers) list.push(name, headers[name] ?? "");
     outgoing.writeHead(status, list);
     // Waits for one turn of the event loop, in which Node reads a body that has already arrived. If this is the last response of the
-    // connection, Node closes it.
+    // connection, Node closes it (see `closeGentlyAfterEarlyResponse`).
     if (!incoming.complete && headers.connection !== "close")
       outgoing.on("finish", () => setImmediate(endReading, incoming));
     outgoing.end(body);
@@ -65,8 +67,6 @@ export class NodeExchange implements HookExchange {
   }
 }
 
-/** How long the rest of a body is read after an early response, in ms. A client that is still sending could otherwise miss the response. */
-const DRAIN_MS = 500;
 const NO_BYTES = Buffer.alloc(0);
 const COMMON_LIST = Object.entries(COMMON_HEADERS).flat();
 
@@ -92,15 +92,22 @@ export function collectHeaderValues({
     const value = headers[name];
     // Node returns a list for some headers, even if they occur only once.
     if (typeof value !== "string") return collectRawHeaders(rawHeaders);
-    collected[name] = value;
+    collected[name] = decodeHeader(value);
   }
   return collected;
+}
+
+/** Decodes a header value as UTF-8, if it is valid UTF-8. Node decodes all headers as Latin-1. */
+function decodeHeader(value: string): string {
+  if (!/[\u0080-\u00ff]/.test(value)) return value;
+  const bytes = Buffer.from(value, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : value;
 }
 
 function collectRawHeaders(rawHeaders: readonly string[]): Values {
   const values = new ValueCollector();
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    values.add((rawHeaders[i] ?? "").toLowerCase(), rawHeaders[i + 1] ?? "");
+    values.add((rawHeaders[i] ?? "").toLowerCase(), decodeHeader(rawHeaders[i + 1] ?? ""));
   }
   return values.collected;
 }

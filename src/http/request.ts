@@ -5,6 +5,7 @@ import type { RejectionCounts } from "../data/accounts/rejections.ts";
 import type { Values } from "../event/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
+import { createRepeatedLines } from "../lib/repeated-lines.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ApiEnv, RequestEnv } from "./context.ts";
@@ -73,19 +74,22 @@ export function requestMetrics({
  * address.
  */
 export function requestLog(deps: { readonly log: Log; readonly clock: Clock }): MiddlewareHandler<ApiEnv> {
+  const noteUnavailable = createRepeatedLines();
   return async (c, next) => {
     const startedAtMs = deps.clock();
     await next();
     const { method } = c.req;
     const { status } = c.res;
     if (status < 400 && (method === "GET" || method === "HEAD")) return;
-    const line = { ...describe(c), status, durationMs: deps.clock() - startedAtMs };
-    if (status < 500) deps.log.info({ event: "http.request", ...line }, "request");
-    else
-      deps.log[status === 503 ? "warn" : "error"](
-        { event: "http.request_failed", ...line, err: causeOf(c.error) },
-        "request failed",
-      );
+    const facts = { ...describe(c), status, durationMs: deps.clock() - startedAtMs };
+    if (status < 500) return deps.log.info({ event: "http.request", ...facts }, "request");
+    const err = causeOf(c.error);
+    const line = { event: "http.request_failed", ...facts, err, count: 1 };
+    if (status !== 503) return deps.log.error(line, "request failed");
+    noteUnavailable(String(err), (count) => {
+      line.count = count;
+      deps.log.warn(line, "request failed");
+    });
   };
 }
 

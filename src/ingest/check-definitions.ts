@@ -67,7 +67,7 @@ export async function tryDefinitions(
     ...source,
     channel: identity,
     topics: activeRules.topics,
-    forms: activeRules.forms,
+    reading: activeRules.reading,
   });
   return rules.ok ? ok({ ...channel, rules: rules.value }) : rules;
 }

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { z } from "zod";
 import type { StoredChannel } from "../data/channels/stored-channels.ts";
 import type { ChannelConfig, ChannelKindName } from "../event/channel.ts";
+import { mergeContentTypes } from "../event/content-type.ts";
 import { fillPaths } from "../event/definition.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
@@ -56,117 +57,19 @@ interface SharedDefinitions extends SharedPart {
   readonly compiled: Omit<CompiledDefinitions, "config">;
 }
 
-/** A parsed config. Channels share it if their configs differ only in their secrets. */
-interface SharedConfig extends SharedPart {
-  readonly config: ChannelConfig;
-  /** Config fields that the normalization rules use. They contain no secrets, and a missing `itemsPath` is taken from the preset. */
-  readonly rulesConfig: ChannelConfig;
-}
-
-interface SharedContent
-  extends Pick<
-    CompiledChannel,
-    | "limits"
-    | "kindConfig"
-    | "methods"
-    | "answer"
-    | "acceptsContentType"
-    | "config"
-    | "shares"
-    | "verification"
-  > {
-  readonly definitions: SharedDefinitions;
-  readonly rulesConfig: ChannelConfig;
-  readonly sender: CompiledSender;
-  /**
-   * Compiles the sender verification separately per organization, so that no organization waits for another one's keys. `undefined` if no
-   * keys must be fetched.
-   */
-  readonly createSender: ((organizationId: string) => CompiledSender) | undefined;
-}
-
 /**
  * Creates a function that compiles stored channels. A channel that an earlier version accepted may no longer compile. It is then
  * unavailable until someone fixes it, and its senders are asked to retry.
  *
  * Most channels are nearly equal: those of one blueprint differ only in their names, those of one provider only in their secrets. So equal
- * parts are compiled once and shared across organizations for as long as any channel uses them.
+ * definitions and equal verification settings are compiled once, and are shared across organizations for as long as any channel uses them.
  *
  * @returns a function that throws `UnavailableError` when the channel does not compile
  */
 export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel) => CompiledChannel {
-  const contents = createInterned<SharedContent>();
-  const configs = createInterned<SharedConfig>();
   const definitions = createInterned<SharedDefinitions>();
   const senders = createInterned<SharedSender>();
-  const parts = createSharedParts();
-
-  function compileContent(kind: CompilableKind, stored: StoredChannel, text: ContentText): SharedContent {
-    const { number } = stored.identity;
-    const read = readStoredConfig(kind.configSchema, stored.config);
-    if (!read.ok) {
-      throw new UnavailableError(`channel ${number} has settings that are no longer valid`, {
-        cause: new Error(read.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
-      });
-    }
-    const parsed = read.value.config;
-    // This config must match the current schema even if it was stored earlier, because it decides whose requests are accepted.
-    const senderConfig = senderConfigSchema.safeParse(parsed);
-    if (!senderConfig.success) {
-      throw new UnavailableError(`channel ${number} has verification settings that are no longer valid`, {
-        cause: senderConfig.error,
-      });
-    }
-    const resolved = resolveSender(senderConfig.data, deps.presets);
-    if (!resolved.ok) {
-      throw new UnavailableError(`channel ${number} uses a sender verification that is no longer supported`, {
-        cause: new Error(
-          resolved.error.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "),
-        ),
-      });
-    }
-    const sender = resolved.value;
-    const sharedSender = compileSharedSender(kind, sender, senderConfig.data.preset ?? null);
-    const { itemsPath } = sender.paths;
-    const sharedConfig = configs(hashKey(kind.kind, text.config), () =>
-      shareConfig(withoutSecrets(kind, parsed), itemsPath),
-    );
-    const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, sharedConfig.rulesConfig);
-    // Copies only the top level, so that channels still share nested values.
-    const own = text.hasSecrets
-      ? { ...sharedConfig.config, ...onlySecrets(kind, parsed) }
-      : sharedConfig.config;
-    const compiled =
-      sender.secrets.length === 0
-        ? sharedSender.bare
-        : compileSender(sender, sharedSender.deps, sharedSender.program);
-    const { answer, acceptsContentType, verification } = sharedSender;
-    return {
-      answer,
-      acceptsContentType,
-      verification,
-      definitions: sharedDefinitions,
-      config: text.hasSecrets ? withItemsPath(own, itemsPath) : sharedConfig.rulesConfig,
-      rulesConfig: sharedConfig.rulesConfig,
-      limits: own.limits,
-      kindConfig: own,
-      methods: compiled.methods,
-      shares: [
-        sharedSender,
-        sharedConfig,
-        sharedDefinitions,
-        { bytes: text.hasSecrets ? CONTENT_BYTES + EXPANSION * text.secrets.length : CONTENT_BYTES },
-      ],
-      sender: compiled,
-      createSender: compiled.fetchesKeys ? createSenderFactory(sender, sharedSender) : undefined,
-    };
-  }
-
-  function shareConfig(shown: ChannelConfig, itemsPath: string | undefined): SharedConfig {
-    const { whole, ownLength } = parts(shown);
-    const bytes = CONFIG_BYTES + EXPANSION * ownLength;
-    return { config: whole, rulesConfig: withItemsPath(whole, itemsPath), bytes };
-  }
+  const shareParts = createSharedParts();
 
   function compileSharedSender(
     kind: CompilableKind,
@@ -176,7 +79,9 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const { readAs, answer, verification } = sender;
     const text = JSON.stringify(sender);
     return senders(hashKey(kind.kind, String(preset), text), () => {
-      const { acceptsContentType = (type) => parseBodyFormat(readAs ?? type) !== undefined } = kind.profile;
+      const {
+        acceptsContentType = (type) => parseBodyFormat(readAs ?? mergeContentTypes(type)) !== undefined,
+      } = kind.profile;
       const onShadowed: SenderDeps["onShadowed"] = (reason) => deps.onShadowed(kind.kind, reason);
       const senderDeps = { hooksUrl: deps.hooksUrl, keys: NO_KEYS, onShadowed };
       const program = compileSenderProgram(sender);
@@ -192,18 +97,28 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     });
   }
 
+  /** Compiles the sender of one channel. Organizations have separate sources of keys, so that none waits for another one's keys. */
+  function compileOwnSender(sender: Sender, shared: SharedSender, organizationId: string): CompiledSender {
+    const { bare, deps: senderDeps, program } = shared;
+    if (bare.fetchesKeys) {
+      const keys = boundWaiting(deps.keysOf(organizationId));
+      return compileSender(sender, { ...senderDeps, keys }, program);
+    }
+    return sender.secrets.length === 0 ? bare : compileSender(sender, senderDeps, program);
+  }
+
   function compileSharedDefinitions(
     { kind, profile }: CompilableKind,
     { identity, definitions: stored }: StoredChannel,
-    { forms, paths }: Sender,
+    { paths, reading }: Sender,
     config: ChannelConfig,
   ): SharedDefinitions {
     const filled = fillPaths(stored, paths);
     const { itemsPath, pathSyntax } = config;
     // The cache key must contain every input of the compilation. Otherwise channels would share wrong definitions.
-    const text = JSON.stringify([filled, forms, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
+    const text = JSON.stringify([filled, reading, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
     return definitions(hashKey(kind, text), () => {
-      const result = compileDefinitions({ profile, forms, config, definitions: filled }, deps.pathsOf);
+      const result = compileDefinitions({ profile, reading, config, definitions: filled }, deps.pathsOf);
       if (!result.ok) {
         throw new UnavailableError(`channel ${identity.number} has definitions that no longer compile`, {
           cause: new Error(result.error.map(({ path, message }) => `${path}: ${message}`).join("; ")),
@@ -214,34 +129,39 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     });
   }
 
-  const createSenderFactory =
-    (sender: Sender, { deps: senderDeps, program }: SharedSender) =>
-    (organizationId: string): CompiledSender =>
-      compileSender(sender, { ...senderDeps, keys: boundWaiting(deps.keysOf(organizationId)) }, program);
-
   return (stored) => {
     const { version, state, pause, topics, connectionId } = stored;
     const kind = deps.channelKinds.get(stored.identity.kind);
     if (kind === undefined) throw new UnavailableError(`there is no channel kind ${stored.identity.kind}`);
-    const text = serializeContent(kind, stored);
-    const contentKey = hashKey(kind.kind, text.config, text.secrets, text.definitions);
-    const {
-      definitions: { compiled },
-      rulesConfig,
-      createSender,
-      ...content
-    } = contents(contentKey, () => compileContent(kind, stored, text));
     const identity = { ...stored.identity, kind: kind.kind };
+    const { config: parsed, sender, preset } = readConfig(kind, stored, deps.presets);
+    const { itemsPath = sender.paths.itemsPath } = parsed;
+    const complete = itemsPath === undefined ? parsed : { ...parsed, itemsPath };
+    const { whole: shown, ownLength } = shareParts(withoutSecrets(kind, complete));
+    const secrets = kind.secretFields.flatMap((name) => stored.config[name] ?? []);
+    const config = secrets.length === 0 ? shown : { ...complete, ...shown };
+    const sharedSender = compileSharedSender(kind, sender, preset);
+    const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, shown);
+    const ownSender = compileOwnSender(sender, sharedSender, identity.organizationId);
+    const { answer, acceptsContentType, verification } = sharedSender;
+    const ownChars = ownLength + JSON.stringify(secrets).length;
     return {
-      ...content,
+      answer,
+      acceptsContentType,
+      verification,
+      config,
+      limits: config.limits,
+      kindConfig: config,
+      methods: ownSender.methods,
+      sender: ownSender,
+      shares: [sharedSender, sharedDefinitions, { bytes: CONFIG_BYTES + EXPANSION * ownChars }],
       identity,
       version,
       connectionId,
       state,
       pause,
-      ...(content.config.deliveryRecords && { sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }),
-      rules: createRuleSet({ ...compiled, config: rulesConfig }, identity, topics),
-      ...(createSender && { sender: createSender(identity.organizationId) }),
+      ...(config.deliveryRecords && { sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }),
+      rules: createRuleSet({ ...sharedDefinitions.compiled, config: shown }, identity, topics),
     };
   };
 }
@@ -249,43 +169,38 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
 /** Estimated memory of a compiled sender, in bytes. `EXPANSION` times the length of its JSON text is added. */
 const SENDER_BYTES = 3_000;
 const DEFINITIONS_BYTES = 600;
-const CONFIG_BYTES = 250;
-const CONTENT_BYTES = 600;
+const CONFIG_BYTES = 600;
 const EXPANSION = 3;
-
-interface ContentText {
-  readonly config: string;
-  readonly secrets: string;
-  readonly hasSecrets: boolean;
-  readonly definitions: string;
-}
 
 const hashKey = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");
 
-const withItemsPath = (config: ChannelConfig, itemsPath: string | undefined): ChannelConfig =>
-  itemsPath === undefined || config.itemsPath !== undefined ? config : { ...config, itemsPath };
-
-/**
- * Converts a config and definitions to text for comparison. Equal `jsonb` values give equal text, because PostgreSQL returns their keys in
- * the same order.
- */
-function serializeContent(kind: CompilableKind, { config, definitions }: StoredChannel): ContentText {
-  return {
-    config: JSON.stringify(withoutSecrets(kind, config)),
-    secrets: JSON.stringify(kind.secretFields.map((name) => config[name])),
-    hasSecrets: kind.secretFields.some((name) => config[name] !== undefined),
-    definitions: JSON.stringify(definitions),
-  };
+/** @throws UnavailableError if the config that an earlier version stored cannot be used */
+function readConfig(kind: CompilableKind, { identity, config: stored }: StoredChannel, presets: Presets) {
+  const unavailable = (problem: string, details: readonly string[]): UnavailableError =>
+    new UnavailableError(`channel ${identity.number} ${problem}`, { cause: new Error(details.join("; ")) });
+  const read = readStoredConfig(kind.configSchema, stored);
+  if (!read.ok) {
+    const details = read.error.map(({ path, message }) => `${path}: ${message}`);
+    throw unavailable("has settings that are no longer valid", details);
+  }
+  const { config } = read.value;
+  // This config must match the current schema even if it was stored earlier, because it decides whose requests are accepted.
+  const senderConfig = senderConfigSchema.safeParse(config);
+  if (!senderConfig.success)
+    throw unavailable("has verification settings that are no longer valid", [senderConfig.error.message]);
+  const sender = resolveSender(senderConfig.data, presets);
+  if (!sender.ok) {
+    const details = sender.error.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw unavailable("uses a sender verification that is no longer supported", details);
+  }
+  return { config, sender: sender.value, preset: senderConfig.data.preset ?? null };
 }
 
-function withoutSecrets<T extends object>({ secretFields }: CompilableKind, config: T): T {
+function withoutSecrets({ secretFields }: CompilableKind, config: ChannelConfig): ChannelConfig {
   const shown = { ...config };
   for (const name of secretFields) Reflect.deleteProperty(shown, name);
   return shown;
 }
-
-const onlySecrets = ({ secretFields }: CompilableKind, config: object) =>
-  Object.fromEntries(Object.entries(config).filter(([name]) => secretFields.includes(name)));
 
 const NO_KEYS: KeySource = {
   get: () => {

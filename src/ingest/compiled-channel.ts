@@ -1,4 +1,4 @@
-import type { PublishPolicy } from "../bus/publish/publish.ts";
+import type { PublishPolicy } from "../bus/publish/publish-batch.ts";
 import type { ChannelConfig } from "../event/channel.ts";
 import { getConflictRule } from "../event/dedupe.ts";
 import type { ChannelHandle } from "../event/ingest.ts";

@@ -1,5 +1,7 @@
-import { channelFacts } from "../event/channel.ts";
+import type { Answer } from "../event/answer.ts";
+import { type ChannelIdentity, channelFacts } from "../event/channel.ts";
 import type { IngestResult } from "../event/ingest.ts";
+import type { Outcome } from "../event/outcome.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import {
   type ErrorCode,
@@ -12,6 +14,7 @@ import {
 import type { HookExchange, HookReply } from "../http/hook-exchange.ts";
 import type { ClientAddress } from "../lib/addresses/client-address.ts";
 import type { Clock } from "../lib/clock.ts";
+import { createRepeatedLines } from "../lib/repeated-lines.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { HeldBody } from "./body/body-budget.ts";
@@ -56,6 +59,8 @@ export type Conclude = ReturnType<typeof createConclude>;
 
 /** Creates the functions that end a delivery. Only these functions write its metrics, record, log line and response. */
 export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) {
+  const noteUnavailable = createRepeatedLines();
+
   /** Ends a request to a channel's address and sends the response. */
   function conclude(arrival: Arrival, result: DeliveryResult): void {
     const { channel, exchange, requestId } = arrival;
@@ -84,20 +89,17 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
     recorder.settled(channel, delivery, result);
   }
 
-  /** Counts the result of a delivery. Redriven deliveries are only counted, because they were recorded when they arrived. */
+  /** Counts the result of a delivery. */
   function countResult({ identity }: Pick<CompiledChannel, "identity">, result: DeliveryResult): void {
     if (result.kind === "replied") return;
     const counts = metrics.countsOf(identity);
     metrics.deliveries.add(identity.kind, toDeliveryLabel(result));
     switch (result.kind) {
       case "accepted": {
-        const { published, duplicates, quarantined, quarantine } = result.outcome;
+        const { quarantined, quarantine } = result.outcome;
         counts.accepted++;
-        counts.published += published;
-        counts.duplicate += duplicates;
         counts.quarantined += quarantined;
-        if (published > 0) metrics.events.add(identity.kind, "published", published);
-        if (duplicates > 0) metrics.events.add(identity.kind, "duplicate", duplicates);
+        countEvents(identity, counts, result.outcome);
         for (const { reason } of quarantine) metrics.quarantined.add(identity.kind, reason);
         return;
       }
@@ -114,6 +116,23 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
       default:
         result satisfies never;
     }
+  }
+
+  /** Counts the events of a redrive. Its delivery and its failed items were counted when they arrived. */
+  function countRedriven({ identity }: Pick<CompiledChannel, "identity">, result: DeliveryResult): void {
+    if (result.kind === "accepted") countEvents(identity, metrics.countsOf(identity), result.outcome);
+  }
+
+  function countEvents(
+    { kind }: ChannelIdentity,
+    counts: ReturnType<Metrics["countsOf"]>,
+    outcome: Outcome,
+  ): void {
+    const { published, duplicates } = outcome;
+    counts.published += published;
+    counts.duplicate += duplicates;
+    if (published > 0) metrics.events.add(kind, "published", published);
+    if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
   }
 
   function record(arrival: Arrival, channel: CompiledChannel, result: DeliveryResult): void {
@@ -154,8 +173,13 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
     const { code, details } = response;
     if (isServerError(response)) {
       const err = response instanceof Error ? (response.cause ?? response) : undefined;
-      const line = { event: "hook.failed", ...createLogFields(arrival, code), err };
-      log[code === "internal" ? "error" : "warn"](line, "delivery failed");
+      const line = { event: "hook.failed", ...createLogFields(arrival, code), err, count: 1 };
+      if (code === "internal") log.error(line, "delivery failed");
+      else
+        noteUnavailable(String(err), (count) => {
+          line.count = count;
+          log.warn(line, "delivery failed");
+        });
     } else if (arrival.channel === undefined) {
       if (log.isLevelEnabled("debug"))
         log.debug({ event: "hook.no_channel", ...createLogFields(arrival, code) }, "no such channel");
@@ -169,7 +193,7 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
     }
   }
 
-  return { conclude, concludeFetched, countResult };
+  return { conclude, concludeFetched, countResult, countRedriven };
 }
 
 const NO_BYTES = Buffer.alloc(0);
@@ -206,9 +230,7 @@ function toOutcomeLabel(response: HookReply | ErrorResponse): string {
 function toResponse(channel: CompiledChannel | undefined, result: DeliveryResult): HookReply | ErrorResponse {
   switch (result.kind) {
     case "accepted":
-      return channel?.answer === "empty"
-        ? ACCEPTED
-        : { status: 200, headers: JSON_TYPE, body: JSON.stringify(result.outcome) };
+      return toAcceptedReply(channel?.answer ?? "outcome", result.outcome);
     case "unverified":
       return toErrorResponse("unauthenticated", "The request could not be verified.");
     case "tooManyItems":
@@ -236,23 +258,35 @@ function toResponse(channel: CompiledChannel | undefined, result: DeliveryResult
   }
 }
 
+function toAcceptedReply(answer: Answer, outcome: Outcome): HookReply {
+  if (answer === "outcome") return { status: 200, headers: JSON_TYPE, body: JSON.stringify(outcome) };
+  return answer === "empty" ? ACCEPTED : toTextReply({ status: 200, headers: NO_HEADERS, ...answer });
+}
+
 const toErrorResponse = (code: ErrorCode, message: string): ErrorResponse => ({
   code,
   message,
   headers: NO_HEADERS,
 });
 
-/** Returns the reply to a handshake. Browsers must not render the reply, because it repeats text from the request. */
-function toHandshakeReply({
+type HandshakeReply = Extract<IngestResult, { kind: "handshake" }>["reply"];
+
+function toHandshakeReply(reply: HandshakeReply): HookReply {
+  const { status, headers } = reply;
+  return status === 204 ? { status, headers: { ...headers, ...NOT_RENDERED } } : toTextReply(reply);
+}
+
+/** Browsers must not render a text that a request or a channel's owner chose, because the console has the same origin. */
+const NOT_RENDERED = { "content-security-policy": "default-src 'none'; sandbox" };
+
+function toTextReply({
   status,
   contentType,
   headers,
   body,
-}: Extract<IngestResult, { kind: "handshake" }>["reply"]): HookReply {
-  const fixed = { "content-security-policy": "default-src 'none'" };
-  if (status === 204) return { status, headers: { ...headers, ...fixed } };
+}: Omit<HandshakeReply, "contentType"> & { readonly contentType: string }): HookReply {
   const type = { "content-type": `${contentType}; charset=utf-8` };
-  return { status, headers: { ...headers, ...fixed, ...type }, body };
+  return { status, headers: { ...headers, ...NOT_RENDERED, ...type }, body };
 }
 
 const toErrorReply = (response: ErrorResponse): HookReply =>

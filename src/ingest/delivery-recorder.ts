@@ -1,21 +1,15 @@
 import { setImmediate } from "node:timers/promises";
 import type { DeliveryRecords, NewDeliveryRecord } from "../bus/deliveries/delivery-records.ts";
-import type {
-  DeliveryRecord,
-  DeliveryStatus,
-  RecordedItem,
-  RecordedVerification,
-} from "../event/delivery-record.ts";
+import type { DeliveryStatus, RecordedVerification } from "../event/delivery-record.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { ItemFailure, Outcome } from "../event/outcome.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import type { Clock } from "../lib/clock.ts";
-import { createId } from "../lib/ids.ts";
 import { startLoop } from "../lib/loop.ts";
-import { type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
+import { createRecord, type SampledDelivery } from "./delivery-record.ts";
 import type { Explain } from "./explain.ts";
 import { SampleQueue } from "./sample-queue.ts";
 
@@ -81,28 +75,6 @@ const MAX_BODY_BYTES = 128 * 1024;
  * Maximum time that a record waits to be written. A later write could restore personal data that an operator has deleted in the meantime.
  */
 const MAX_WAIT_MS = 5_000;
-const MAX_RECEIPTS = 100;
-const MAX_ITEMS = 20;
-const MAX_ITEMS_CHARACTERS = 32 * 1024;
-const MAX_REASON_CHARACTERS = 1_000;
-
-interface SampledDelivery {
-  readonly channel: CompiledChannel;
-  readonly sampledAtMs: number;
-  readonly durationMs: number;
-  readonly status: DeliveryStatus;
-  readonly httpStatus: number | null;
-  readonly reason: string | null;
-  readonly verification: RecordedVerification["result"];
-  readonly outcome: Outcome;
-  /** The delivery to record. `undefined` if only its headers are recorded. */
-  readonly delivery: VerifiedDelivery | undefined;
-  /** Size of the body that this record keeps in memory, in bytes. */
-  readonly bytes: number;
-  readonly request: RawRequest | undefined;
-  readonly bodyBytes: number | null;
-}
-
 export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryRecorder {
   const { records, explain, isOverLimit, metrics, clock, log } = deps;
   const waiting = new SampleQueue<SampledDelivery>(MAX_WAITING);
@@ -157,7 +129,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     try {
       const made = new Map<SampledDelivery, NewDeliveryRecord>();
       for (const sample of taken) {
-        made.set(sample, await createRecord(sample));
+        made.set(sample, await createRecord(sample, explain));
         await setImmediate();
       }
       // Building the records takes time, so some may be too old now.
@@ -168,70 +140,6 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
       for (const sample of taken) drop(sample, "unavailable");
       throw error;
     }
-  }
-
-  async function createRecord(sample: SampledDelivery): Promise<NewDeliveryRecord> {
-    const { channel, delivery, request, outcome, bodyBytes, durationMs, status, httpStatus, reason } = sample;
-    const { identity, sender, verification } = channel;
-    const shown = delivery ?? sender.reject(requireRequest(request), "").redacted();
-    const redact = sender.createRedactor(shown);
-    const record: DeliveryRecord = {
-      id: createId("del", shown.arrivedAtMs),
-      channelNumber: identity.number,
-      channelUid: identity.uid,
-      appId: identity.appId,
-      organizationId: identity.organizationId,
-      requestId: request?.requestId ?? null,
-      clientAddress: request?.clientAddress ?? null,
-      method: shown.method,
-      headers: redactTexts(shown.headers, redact),
-      query: redactTexts(shown.query, redact),
-      receivedAtMs: shown.arrivedAtMs,
-      durationMs,
-      status,
-      httpStatus,
-      reason: reason && redact(reason.slice(0, MAX_REASON_CHARACTERS)),
-      verification: {
-        result: sample.verification,
-        scheme: verification?.scheme ?? "none",
-        preset: verification?.preset ?? null,
-        deliveryId: delivery?.deliveryId ?? null,
-      },
-      outcome: {
-        ...outcome,
-        events: outcome.events
-          .slice(0, MAX_RECEIPTS)
-          .map((receipt) => ({ ...receipt, id: redact(receipt.id) })),
-        quarantine: outcome.quarantine.slice(0, MAX_RECEIPTS),
-      },
-      bodyBytes,
-      hasBody: delivery !== undefined && delivery.body.length === bodyBytes,
-    };
-    return {
-      record,
-      items: record.hasBody && delivery ? await explainItems(channel, delivery, redact) : [],
-      body: record.hasBody && delivery ? redactBytes(delivery.body, redact) : null,
-    };
-  }
-
-  /** Explains a delivery with the definitions that processed it. Returns no items if the explanation is temporarily unavailable. */
-  async function explainItems(
-    channel: CompiledChannel,
-    delivery: VerifiedDelivery,
-    redact: Redact,
-  ): Promise<readonly RecordedItem[]> {
-    const explained = await explain(channel, delivery).catch(() => []);
-    const items = explained
-      .slice(0, MAX_ITEMS)
-      .map(({ item, failures, definitions, closest }) => ({ item, failures, definitions, closest }));
-    const shown: RecordedItem[] = [];
-    let characters = 0;
-    for (const item of redactTexts(items, redact)) {
-      characters += JSON.stringify(item).length;
-      if (characters > MAX_ITEMS_CHARACTERS) break;
-      shown.push(item);
-    }
-    return shown;
   }
 
   const loop = startLoop({
@@ -327,11 +235,6 @@ const withoutBody = (channel: CompiledChannel, request: RawRequest, durationMs: 
   request: { ...request, body: NO_BYTES },
   bodyBytes: null,
 });
-
-function requireRequest(request: RawRequest | undefined): RawRequest {
-  if (request === undefined) throw new Error("a delivery record needs a delivery or a request");
-  return request;
-}
 
 function toVerificationResult(
   { verification, sender }: CompiledChannel,

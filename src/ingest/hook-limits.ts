@@ -1,10 +1,10 @@
-import type { RateLimitState } from "../bus/limits/rate-limiter.ts";
+import type { Limits } from "../data/accounts/limits.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import type { ErrorResponse } from "../http/errors.ts";
 import type { HookExchange } from "../http/hook-exchange.ts";
 import { rateLimitResponse } from "../http/limits.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
-import { createRateBuckets } from "../lib/rate-buckets.ts";
+import { TokenBuckets } from "../limits/token-buckets.ts";
 
 /** Rate limits for webhook deliveries, per process. A rejected delivery is not stored, and the response tells the sender when to retry. */
 export interface HookLimits {
@@ -35,8 +35,8 @@ export interface HookLimitsDeps {
   readonly clientAddressOf: ClientAddressOf;
   /** Default limit in requests per second. It applies to each channel, and to each sender of a channel. */
   readonly requestsPerSecond: number;
-  /** Returns the organization's limit in items per second. `undefined` means no limit. */
-  readonly requestsPerSecondOf: (organizationId: string) => number | undefined;
+  /** Returns the organization's limits. Its limit in items per second is `undefined` if there is none. */
+  readonly limitsOf: (organizationId: string) => Pick<Limits, "hookRequestsPerSecond">;
   /** Returns whether the organization exceeds its topic storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
   /** Monotonic clock, in milliseconds. */
@@ -52,64 +52,50 @@ const TOO_MANY = "Too many deliveries. Try again later.";
 
 /** Creates rate limits in the memory of this process. A counter shared by all processes would delay every delivery. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
-  const {
-    clientAddressOf,
-    requestsPerSecond,
-    requestsPerSecondOf,
-    isOverLimit,
-    nowMs = () => performance.now(),
-  } = deps;
-  const senders = createRateBuckets<string>();
-  const channels = createRateBuckets<number>();
-  const organizations = createRateBuckets<string>();
+  const { clientAddressOf, requestsPerSecond, limitsOf, isOverLimit, nowMs = () => performance.now() } = deps;
+  const senders = new TokenBuckets<string>();
+  const channels = new TokenBuckets<number>();
+  const organizations = new TokenBuckets<string>();
   return {
     clientOf: ({ peerAddress, headers }) => clientAddressOf(peerAddress, headers["x-forwarded-for"]),
     checkArrival({ identity, limits }, { network }) {
+      const { number, organizationId } = identity;
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
+      const organizationRate = limitsOf(organizationId).hookRequestsPerSecond;
       const now = nowMs();
-      const organizationRate = requestsPerSecondOf(identity.organizationId);
       return (
-        rejectIfLimited(senders.take(`${identity.number} ${network}`, rate, now), rate) ??
-        rejectIfLimited(channels.look(identity.number, rate, now), rate) ??
-        (organizationRate === undefined
-          ? undefined
-          : rejectIfLimited(
-              organizations.look(identity.organizationId, organizationRate, now),
-              organizationRate,
-            ))
+        rejectIfLimited(senders.take(`${number} ${network}`, rate, now), rate) ??
+        rejectIfLimited(channels.look(number, rate, now), rate) ??
+        rejectIfLimited(organizations.look(organizationId, organizationRate, now), organizationRate)
       );
     },
     checkVerified({ identity, limits }) {
-      if (isOverLimit(identity.organizationId)) return STORAGE_FULL;
-      const now = nowMs();
+      const { number, organizationId } = identity;
+      if (isOverLimit(organizationId)) return STORAGE_FULL;
       const rate = limits.requestsPerSecond ?? requestsPerSecond;
-      const organizationRate = requestsPerSecondOf(identity.organizationId);
+      const organizationRate = limitsOf(organizationId).hookRequestsPerSecond;
+      const now = nowMs();
       return (
-        rejectIfLimited(channels.take(identity.number, rate, now), rate) ??
-        (organizationRate === undefined
-          ? undefined
-          : rejectIfLimited(
-              organizations.take(identity.organizationId, organizationRate, now),
-              organizationRate,
-            ))
+        rejectIfLimited(channels.take(number, rate, now), rate) ??
+        rejectIfLimited(organizations.take(organizationId, organizationRate, now), organizationRate)
       );
     },
     countItems({ identity: { organizationId } }, items) {
-      const organizationRate = requestsPerSecondOf(organizationId);
+      if (items <= 1) return;
       // The first item was already counted by `checkVerified`.
-      if (organizationRate !== undefined && items > 1)
-        organizations.overdraw(organizationId, items - 1, organizationRate, nowMs());
+      organizations.overdraw(
+        organizationId,
+        items - 1,
+        limitsOf(organizationId).hookRequestsPerSecond,
+        nowMs(),
+      );
     },
   };
 }
 
 /** Returns a 429 response if the rate limit requires a wait. */
-const rejectIfLimited = (waitMs: number, limit: number): ErrorResponse | undefined =>
-  waitMs > 0 ? rateLimitResponse(toRateLimitState(waitMs, limit), TOO_MANY) : undefined;
-
-const toRateLimitState = (waitMs: number, limit: number): RateLimitState => ({
-  limit,
-  remaining: 0,
-  allowed: false,
-  resetSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
-});
+function rejectIfLimited(waitMs: number, limit = Number.POSITIVE_INFINITY): ErrorResponse | undefined {
+  if (waitMs === 0) return undefined;
+  const resetSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  return rateLimitResponse({ limit, remaining: 0, allowed: false, resetSeconds }, TOO_MANY);
+}

@@ -1,5 +1,5 @@
 import type { VerifiedDelivery } from "../event/received.ts";
-import { createRateBuckets } from "../lib/rate-buckets.ts";
+import { TokenBuckets } from "../limits/token-buckets.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
 import { isLarge } from "../normalize/large.ts";
@@ -61,13 +61,10 @@ export interface ThreadShares {
 /** @param clocks a monotonic clock and the CPU time of this thread, both in ms */
 export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
   /** One token is one millisecond of CPU time. */
-  const buckets = createRateBuckets<string>();
+  const buckets = new TokenBuckets<string>();
 
   function spend(organizationId: string, tookMs: number): void {
-    if (tookMs < COSTLY_MS) return;
-    const now = nowMs();
-    for (let ms = 0; ms < tookMs; ms++)
-      if (buckets.take(organizationId, COSTLY_MS_PER_SECOND, now) > 0) return;
+    if (tookMs >= COSTLY_MS) buckets.overdraw(organizationId, tookMs, COSTLY_MS_PER_SECOND, nowMs(), 0);
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { Receipt } from "../bus/publish/publish.ts";
+import type { Receipt } from "../bus/publish/publish-batch.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type {
   EventReceipt,
@@ -57,10 +57,10 @@ export function toQuarantineReceipts(
   failures: readonly ItemFailure[],
   ids: readonly string[],
 ): QuarantineReceipt[] {
-  return failures.map(({ reason, path }, i) => {
+  return failures.map(({ reason, path, hint }, i) => {
     const id = ids[i];
     if (id === undefined) throw new Error("Redis returned no record id for a quarantined item");
-    return path === undefined ? { id, reason } : { id, reason, path };
+    return { id, reason, ...(path !== undefined && { path }), ...(hint !== undefined && { hint }) };
   });
 }
 

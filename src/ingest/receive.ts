@@ -200,7 +200,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
 
   function publish(arrival: Arrival, channel: CompiledChannel, delivery: VerifiedDelivery): Step {
     return andThen(normalize(channel.rules, delivery, undefined, maxCheckMs), (normalized) => {
-      arrival.held?.releaseDecodeLock();
+      arrival.held?.endParsing();
       if (normalized.kind === "normalized") limits.countItems(channel, normalized.received);
       return deps.publishNormalized(channel, delivery, NEVER_ABORTED, normalized);
     });

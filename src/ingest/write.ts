@@ -1,9 +1,9 @@
 import type { Publish } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
-import { isTestEvent, TEST_EXTENSION } from "../event/cloud-event.ts";
+import { TEST_EXTENSION } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
-import type { FetchedOptions, IngestFetched, IngestResult } from "../event/ingest.ts";
+import type { IngestResult } from "../event/ingest.ts";
 import type { EventReceipt, ItemFailure } from "../event/outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { createSignedMark } from "../normalize/entry.ts";
@@ -19,6 +19,7 @@ export interface WriterDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly concludeFetched: Conclude["concludeFetched"];
   readonly countResult: Conclude["countResult"];
+  readonly countRedriven: Conclude["countRedriven"];
   /** Maximum time that a test delivery waits for its validation, in ms. Default: `MAX_CHECK_MS`. */
   readonly maxCheckMs?: number | undefined;
 }
@@ -39,7 +40,7 @@ export type PublishTest = Writer["publishTest"];
  * whose ids conflict are quarantined in a second write.
  */
 export function createWriter(deps: WriterDeps) {
-  const { normalize, publish, quarantine, concludeFetched, countResult, maxCheckMs = MAX_CHECK_MS } = deps;
+  const { normalize, publish, quarantine, countResult, countRedriven, maxCheckMs = MAX_CHECK_MS } = deps;
 
   function publishNormalized(
     channel: CompiledChannel,
@@ -58,12 +59,15 @@ export function createWriter(deps: WriterDeps) {
     }
 
     const { identity } = channel;
+    // The items of a paused delivery are processed for the first time, so their records are new.
+    const redriven = redrive?.wasPaused ? undefined : redrive?.id;
     const options = { signal, sinceMs: performance.now() };
     const batch = {
       channel: identity,
       events,
       policy: toPublishPolicy(channel),
-      quarantine: failures.length > 0 ? { delivery, items: toQuarantineItems(channel, failures) } : undefined,
+      quarantine:
+        failures.length > 0 ? { delivery, items: toQuarantineItems(channel, failures), redriven } : undefined,
       release: redrive !== undefined && failures.length === 0 ? [redrive.id] : undefined,
       signed: toReplayMark(channel, delivery, events, redrive),
       position,
@@ -79,7 +83,7 @@ export function createWriter(deps: WriterDeps) {
       const items = toQuarantineItems(channel, conflicts);
       // Only this last write moves the cursor. After a crash before this write, the delivery is read again and no conflict is lost.
       const last = { ...options, ...(position && { position }) };
-      return quarantine.put(identity, { delivery, items }, last).then((ids) => {
+      return quarantine.put(identity, { delivery, items, redriven }, last).then((ids) => {
         quarantined.push(...toQuarantineReceipts(conflicts, ids));
         return accept();
       });
@@ -93,16 +97,6 @@ export function createWriter(deps: WriterDeps) {
      * @throws UnavailableError
      */
     publishNormalized,
-    ingestFetched: (async (
-      channel: CompiledChannel,
-      delivery: VerifiedDelivery,
-      options: FetchedOptions,
-    ): Promise<IngestResult> => {
-      const normalized = await normalize(channel.rules, delivery);
-      const result = await publishNormalized(channel, delivery, options, normalized);
-      concludeFetched(channel, delivery, result);
-      return result;
-    }) satisfies IngestFetched<CompiledChannel>,
     /**
      * Publishes a delivery as a test. Its events are marked as tests, and their ids are neither deduplicated nor remembered. Failures are
      * returned instead of quarantined.
@@ -122,7 +116,7 @@ export function createWriter(deps: WriterDeps) {
       const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
       return { received, events: createOutcome(received, events, receipts, []).events, failures };
     },
-    /** Moves a source's cursor without publishing events. Throws the same errors as `IngestFetched`. */
+    /** Moves a source's cursor without publishing events. Throws the same errors as `GatheredWrite.write`. */
     async movePosition(
       channel: CompiledChannel,
       { signal, position }: { readonly signal: AbortSignal; readonly position: SourcePosition },
@@ -144,7 +138,8 @@ export function createWriter(deps: WriterDeps) {
       const normalized = await normalize(channel.rules, request.delivery, request);
       const options = { signal, redrive: request };
       const result = await publishNormalized(channel, request.delivery, options, normalized);
-      countResult(channel, result);
+      if (request.wasPaused) countResult(channel, result);
+      else countRedriven(channel, result);
       return result;
     },
   };
@@ -157,8 +152,6 @@ export interface Tested {
 }
 
 function toTestEvent({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
-  // The sender already marked this event as a test, so its mark is kept.
-  if (isTestEvent(fields)) return { ...event, identity: "", fields, bytes };
   const marked = [...fields, TEST_EXTENSION, "true"];
   return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
@@ -183,8 +176,9 @@ export interface WriteOptions {
 
 function getDisposition(
   { config }: CompiledChannel,
-  { reason }: ItemFailure,
+  { isHeartbeat, reason }: ItemFailure,
 ): "reject" | QuarantineItem["keep"] {
+  if (isHeartbeat) return "newest";
   if (reason !== "no_match") return config.onInvalid === "reject" ? "reject" : "all";
   switch (config.onNoMatch) {
     case "reject":

@@ -11,6 +11,13 @@ export function isSecretIn(text: string, known: readonly string[]): boolean {
   return found;
 }
 
+/**
+ * Compares a value from a query or form with secrets. Many senders do not escape `+`, which decodes to a space, so spaces also count as
+ * plus signs.
+ */
+export const isEncodedSecretIn = (text: string, known: readonly string[]): boolean =>
+  isSecretIn(text, known) || (text.includes(" ") && isSecretIn(text.replaceAll(" ", "+"), known));
+
 /** Timing reveals only whether the lengths are equal. */
 export const areBytesEqual = (a: Buffer, b: Buffer): boolean =>
   a.length === b.length && timingSafeEqual(a, b);

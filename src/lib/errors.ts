@@ -21,6 +21,16 @@ export class UnavailableError extends Error {
  */
 export class QuotaError extends UnavailableError {}
 
+/** Thrown when a storage budget of an organization is used up. The message and the code are shown to its users. */
+export class BudgetError extends UnavailableError {
+  readonly code: "quarantine_full" | "topics_full";
+
+  constructor(code: BudgetError["code"], message: string, options: { readonly retryAfterSeconds: number }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
 /** A validation error. `path` names the invalid field, such as `config.dedupe.windowSeconds`. */
 export interface Finding {
   readonly path: string;

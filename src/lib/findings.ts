@@ -2,9 +2,19 @@ import type { z } from "zod";
 import type { Finding } from "./errors.ts";
 import { wrongFields } from "./issue-message.ts";
 
-/** Converts a Zod error to a list of errors with one entry per invalid field, such as `channels[0].config.dedupe.windowSeconds`. */
-export function findingsOf(error: z.ZodError, base: readonly PropertyKey[] = []): readonly Finding[] {
-  return wrongFields(error).map(({ path, message }) => ({ path: formatPath([...base, ...path]), message }));
+/**
+ * Converts a Zod error to a list of errors with one entry per invalid field, such as `channels[0].config.dedupe.windowSeconds`.
+ * @param input the value that was parsed
+ */
+export function findingsOf(
+  error: z.ZodError,
+  input: unknown,
+  base: readonly PropertyKey[] = [],
+): readonly Finding[] {
+  return wrongFields(error, input).map(({ path, message }) => ({
+    path: formatPath([...base, ...path]),
+    message,
+  }));
 }
 
 /** Formats a path: `["channels", 0, "config"]` becomes `channels[0].config`. */

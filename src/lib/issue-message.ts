@@ -1,5 +1,11 @@
 import type { z } from "zod";
 import type { WrongField } from "./check-fields.ts";
+import { suggestNearest } from "./nearest.ts";
+
+type Issue = z.core.$ZodIssue;
+
+/** Codes of issues of values that have another type, or are another constant, than the schema. */
+const MISMATCHES: readonly (string | undefined)[] = ["invalid_type", "invalid_value"];
 
 /** Matches the default messages of Zod. Any other message comes from this project's own schemas. */
 const ZOD_MESSAGE = /^(?:Invalid |Invalid$|Too (?:big|small)|Unrecognized key)/;
@@ -23,14 +29,44 @@ const FORMATS: Readonly<Record<string, string>> = {
   url: "a URL",
 };
 
-export const wrongFields = ({ issues }: z.ZodError): readonly WrongField[] =>
+/** Returns one message per invalid field. @param input the value that was parsed */
+export const wrongFields = (
+  { issues }: { readonly issues: readonly Issue[] },
+  input: unknown,
+): readonly WrongField[] =>
   issues.flatMap((issue) => {
-    if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issueMessage(issue) }];
-    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));
+    if (issue.code === "unrecognized_keys")
+      return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not a known field" }));
+    const form = issue.code === "invalid_union" && ZOD_MESSAGE.test(issue.message) && findForm(issue.errors);
+    if (form)
+      return wrongFields(
+        { issues: form.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) },
+        input,
+      );
+    return [{ path: issue.path, message: issueMessage(issue, valueAt(input, issue.path)) }];
   });
 
-/** Converts a Zod issue to a message for users who do not know Zod. The message states the condition that the value violates. */
-export function issueMessage(issue: z.core.$ZodIssue): string {
+/**
+ * Returns the issues of the form that the value was meant to have: of those that accept its type, the one with the fewest
+ * issues. Returns `undefined` if no form accepts the type.
+ */
+const findForm = (forms: readonly (readonly Issue[])[]): readonly Issue[] | undefined =>
+  forms
+    .filter((issues) => !issues.some(({ code, path }) => path.length === 0 && MISMATCHES.includes(code)))
+    .sort((one, other) => one.length - other.length)[0];
+
+export const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (at, step) =>
+      typeof at === "object" && at !== null ? (at as Record<PropertyKey, unknown>)[step] : undefined,
+    value,
+  );
+
+/**
+ * Converts a Zod issue to a message for users who do not know Zod. The message states the condition that the value violates.
+ * @param value the value at the issue's path
+ */
+export function issueMessage(issue: Issue, value: unknown): string {
   if (!ZOD_MESSAGE.test(issue.message)) return issue.message;
   switch (issue.code) {
     case "invalid_type":
@@ -43,11 +79,14 @@ export function issueMessage(issue: z.core.$ZodIssue): string {
     case "not_multiple_of":
       return `must be a multiple of ${issue.divisor}`;
     case "invalid_value":
-      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map((one) => JSON.stringify(one)).join(", ")}`;
+      return oneOfMessage(issue.values, value);
     case "invalid_format":
       return formatMessage(issue);
     case "invalid_union":
-      return unionMessage(issue.errors);
+      if (value === undefined) return "is required";
+      return issue.errors.length > 0
+        ? unionMessage(issue.errors)
+        : oneOfMessage("options" in issue ? (issue.options ?? []) : [], value);
     case "unrecognized_keys":
       return `has unknown fields: ${issue.keys.join(", ")}`;
     case "invalid_key":
@@ -71,13 +110,21 @@ function formatMessage({ format, pattern }: z.core.$ZodIssueInvalidStringFormat)
   return pattern === undefined ? "does not have the required format" : `must match ${pattern}`;
 }
 
-/** Formats the issue of a union. If no member of the union accepts the type of the value, the message lists the accepted types. */
-function unionMessage(forms: readonly (readonly z.core.$ZodIssue[])[]): string {
-  const types = forms.map(([first]) =>
-    first?.code === "invalid_type" && first.path.length === 0 ? TYPES[first.expected] : undefined,
-  );
-  if (forms.length === 0 || types.some((one) => one === undefined))
-    return "matches none of the allowed forms";
-  if (forms.every(([first]) => first?.message.endsWith("received undefined"))) return "is required";
-  return `must be ${[...new Set(types)].join(" or ")}`;
+function oneOfMessage(values: readonly unknown[], value: unknown): string {
+  if (value === undefined) return "is required";
+  const texts = values.filter((one) => typeof one === "string");
+  const hint = typeof value === "string" ? suggestNearest(value, texts) : "";
+  return `must be ${values.length > 1 ? "one of " : ""}${values.map((one) => JSON.stringify(one)).join(", ")}${hint}`;
+}
+
+/** Lists the types and values that the forms of a union accept, for a value that has none of these types. */
+function unionMessage(forms: readonly (readonly Issue[])[]): string {
+  const accepted = forms.map((issues) => {
+    const [root] = issues.filter(({ path }) => path.length === 0);
+    if (root?.code === "invalid_type") return TYPES[root.expected] ?? root.expected;
+    return root?.code === "invalid_value"
+      ? root.values.map((one) => JSON.stringify(one)).join(" or ")
+      : undefined;
+  });
+  return `must be ${[...new Set(accepted.filter((one) => one !== undefined))].join(" or ")}`;
 }

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Finding } from "./errors.ts";
 import { findingsOf, formatPath } from "./findings.ts";
-import { wrongFields } from "./issue-message.ts";
+import { valueAt, wrongFields } from "./issue-message.ts";
 import { err, ok, type Result } from "./result.ts";
 
 export interface StoredConfig<T> {
@@ -22,8 +22,8 @@ export function readStoredConfig<T>(
 ): Result<StoredConfig<T>, readonly Finding[]> {
   const read = schema.safeParse(stored);
   if (read.success) return ok({ config: read.data, outdated: [] });
-  const outdated = findingsOf(read.error);
-  const fields = wrongFields(read.error).map(({ path }) => path);
+  const outdated = findingsOf(read.error, stored);
+  const fields = wrongFields(read.error, stored).map(({ path }) => path);
   const unknown = read.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => formatPath([...issue.path, key])) : [],
   );
@@ -60,9 +60,6 @@ function aboveLists(path: Path): Path {
   const index = path.findIndex((step) => typeof step === "number");
   return index < 0 ? path : path.slice(0, index);
 }
-
-const valueAt = (value: unknown, path: Path): unknown =>
-  path.reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), value);
 
 function removeAt(value: unknown, path: Path): void {
   const parent = valueAt(value, path.slice(0, -1));

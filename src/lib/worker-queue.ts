@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { FairQueue } from "../limits/fairness.ts";
 import { UnavailableError } from "./errors.ts";
 
 /** Result of a job that was stopped because it exceeded its CPU time or memory limit. */
@@ -83,29 +84,21 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   options: WorkerQueueOptions<Q>,
 ): WorkerQueue<Q, A> {
   const { name, maxCpuMs, maxHeapMiB, toSend = (request) => [request, []] } = options;
-  const lanes = new Map<string, Set<Job<Q, A>>>();
+  const queue = new FairQueue<string, Job<Q, A>>();
   let worker: Worker | undefined;
   let isReady = false;
   let current: Job<Q, A> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  /** Removes and returns the next job in round-robin order. Its lane moves to the end. */
   function take(): Job<Q, A> | undefined {
-    for (const [lane, jobs] of lanes) {
-      lanes.delete(lane);
-      const [job] = jobs;
-      if (job === undefined) continue;
-      jobs.delete(job);
-      if (jobs.size > 0) lanes.set(lane, jobs);
-      job.begin();
-      return job;
-    }
-    return undefined;
+    const job = queue.shift();
+    job?.begin();
+    return job;
   }
 
   function next(): void {
-    if (current || isClosed || lanes.size === 0) return;
+    if (current || isClosed || queue.size === 0) return;
     worker ??= start();
     worker.ref();
     if (!isReady) return;
@@ -184,11 +177,10 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
     arm();
   }
 
-  /** Removes a waiting job from its lane and rejects it. The lane keeps its place in the round-robin order. */
-  function drop(lane: string, jobs: Set<Job<Q, A>>, job: Job<Q, A>): void {
-    jobs.delete(job);
-    if (jobs.size === 0 && lanes.get(lane) === jobs) lanes.delete(lane);
-    if (lanes.size === 0 && !current) worker?.unref();
+  /** Removes a waiting job from its lane and rejects it. */
+  function drop(lane: string, job: Job<Q, A>): void {
+    queue.remove(lane, job);
+    if (queue.size === 0 && !current) worker?.unref();
     job.reject(createCanceledError());
   }
 
@@ -217,17 +209,15 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   return {
     run: (request, { lane, signal, mayExceedQueue = false }) =>
       new Promise((resolve, reject) => {
-        const jobs = lanes.get(lane) ?? new Set();
         if (isClosed) return reject(createLostError(`${name}: the queue is closed`));
         if (signal?.aborted) return reject(createCanceledError());
-        if (!mayExceedQueue && jobs.size >= options.maxQueuedPerLane)
+        if (!mayExceedQueue && queue.sizeOf(lane) >= options.maxQueuedPerLane)
           return reject(createLostError(`${name}: too many jobs are waiting`));
-        const leave = (): void => drop(lane, jobs, job);
+        const leave = (): void => drop(lane, job);
         const begin = (): void => signal?.removeEventListener("abort", leave);
         const job: Job<Q, A> = { request, resolve, reject, begin };
         signal?.addEventListener("abort", leave, { once: true });
-        jobs.add(job);
-        lanes.set(lane, jobs);
+        queue.push(lane, job);
         next();
       }),
     [Symbol.asyncDispose]: async () => {
@@ -235,9 +225,8 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
       clearTimeout(timer);
       const ended = worker;
       worker = undefined;
-      for (const job of [current, ...[...lanes.values()].flatMap((jobs) => [...jobs])])
+      for (const job of [current, ...queue.drain()])
         job?.reject(createLostError(`${name}: the queue is closed`));
-      lanes.clear();
       current = undefined;
       await ended?.terminate();
     },

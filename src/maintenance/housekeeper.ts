@@ -9,6 +9,7 @@ import { createInspectGroups } from "../bus/retention/retention-risk.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import { expireAudit } from "../data/accounts/audit-retention.ts";
 import type { DefaultTopicBytes } from "../data/accounts/organization-limits.ts";
+import { pageOrganizations } from "../data/accounts/organizations.ts";
 import { forgetRetiredTopic, pageTopics } from "../data/channels/topics.ts";
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
@@ -22,9 +23,9 @@ import { inPages } from "../lib/pages.ts";
 import { endsWithin } from "../lib/sleep.ts";
 import type { Log } from "../log.ts";
 import { clearRemoval } from "./clear-removal.ts";
-import { type RetentionWatch, startRetentionWatch } from "./retention-watch.ts";
+import { startRetentionWatch } from "./retention-watch.ts";
 import { nearestLimits, type StorageUsage } from "./storage-usage.ts";
-import { createTopicLimits, type TopicLimits, type TopicLimitsDeps } from "./topic-limits.ts";
+import { createTopicLimits, type TopicLimitsDeps } from "./topic-limits.ts";
 
 export interface HousekeeperDeps {
   readonly db: Queryable;
@@ -47,48 +48,26 @@ export interface HousekeeperDeps {
   readonly timing?: Partial<HousekeeperTiming>;
 }
 
-export interface HousekeeperTiming {
+export type HousekeeperTiming = typeof TIMING;
+
+/** Trims topics, deletes expired data and removes the Redis data of deleted channels. Disposal leaves unfinished work to other gateways. */
+export type Housekeeper = ReturnType<typeof startHousekeeper>;
+
+const TIMING = {
   /** Interval at which deleted channels and subscriptions are removed from Redis, in ms. */
-  readonly tickMs: number;
+  tickMs: 1_000,
   /** Lock duration of the gateway that does the housekeeping, in ms. If it dies, another gateway takes over after this time. */
-  readonly leaseMs: number;
-  readonly sweepEveryMs: number;
-  readonly expireEveryMs: number;
+  leaseMs: 15_000,
+  sweepEveryMs: 30_000,
+  expireEveryMs: 300_000,
   /** Interval at which unread events that will soon be deleted are searched for, in ms. */
-  readonly watchEveryMs: number;
+  watchEveryMs: 30_000,
   /** Interval at which the quarantine usage of organizations is measured, in ms. */
-  readonly usageEveryMs: number;
+  usageEveryMs: 60_000,
   /**
    * Minimum age of an unused topic before it is deleted. Must exceed ten minutes, because a gateway without current configuration may still
    * publish to it.
    */
-  readonly retiredForMs: number;
-}
-
-/** Trims topics, deletes expired data and removes the Redis data of deleted channels. Disposal leaves unfinished work to other gateways. */
-export interface Housekeeper
-  extends Pick<RetentionWatch, "atRisk" | "backlogs" | "backlogsById">,
-    AsyncDisposable {
-  /** Removes the Redis data of deleted channels and subscriptions now. Waits up to two seconds and never rejects. */
-  readonly settleNow: () => Promise<void>;
-  /**
-   * Topic storage of the organizations that are closest to their limits, plus a sum of all others. Empty if another gateway does the
-   * housekeeping.
-   */
-  readonly topicUsage: () => readonly StorageUsage[];
-  readonly quarantineUsage: () => readonly StorageUsage[];
-  readonly isHolder: () => boolean;
-  /** Topic storage of every organization that has a limit. `undefined` if this gateway has no recent measurement. */
-  readonly topicHoldings: TopicLimits["holdings"];
-}
-
-const TIMING: HousekeeperTiming = {
-  tickMs: 1_000,
-  leaseMs: 15_000,
-  sweepEveryMs: 30_000,
-  expireEveryMs: 300_000,
-  watchEveryMs: 30_000,
-  usageEveryMs: 60_000,
   retiredForMs: 900_000,
 };
 /**
@@ -109,7 +88,7 @@ const SETTLE_WAIT_MS = 2_000;
  * Starts the housekeeper. The lease holder trims topics, processes removals, watches unread events, and deletes expired quarantine items,
  * dead letters, audit entries and empty retired topics. While the lease moves, two gateways may safely do this at the same time.
  */
-export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
+export function startHousekeeper(deps: HousekeeperDeps) {
   const { db, redis, log, clock, takesTurns = true, mostShown = 100 } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const claim = { name: LEASE, holder: randomUUID(), ttlMs: timing.leaseMs };
@@ -234,15 +213,20 @@ export function startHousekeeper(deps: HousekeeperDeps): Housekeeper {
       })
     : undefined;
   return {
-    settleNow: async () => void (await endsWithin(SETTLE_WAIT_MS, settle())),
+    /** Removes the Redis data of deleted channels and subscriptions now. Waits up to two seconds and never rejects. */
+    settleNow: async (): Promise<void> => void (await endsWithin(SETTLE_WAIT_MS, settle())),
     atRisk: watch.atRisk,
     backlogs: watch.backlogs,
+    backlogsById: watch.backlogsById,
+    /**
+     * Topic storage of the organizations that are closest to their limits, plus a sum of all others. Empty if another gateway does the
+     * housekeeping.
+     */
     topicUsage: () => (isHolder() ? limits.usage() : []),
     quarantineUsage: () => (isHolder() ? quarantineUsage : []),
     isHolder,
     topicHoldings: limits.holdings,
-    backlogsById: watch.backlogsById,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       stopping.abort();
       await Promise.all([sweeper, watch, loop].map((part) => part?.[Symbol.asyncDispose]()));
       if (!loop) return;
@@ -279,7 +263,7 @@ async function expireQuarantine(
   { db, quarantine }: Pick<HousekeeperDeps, "db" | "quarantine">,
   signal: AbortSignal,
 ): Promise<void> {
-  for await (const page of organizationPages(db)) {
+  for await (const page of pageOrganizations(db)) {
     for (const { id } of page) {
       signal.throwIfAborted();
       await quarantine.expire(id);
@@ -295,7 +279,7 @@ async function readQuarantineUsage(
   signal: AbortSignal,
 ): Promise<readonly StorageUsage[]> {
   const found: StorageUsage[] = [];
-  for await (const page of organizationPages(db)) {
+  for await (const page of pageOrganizations(db)) {
     signal.throwIfAborted();
     await mapBounded(page, READS_AT_ONCE, async ({ id }) => {
       const usage = await quarantine.readUsage(id);
@@ -303,11 +287,4 @@ async function readQuarantineUsage(
     });
   }
   return found;
-}
-
-function organizationPages(db: Queryable) {
-  const organizations = db.selectFrom("organizations").select("id").orderBy("id");
-  return inPages("id", "", PAGE, (after, limit) =>
-    organizations.where("id", ">", after).limit(limit).execute(),
-  );
 }

@@ -21,19 +21,7 @@ export interface PauseDrainerDeps {
   readonly drainPaused: DrainPaused;
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly log: Log;
-  readonly timing?: Partial<PauseDrainerTiming>;
-}
-
-export interface PauseDrainerTiming {
-  /** Interval at which resumed channels are searched for, in ms. A change to a channel starts a search immediately. */
-  readonly tickMs: number;
-  /** Lock duration of the gateway that publishes a channel's buffer, in ms. If it dies, another gateway continues after this time. */
-  readonly leaseMs: number;
-  /**
-   * Time in ms for which the buffer must stay empty before the pause ends. Must exceed five seconds, because another worker may take that
-   * long to buffer a delivery.
-   */
-  readonly lingerMs: number;
+  readonly timing?: Partial<typeof TIMING>;
 }
 
 /**
@@ -42,7 +30,17 @@ export interface PauseDrainerTiming {
  */
 export type PauseDrainer = AsyncDisposable;
 
-const TIMING: PauseDrainerTiming = { tickMs: 1_000, leaseMs: 15_000, lingerMs: 15_000 };
+const TIMING = {
+  /** Interval at which resumed channels are searched for, in ms. A change to a channel starts a search immediately. */
+  tickMs: 1_000,
+  /** Lock duration of the gateway that publishes a channel's buffer, in ms. If it dies, another gateway continues after this time. */
+  leaseMs: 15_000,
+  /**
+   * Time in ms for which the buffer must stay empty before the pause ends. Must exceed five seconds, because another worker may take that
+   * long to buffer a delivery.
+   */
+  lingerMs: 15_000,
+};
 const CHANNELS_AT_ONCE = 4;
 const PAGE = 100;
 const FINDS_AT_ONCE = 16;

@@ -21,16 +21,6 @@ export interface RetentionWatchDeps {
   readonly mostShown: number;
 }
 
-/** Finds subscriptions whose unread events will soon be deleted by retention. Disposal waits for the check in flight. */
-export interface RetentionWatch extends AsyncDisposable {
-  /** Number of subscriptions that may soon lose unread events. 0 if another gateway does the check. */
-  readonly atRisk: () => number;
-  /** The largest backlogs, plus the sum of all others. Empty if another gateway does the check. */
-  readonly backlogs: () => readonly Backlog[];
-  /** Backlogs of all subscriptions. `undefined` if this gateway has not counted them recently. */
-  readonly backlogsById: () => ReadonlyMap<string, Backlog> | undefined;
-}
-
 const TOPICS_AT_ONCE = 8;
 /** Age at which a result is outdated, in check intervals. */
 const STALE_LOOKS = 4;
@@ -38,10 +28,10 @@ const STALE_LOOKS = 4;
 const TICK_MS = 1_000;
 
 /**
- * Starts periodic checks of all topics. Updates and logs a subscription when it becomes at risk or recovers. An incomplete check never
+ * Starts periodic checks of all topics for subscriptions whose unread events will soon be deleted by retention. Updates and logs a subscription when it becomes at risk or recovers. An incomplete check never
  * reports a recovery.
  */
-export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
+export function startRetentionWatch(deps: RetentionWatchDeps) {
   const { db, inspectGroups, log, pages, isHolder, everyMs, mostShown } = deps;
   let count = 0;
   let furthest: readonly Backlog[] = [];
@@ -103,8 +93,11 @@ export function startRetentionWatch(deps: RetentionWatchDeps): RetentionWatch {
       ),
   });
   return {
+    /** Number of subscriptions that may soon lose unread events. 0 if another gateway does the check. */
     atRisk: () => (isHolder() ? count : 0),
+    /** The largest backlogs, plus the sum of all others. Empty if another gateway does the check. */
     backlogs: () => (isHolder() ? furthest : []),
+    /** Backlogs of all subscriptions. `undefined` if this gateway has not counted them recently. */
     backlogsById: () =>
       seen !== undefined && performance.now() - seen.atMs < STALE_LOOKS * everyMs ? seen.of : undefined,
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],

@@ -32,22 +32,6 @@ export interface TopicLimitsDeps {
   readonly mostShown: number;
 }
 
-/** Measures the topic storage of each organization, then applies the limits. */
-export interface TopicLimits {
-  readonly begin: () => void;
-  readonly note: (topic: string, bytes: number) => void;
-  readonly expect: (topic: string, organizationId: string) => void;
-  /**
-   * Applies the limits after all topics were measured.
-   *
-   * @throws UnavailableError
-   */
-  readonly settle: () => Promise<void>;
-  readonly usage: () => readonly StorageUsage[];
-  /** Storage of all organizations that have a limit. `undefined` if there is no recent measurement. */
-  readonly holdings: () => ReadonlyMap<string, TopicUsage> | undefined;
-}
-
 export interface TopicUsage {
   readonly bytes: number;
   readonly limit: number;
@@ -59,7 +43,7 @@ export interface TopicUsage {
 }
 
 /**
- * Enforces topic storage limits.
+ * Measures the topic storage of each organization, then applies the limits.
  *
  * For an organization over its limit, first its delivery records are deleted, then entries that all groups have acknowledged. Unread
  * entries are trimmed only if the organization chose `trim`. If it is still over the limit, its hooks and sources are blocked until
@@ -68,7 +52,7 @@ export interface TopicUsage {
  * Organizations within their limits can still fill Redis together. While Redis is nearly full, the largest ones are blocked as if they were
  * over their limits. This never trims unread entries.
  */
-export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
+export function createTopicLimits(deps: TopicLimitsDeps) {
   const { db, redis, log, deliveryRecords, topicBytesPerOrganization, ttlMs, mostShown, onTrimmed } = deps;
   const trimAcknowledged = createTrimAcknowledged({ redis });
   const trimTopic = createTrimTopic({ redis });
@@ -112,21 +96,27 @@ export function createTopicLimits(deps: TopicLimitsDeps): TopicLimits {
   }
 
   return {
+    /** Storage of all organizations that have a limit. `undefined` if there is no recent measurement. */
     holdings: () =>
       holdings !== undefined && performance.now() - holdings.atMs < ttlMs ? holdings.of : undefined,
-    begin() {
+    begin(): void {
       awaited.clear();
       topicsOf.clear();
     },
-    expect: (topic, organizationId) => void awaited.set(topic, organizationId),
-    note(topic, bytes) {
+    expect: (topic: string, organizationId: string) => void awaited.set(topic, organizationId),
+    note(topic: string, bytes: number): void {
       const owner = awaited.get(topic);
       awaited.delete(topic);
       if (owner === undefined || bytes === 0) return;
       const topics = topicsOf.get(owner) ?? new Map<string, number>();
       topicsOf.set(owner, topics.set(topic, bytes));
     },
-    async settle() {
+    /**
+     * Applies the limits after all topics were measured.
+     *
+     * @throws UnavailableError
+     */
+    async settle(): Promise<void> {
       const held = new Map<string, number>();
       const recorded = new Map<string, number>();
       for (const [owner, topics] of topicsOf) {

@@ -14,29 +14,6 @@ export interface Body {
   readonly cancel: () => Promise<void>;
 }
 
-/** Converts a body to a web stream. Each read of the stream reads one chunk of the body, and no chunks are buffered. */
-export const toWebStream = (body: Body): ReadableStream<Uint8Array> =>
-  new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const chunk = await body.read();
-        if (chunk === undefined) controller.close();
-        else controller.enqueue(chunk);
-      },
-      cancel: () => body.cancel(),
-    },
-    { highWaterMark: 0 },
-  );
-
-export function fromWebStream(stream: ReadableStream<Uint8Array>): Body {
-  const reader = stream.getReader();
-  return {
-    read: async () => (await reader.read()).value,
-    // Ignore the error of a failed stream, because every later read rejects with that error anyway.
-    cancel: () => reader.cancel().catch(() => {}),
-  };
-}
-
 export async function readWhole(body: Body): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for (let chunk = await body.read(); chunk !== undefined; chunk = await body.read()) chunks.push(chunk);

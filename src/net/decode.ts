@@ -1,5 +1,4 @@
-import { Duplex } from "node:stream";
-import type { ReadableWritablePair } from "node:stream/web";
+import { type Duplex, pipeline, Readable } from "node:stream";
 import {
   constants,
   createBrotliDecompress,
@@ -7,7 +6,7 @@ import {
   createInflate,
   createZstdDecompress,
 } from "node:zlib";
-import { type Body, fromWebStream, toWebStream } from "./body.ts";
+import type { Body } from "./body.ts";
 import { OutboundError } from "./outbound.ts";
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = {
@@ -34,44 +33,44 @@ export function decodeBody(body: Body, encoding: string): Body {
   const names = encoding.toLowerCase().split(",");
   const codings = names.map((name) => name.trim()).filter((name) => name !== "" && name !== "identity");
   if (codings.length > MAX_CODINGS) throw new OutboundError("protocol", "too many content encodings");
-  const decoders = codings.map((name) => DECODERS[name]);
-  if (decoders.includes(undefined)) return body;
-  return decoders.length === 0
-    ? body
-    : decodeUnlessEmpty(body, (encoded) =>
-        fromWebStream(
-          decoders.reduceRight(
-            (decoded, create) => (create ? decoded.pipeThrough(toTransform(create())) : decoded),
-            toWebStream(encoded),
-          ),
-        ),
-      );
-}
-
-const toTransform = (decoder: Duplex): ReadableWritablePair<Uint8Array, Uint8Array> =>
-  Duplex.toWeb(decoder) as ReadableWritablePair<Uint8Array, Uint8Array>;
-
-/** Decodes a body, but leaves an empty one unchanged, because decoders would report it as truncated. */
-function decodeUnlessEmpty(body: Body, decode: (body: Body) => Body): Body {
-  let decoded: Body | undefined;
+  const decoders = codings.flatMap((name) => DECODERS[name] ?? []).reverse();
+  if (codings.length === 0 || decoders.length < codings.length) return body;
+  const chunks = decode(body, decoders);
+  let isCanceled = false;
   return {
     async read() {
-      if (decoded) return decoded.read();
-      const first = await body.read();
-      if (first === undefined) return undefined;
-      let unread: Uint8Array | undefined = first;
-      decoded = decode({
-        async read() {
-          const chunk = unread ?? (await body.read());
-          unread = undefined;
-          return chunk;
-        },
-        cancel: () => body.cancel(),
-      });
-      return decoded.read();
+      try {
+        return (await chunks.next()).value;
+      } catch (error) {
+        // A canceled body ends early, which its decoder reports as a truncated body.
+        if (isCanceled) return undefined;
+        throw error;
+      }
     },
-    cancel: () => (decoded ?? body).cancel(),
+    async cancel() {
+      isCanceled = true;
+      await body.cancel();
+      chunks.return(undefined).catch(() => {});
+    },
   };
+}
+
+async function* decode(
+  body: Body,
+  decoders: readonly (() => Duplex)[],
+): AsyncGenerator<Uint8Array, undefined> {
+  const first = await body.read();
+  // A decoder would report an empty body as truncated.
+  if (first === undefined) return undefined;
+  async function* chunks() {
+    for (let chunk: Uint8Array | undefined = first; chunk !== undefined; chunk = await body.read())
+      yield chunk;
+  }
+  yield* decoders.reduce<Readable>(
+    (encoded, create) => pipeline(encoded, create(), () => {}),
+    Readable.from(chunks()),
+  );
+  return undefined;
 }
 
 /**

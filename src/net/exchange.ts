@@ -2,21 +2,13 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Body } from "./body.ts";
 import { toOutboundError } from "./failures.ts";
-import {
-  OutboundError,
-  type OutboundLimits,
-  type OutboundRequest,
-  type OutboundResponse,
-} from "./outbound.ts";
+import { OutboundError, type OutboundLimits, type OutboundRequest, type OutboundStream } from "./outbound.ts";
 
-/** Response whose body is not decoded yet. */
-export interface Exchange {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: OutboundResponse["headers"];
-  /** Body of the response. Canceling it closes the connection, and a read throws an `OutboundError` or the reason of the signal. */
-  readonly body: Body;
-}
+/**
+ * Response whose body is not decoded yet. Canceling the body closes the connection, and a read throws an `OutboundError` or the reason of
+ * the signal.
+ */
+export type Exchange = Omit<OutboundStream, "url">;
 
 export type ExchangeLimits = Required<
   Pick<OutboundLimits, "connectTimeoutMs" | "headTimeoutMs" | "idleTimeoutMs">
@@ -84,13 +76,12 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Body {
     controller: Dispatcher.DispatchController,
     status: number,
     headers: IncomingHttpHeaders,
-    statusText = "",
   ): void {
     if (this.#isOver || status < 200) return;
     // Clear the raw headers, which would otherwise stay in memory until the end of the body.
     controller.rawHeaders = null;
     this.#awaitData();
-    this.#head?.resolve({ status, statusText, headers: headers as Exchange["headers"], body: this });
+    this.#head?.resolve({ status, headers: headers as Exchange["headers"], body: this });
     this.#head = undefined;
   }
 

@@ -2,7 +2,7 @@ import type { Dispatcher } from "undici";
 import { boundBody, decodeBody } from "./decode.ts";
 import { type Exchange, type ExchangeLimits, exchange } from "./exchange.ts";
 import { toOutboundError } from "./failures.ts";
-import { OutboundError, type OutboundRequest } from "./outbound.ts";
+import { OutboundError, type OutboundRequest, type OutboundStream } from "./outbound.ts";
 import { redirectOf, requireCallable } from "./redirects.ts";
 
 export interface FollowLimits extends ExchangeLimits {
@@ -11,33 +11,25 @@ export interface FollowLimits extends ExchangeLimits {
   readonly maxRedirects: number;
 }
 
-export interface FollowOptions {
-  readonly limits: FollowLimits;
-  /** How to handle redirects, as in the Fetch standard: `manual` returns the redirect as the response, and `error` throws. */
-  readonly redirect: "follow" | "manual" | "error";
-  readonly signal: AbortSignal;
-}
-
-/** Response after all redirects, with a decoded body. */
-export interface Followed extends Exchange {
-  readonly url: string;
-}
-
 /** Status codes of responses that have no body, even if their headers describe one (RFC 9110, section 6.4.1). */
 const BODYLESS_STATUSES: readonly number[] = [204, 205, 304];
 
-/** @throws OutboundError, or the reason of `signal` */
+/**
+ * Sends a request, follows redirects, and decodes the body of the last response.
+ *
+ * @throws OutboundError, or the reason of `signal`
+ */
 export async function follow(
   dispatcher: Dispatcher,
   request: OutboundRequest,
-  { limits, redirect, signal }: FollowOptions,
-): Promise<Followed> {
+  { limits, signal }: { readonly limits: FollowLimits; readonly signal: AbortSignal },
+): Promise<OutboundStream> {
   let current = { ...request, url: requireCallable(request.url), headers: normalizeHeaders(request.headers) };
   for (let hops = 0; ; hops++) {
     const answer = await exchange(dispatcher, current, { limits, signal });
     try {
       const location = [answer.headers.location].flat()[0];
-      const next = redirect === "manual" ? undefined : redirectOf(current, answer.status, location);
+      const next = redirectOf(current, answer.status, location);
       if (next === undefined) {
         const isEmpty = current.method === "HEAD" || BODYLESS_STATUSES.includes(answer.status);
         return {
@@ -46,10 +38,9 @@ export async function follow(
           body: isEmpty ? answer.body : decodeAndLimit(answer, limits, signal),
         };
       }
-      if (redirect === "error")
-        throw new OutboundError("redirects", "the server redirects, which this call does not allow");
       if (hops >= limits.maxRedirects) {
-        throw new OutboundError("redirects", `the server redirects more than ${limits.maxRedirects} times`);
+        const times = limits.maxRedirects === 0 ? "" : ` more than ${limits.maxRedirects} times`;
+        throw new OutboundError("redirects", `the server redirects${times}, which this call does not allow`);
       }
       current = next;
     } catch (error) {

@@ -76,6 +76,28 @@ const guardedLookup =
     });
   };
 
+const RESOLVE_TIMEOUT_MS = 3_000;
+
+/**
+ * Creates a check for URLs that users enter. It returns the address because of which the agent would reject the URL now, or
+ * `undefined`. A name that does not resolve within three seconds is not rejected, because it may resolve later.
+ */
+export function createBlockCheck({ allowNetworks, lookup = systemLookup }: GuardOptions) {
+  const isAllowed = createAddressCheck(allowNetworks);
+  const resolve = (host: string): Promise<readonly string[]> =>
+    new Promise((done) => {
+      setTimeout(done, RESOLVE_TIMEOUT_MS, []).unref();
+      lookup(host, { all: true }, (error, found) =>
+        done(error || !Array.isArray(found) ? [] : found.map(({ address }) => address)),
+      );
+    });
+  return async function findBlockedAddress(url: string): Promise<string | undefined> {
+    const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
+    const addresses = isIP(host) === 0 ? await resolve(host) : [host];
+    return addresses.find((address) => !isAllowed(address));
+  };
+}
+
 const createResetError = (): OutboundError => new OutboundError("reset", "the connection broke");
 
 const createBlockedError = (): OutboundError =>

@@ -89,6 +89,6 @@ export interface Outbound {
     request: OutboundRequest,
     options: Omit<OutboundLimits, "totalTimeoutMs" | "maxBytes"> & { readonly signal: AbortSignal },
   ) => Promise<OutboundStream>;
-  /** Creates a `fetch` function (WHATWG) for use by libraries. It applies the same address check, redirect rules and limits. */
-  readonly fetch: (limits?: OutboundLimits) => typeof globalThis.fetch;
+  /** Returns the private address to which calls to the URL would go now, or `undefined` if calls to it are allowed. */
+  readonly findBlockedAddress: (url: string) => Promise<string | undefined>;
 }

@@ -1,6 +1,6 @@
+import { type BodyReading, DEFAULT_READING } from "../event/body-reading.ts";
 import type { ChannelConfig, ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
-import type { FormReading } from "../event/form-reading.ts";
 import { encodeType, topicPrefixOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
@@ -16,6 +16,7 @@ import {
   type ItemOptions,
   type KindProfile,
   type NameItem,
+  QUERY_ROOT,
   type RootSource,
 } from "./profile.ts";
 
@@ -27,7 +28,7 @@ export interface RuleSource {
   readonly definitions: readonly Definition[];
   /** Stored topic names by event type. A type without an entry uses the name that a new topic would get. */
   readonly topics?: ReadonlyMap<string, string>;
-  readonly forms?: FormReading;
+  readonly reading?: BodyReading;
 }
 
 export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
@@ -62,6 +63,8 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
+  /** Whether a path starts at `$query`. Only then must the query be valid in its character encoding. */
+  readonly readsQuery: boolean;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
 }
 
@@ -141,7 +144,7 @@ export const getRuleTopic = (
  * @param pathCache cache for sharing compiled paths with other definitions
  */
 export function compileDefinitions(
-  { profile, config, definitions, forms = "fields" }: DefinitionSource,
+  { profile, config, definitions, reading = DEFAULT_READING }: DefinitionSource,
   pathCache?: PathCache,
 ): Result<CompiledDefinitions, readonly Finding[]> {
   const findings: Finding[] = [];
@@ -178,14 +181,21 @@ export function compileDefinitions(
   });
 
   if (findings.length > 0) return err(findings);
+  const groupList = [...groups.values()];
+  const rules = [...always, ...groupList.flatMap(({ byType }) => [...byType.values()])];
+  const paths = [
+    ...groupList.map(({ path }) => path),
+    ...rules.flatMap((rule) => [rule.idPath, rule.payloadPath]),
+  ];
   return ok({
     config,
     profile,
     definitions,
-    forms,
+    reading,
     itemsPath,
     always,
-    groups: [...groups.values()],
+    groups: groupList,
+    readsQuery: paths.some((path) => path?.root === QUERY_ROOT),
     ownId: profile.ownId ?? nameByIndex,
     versionPath,
     itemOptions,

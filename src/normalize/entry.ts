@@ -155,9 +155,14 @@ function copyCloudEventFields(
   push("subject");
   push("dataschema");
   push("traceparent", attributes.get("traceparent") ?? traceparent);
-  for (const [name, value] of attributes) if (!ORDERED_ATTRIBUTES.has(name)) fields.push(name, value);
+  for (const [name, value] of attributes) {
+    if (!ORDERED_ATTRIBUTES.has(name) && !name.startsWith(OWN_PREFIX)) fields.push(name, value);
+  }
   return fields;
 }
+
+/** Prefix of the extensions that only Inlet sets, such as the mark of test events. Those of a sender are dropped. */
+const OWN_PREFIX = "inlet";
 
 /** Attributes with a fixed position in every stream entry. CloudEvents extensions follow after them. */
 const ORDERED_ATTRIBUTES: ReadonlySet<string> = new Set([

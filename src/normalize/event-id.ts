@@ -1,3 +1,4 @@
+import { isAttributeText } from "../event/attribute-text.ts";
 import type { Rule, RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import type { Item } from "./item.ts";
@@ -38,7 +39,9 @@ export function computeEventId(
   };
   if (redrive?.asNewId === true) return freshId();
 
-  const contentId = dedupe.by === "content" ? reader.wholeItem().hash.slice(0, CONTENT_ID_CHARS) : undefined;
+  const content = dedupe.by === "content" ? reader.wholeItem() : undefined;
+  // An item without data has no content, so two such items are not repeats of each other.
+  const contentId = content?.data === undefined ? undefined : content.hash.slice(0, CONTENT_ID_CHARS);
   if (idPath !== undefined) {
     const id = readId(idPath, reader);
     if (typeof id !== "string") return id;
@@ -46,13 +49,21 @@ export function computeEventId(
     if (rules.versionPath === undefined)
       return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
     const [version] = reader.values(rules.versionPath);
+    if (typeof version === "string" && !isAttributeText(version))
+      return {
+        reason: "id_missing",
+        path: "versionPath",
+        detail: `${rules.versionPath.text} yields ${UNFIT}`,
+      };
     const versioned = isVersion(version) ? `${id}/${version}` : id;
     // Prefix the length of the id. Otherwise, an unversioned item with the id `42/1` would match version 1 of item 42.
     return remember(versioned, contentId ?? `${id.length}:${versioned}`);
   }
   if (contentId !== undefined) return remember(contentId, contentId);
   const own = rules.ownId(delivery, item);
-  return own === undefined ? freshId() : remember(own.id, own.remembered);
+  if (own === undefined) return freshId();
+  if (!isAttributeText(own.id)) return { reason: "id_missing", detail: `the delivery's own id is ${UNFIT}` };
+  return remember(own.id, own.remembered);
 }
 
 function readId(path: RulePath, reader: ItemReader): string | Fault {
@@ -63,14 +74,16 @@ function readId(path: RulePath, reader: ItemReader): string | Fault {
   if (typeof value !== "string") return missing(path, value === null ? "null" : describeKind(value));
   if (value === "") return missing(path, "an empty string");
   if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
-  // Reject lone surrogates. UTF-8 encodes all of them as the same replacement character, so different ids could become equal.
-  if (!value.isWellFormed()) return missing(path, "a string that is not valid Unicode");
+  // Also prevents that different ids become equal, because UTF-8 encodes all lone surrogates as the same replacement character.
+  if (!isAttributeText(value)) return missing(path, UNFIT);
   return value;
 }
 
+const UNFIT =
+  "a text with control characters, lone surrogates or noncharacters, which no CloudEvent id may contain";
+
 const isVersion = (value: unknown): value is string | boolean =>
-  typeof value === "boolean" ||
-  (typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH && value.isWellFormed());
+  typeof value === "boolean" || (typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH);
 
 const describeKind = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
 

@@ -5,6 +5,10 @@ export interface Fault {
   /** Name of the config field that caused the error, or a JSON Pointer into the payload. */
   readonly path?: string;
   readonly detail: string;
+  /** How the sender can fix the fault. It is also part of `detail`, and contains no data. */
+  readonly hint?: string;
+  /** Set if the delivery may be a heartbeat of a stream. Only the newest of these are stored, whatever the config says. */
+  readonly isHeartbeat?: true;
 }
 
 /**

@@ -34,7 +34,8 @@ export class ItemReader {
   }
 
   /**
-   * Returns the values that a path yields. Numbers are returned as strings, exactly as written in the JSON text.
+   * Returns the values that a path yields. Numbers are returned as strings, exactly as written in the JSON text. XML elements with text and
+   * attributes are returned as their text.
    *
    * @throws PathBudgetError
    */
@@ -43,7 +44,7 @@ export class ItemReader {
     if (path.path.kind === "singular") {
       const value = path.path.get(root);
       if (value === undefined) return [];
-      if (typeof value !== "number") return [value];
+      if (typeof value !== "number") return [toElementText(value)];
       const json = path.root.jsonIn?.(this.#context);
       return [json?.find(path.path.targetsIn(root), value)?.text ?? String(value)];
     }
@@ -52,7 +53,7 @@ export class ItemReader {
     const texts = numbers.length > 0 ? path.root.jsonIn?.(this.#context)?.cut(numbers) : undefined;
     let number = 0;
     return nodes.map(({ value }) =>
-      typeof value === "number" ? (texts?.[number++]?.text ?? String(value)) : value,
+      typeof value === "number" ? (texts?.[number++]?.text ?? String(value)) : toElementText(value),
     );
   }
 
@@ -80,6 +81,7 @@ export class ItemReader {
     if (item.event !== undefined && item.event.data.kind !== "body") return this.#readData(item.event);
     if (!item.isBody) return this.#jsonPayload(item.value, item.json);
     const { bytes, isVerbatim, text, value } = body;
+    if (bytes.length === 0 && text === undefined) return { ...NO_DATA, contentType: undefined };
     // Ignore the sender's content type if the text was converted to UTF-8, because it no longer applies.
     const named = isVerbatim ? item.event?.attributes.get("datacontenttype") : undefined;
     const contentType = named ?? body.contentType;
@@ -157,6 +159,17 @@ export class ItemReader {
     this.#nodes.set(path, nodes);
     return nodes;
   }
+}
+
+/**
+ * Returns the text of an XML element that has text and attributes, as `<guid isPermaLink="false">` in RSS. Returns any other value as it is.
+ * So a path selects the text of an element whether or not it has attributes.
+ */
+function toElementText(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("#text" in value)) return value;
+  const text = value["#text"];
+  const isElement = typeof text === "string" && Object.keys(value).every((key) => /^(?:@|#text$)/.test(key));
+  return isElement ? text : value;
 }
 
 const NO_DATA = {

@@ -1,13 +1,17 @@
+import type { BodyReading } from "../event/body-reading.ts";
+import { isCharset, mergeContentTypes, readCharset } from "../event/content-type.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import { ok, type Result } from "../lib/result.ts";
+import { err, ok, type Result } from "../lib/result.ts";
+import { findUndecoded, redecodeQuery } from "../lib/urlencoded.ts";
 import { withTimeout } from "../lib/wait.ts";
-import { readBody, readForm } from "./body/bodies.ts";
+import { CHARSET_HINT, parseBodyFormat, readBody } from "./body/bodies.ts";
 import { takeItems } from "./body/items.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
+import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, DeliveryItems, Item } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
 import type { NormalizeDeps, Redrive, Run } from "./run.ts";
@@ -103,16 +107,25 @@ interface Each<R> {
 
 function start(
   rules: RuleSet,
-  delivery: VerifiedDelivery,
+  received: VerifiedDelivery,
   deps: NormalizeDeps,
   selection: Selection | undefined,
 ): Each<Pending> | Normalized {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
+  const decoded = rules.readsQuery ? decodeQuery(received, rules.reading) : ok(received);
+  if (!decoded.ok) return createFailure(decoded.error, selection);
+  const delivery = decoded.value;
+  const heartbeat = findEmptyHeartbeat(rules, delivery, budget);
+  if (heartbeat !== undefined) return createFailure(heartbeat, selection);
   const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
-  if (!read.ok) return createFailure(read.error, selection);
+  if (!read.ok) {
+    const fault = faultOfText(rules, delivery, delivery.body.toString(), read.error, budget);
+    return createFailure(fault, selection);
+  }
   const { body, split } = read.value;
   if (split.kind === "tooMany") return { kind: "tooManyItems", limit: split.limit };
-  if (split.kind === "fault") return createFailure(split.fault, selection);
+  if (split.kind === "fault")
+    return createFailure(faultOfText(rules, delivery, "", split.fault, budget), selection);
 
   const run: Run = {
     rules,
@@ -139,13 +152,45 @@ function start(
   return { kind: "each", received: selected.length, results, run };
 }
 
+/** Decodes a query that is not in UTF-8, or for which the channel has another encoding. */
+function decodeQuery(
+  delivery: VerifiedDelivery,
+  { formCharset }: BodyReading,
+): Result<VerifiedDelivery, Fault> {
+  const { query } = delivery;
+  const name = findUndecoded(query);
+  const set = typeof formCharset === "string" ? formCharset : undefined;
+  if (name === undefined && set === undefined) return ok(delivery);
+  const charset = set ?? readCharset(contentTypeOf(delivery) ?? "");
+  if (charset === undefined || !isCharset(charset)) {
+    const parameter = JSON.stringify(name?.toWellFormed());
+    return err(invalidBody(`the query parameter ${parameter} is not valid UTF-8; ${CHARSET_HINT}`));
+  }
+  const decoded = redecodeQuery(query, charset);
+  return decoded.ok ? ok({ ...delivery, query: decoded.value }) : err(invalidBody(decoded.error));
+}
+
+/** Returns a fault if an event of a stream has no data, and no definition selects it by its name. */
+function findEmptyHeartbeat(
+  rules: RuleSet,
+  delivery: VerifiedDelivery,
+  budget: PathBudget,
+): Fault | undefined {
+  if (rules.profile.hasHeartbeats !== true || !isEmptyJson(delivery)) return undefined;
+  const fault = faultOfText(rules, delivery, "", invalidBody("it is empty"), budget);
+  return fault.isHeartbeat && fault;
+}
+
+const isEmptyJson = (delivery: VerifiedDelivery): boolean =>
+  delivery.body.length === 0 && parseBodyFormat(contentTypeOf(delivery))?.kind === "json";
+
 function readItems(
-  { itemsPath, itemOptions, profile, forms }: RuleSet,
+  { itemsPath, itemOptions, profile, reading }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,
 ): Result<DeliveryItems, Fault> {
-  const whole = readBody(delivery.body, contentTypeOf(delivery), { isPart: profile.bodiesAreParts === true });
-  const body = whole.ok && whole.value.kind === "form" ? readForm(whole.value, forms) : whole;
+  const isPart = profile.bodiesAreParts === true && !isEmptyJson(delivery);
+  const body = readBody(delivery.body, contentTypeOf(delivery), { isPart, reading });
   return body.ok
     ? ok({ body: body.value, split: takeItems(body.value, itemsPath, itemOptions, budget) })
     : body;
@@ -168,10 +213,8 @@ function runItems(run: Run, items: readonly (Item | BrokenItem)[]): readonly Pen
   }
 }
 
-export function contentTypeOf({ headers }: VerifiedDelivery): string | undefined {
-  const header = headers["content-type"];
-  return typeof header === "object" ? header[0] : header;
-}
+export const contentTypeOf = ({ headers }: VerifiedDelivery): string | undefined =>
+  mergeContentTypes(headers["content-type"]);
 
 /**
  * Creates the result for a delivery that failed as a whole. If the failure is retried, the same item and definitions are processed

@@ -53,6 +53,8 @@ export interface KindProfile {
    * Whether bodies were cut out of a longer text that is already decoded. A leading U+FEFF is then content, not a byte order mark.
    */
   readonly bodiesAreParts?: true;
+  /** Whether deliveries may be heartbeats, which are often texts in another format than the events. */
+  readonly hasHeartbeats?: true;
   /** Derives an item's id if no `idPath` applies. By default, the id consists of the delivery id and the item's index. */
   readonly ownId?: NameItem;
   /**
@@ -70,6 +72,8 @@ export const BODY_ROOT: RootSource = {
   valueIn: ({ body }) => body.value,
   jsonIn: ({ body }) => body.json,
 };
+
+export const QUERY_ROOT: RootSource = { valueIn: ({ delivery }) => delivery.query };
 
 export const HEADERS_ROOT: RootSource = {
   hasLowerCaseNames: true,

@@ -2,10 +2,12 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
 import { unlessAborted } from "../lib/wait.ts";
 import { exceedsDepth } from "./body/depth.ts";
+import { withFormatHint } from "./body/format-hint.ts";
 import type { Rule, RuleSet } from "./compile.ts";
 import { createEvent } from "./entry.ts";
 import { computeEventId } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
+import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
@@ -33,7 +35,7 @@ const ITEM_PATH_BUDGET = 200_000;
 export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): void {
   const { budget, rules } = run;
   if ("fault" in item) {
-    results.push(itemFault(item.index, item.fault));
+    results.push(itemFault(item.index, faultOfText(rules, run.delivery, item.text, item.fault, budget)));
     return;
   }
   const { maxDepth } = rules.config.limits;
@@ -48,7 +50,7 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
   run.deps.onItem?.(context);
   const reader = new ItemReader(context, itemBudget);
   const selected = selectRules(run, reader);
-  if ("reason" in selected) results.push(itemFault(getPlace(item), selected));
+  if ("reason" in selected) results.push(itemFault(getPlace(item), withFormatHint(selected, run.body)));
   else for (const rule of selected) results.push(runRule(run, item, reader, rule));
   budget.left -= allowed - Math.max(itemBudget.left, 0);
 }
@@ -83,7 +85,7 @@ function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending 
   const fault = (reason: Fault): ItemResult => ({
     kind: "fault",
     item: getPlace(item),
-    fault: reason,
+    fault: withFormatHint(reason, run.body),
     definition: rule.type,
   });
   const id = withinBudget("idPath", () => computeEventId(run, item, reader, rule));

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { formReadingSchema } from "../event/form-reading.ts";
+import { answerSchema } from "../event/answer.ts";
+import { formCharsetSchema, formReadingSchema } from "../event/body-reading.ts";
 import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
 import { secretName } from "./handshake/config.ts";
 import { handshakeSchema } from "./handshake/schema.ts";
@@ -38,19 +39,25 @@ export const handshakesField = z
 
 export const deliveryFields = {
   readAs: z
-    .enum(["application/json", "application/x-www-form-urlencoded"])
+    .enum(["application/json", "application/x-www-form-urlencoded", "application/x-ndjson", "ndjson"])
     .optional()
-    .describe("Content type with which to parse bodies, for senders that declare a wrong one."),
+    .describe(
+      "Content type with which to parse bodies, for senders that declare a wrong one. With `application/x-ndjson` (or `ndjson`), each line is an item.",
+    ),
   forms: formReadingSchema
     .optional()
     .describe(
       "How to read deliveries in form encoding (application/x-www-form-urlencoded). Verification always uses the raw body. Defaults to the preset's setting, or else to `fields`.",
     ),
-  answer: z
-    .enum(["outcome", "empty"])
+  formCharset: formCharsetSchema
     .optional()
     .describe(
-      "Response to an accepted delivery: `outcome` reports the result of each item; `empty` is 200 without a body, for senders that accept no other response. Defaults to the preset's setting, or else to `outcome`.",
+      "Character encoding of forms and query parameters, for senders that do not use UTF-8 and do not declare their encoding in `Content-Type`. Defaults to the preset's setting, then to the declared encoding, then to the form's field `_charset_`, and else to UTF-8. Inlet quarantines bytes that are invalid in the encoding as `invalid_body`.",
+    ),
+  answer: answerSchema
+    .optional()
+    .describe(
+      "Response to an accepted delivery: `outcome` reports the result of each item; `empty` is 200 without a body. An object is a fixed text, for senders that accept no other response. Defaults to the preset's setting, or else to `outcome`.",
     ),
 } as const;
 

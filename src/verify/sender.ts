@@ -1,8 +1,9 @@
-import type { FormReading } from "../event/form-reading.ts";
+import type { Answer } from "../event/answer.ts";
+import type { BodyReading } from "../event/body-reading.ts";
 import type { WrongField } from "../lib/check-fields.ts";
 import { wrongFields } from "../lib/issue-message.ts";
 import { mergePatch } from "../lib/json/merge-patch.ts";
-import { findNearest } from "../lib/nearest.ts";
+import { suggestNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { Handshake } from "./handshake/config.ts";
 import type { Preset, Presets } from "./presets.ts";
@@ -15,8 +16,8 @@ export interface Sender
   readonly verification: VerificationConfig;
   readonly secrets: readonly Secret[];
   readonly handshakes: readonly Handshake[];
-  readonly answer: NonNullable<SenderConfig["answer"]>;
-  readonly forms: FormReading;
+  readonly answer: Answer;
+  readonly reading: BodyReading;
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
 }
 
@@ -33,7 +34,7 @@ export function resolveSender(config: SenderConfig, presets: Presets): Result<Se
   const said = isLeft ? mergePatch({ ...preset?.verification }, own) : config.verification;
   const verification = verificationSchema.safeParse(said);
   if (!verification.success) {
-    const wrong = wrongFields(verification.error);
+    const wrong = wrongFields(verification.error, said);
     return err(wrong.map(({ path, message }) => ({ path: ["verification", ...path], message })));
   }
   const handshakes = config.handshakes ?? preset?.handshakes ?? [];
@@ -50,8 +51,11 @@ export function resolveSender(config: SenderConfig, presets: Presets): Result<Se
     shadow: config.shadow,
     handshakes,
     allowHandshakes: config.allowHandshakes,
-    readAs: config.readAs ?? preset?.readAs,
-    forms: config.forms ?? preset?.forms ?? "fields",
+    readAs: config.readAs === "ndjson" ? "application/x-ndjson" : (config.readAs ?? preset?.readAs),
+    reading: {
+      forms: config.forms ?? preset?.forms ?? "fields",
+      formCharset: config.formCharset ?? preset?.formCharset,
+    },
     answer: config.answer ?? preset?.answer ?? "outcome",
     paths: { typePath, idPath, itemsPath },
   });
@@ -91,8 +95,7 @@ function parseSender(config: unknown, presets: Presets): Sender | undefined {
 }
 
 function unknownPreset(name: string, presets: Presets): WrongField {
-  const nearest = findNearest(name.toLowerCase(), [...presets.keys()]);
-  const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
+  const hint = suggestNearest(name.toLowerCase(), [...presets.keys()]);
   return { path: ["preset"], message: `is not a known preset${hint}` };
 }
 

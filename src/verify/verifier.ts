@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { isAttributeText } from "../event/attribute-text.ts";
 import type { RawRequest } from "../event/received.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { KeySource } from "./keys/key-source.ts";
@@ -40,12 +41,9 @@ export interface Verification {
 /** Maximum length of a delivery id. An event id consists of the delivery id and an item index, and has at most 512 characters. */
 const MAX_LENGTH = 256;
 
-/**
- * Returns whether a text can be a delivery id. Rejects lone surrogates, because UTF-8 would encode all of them as the same
- * character.
- */
+/** Returns whether a text can be a delivery id, and therefore the id of a CloudEvent. */
 export const isDeliveryId = (text: string): boolean =>
-  text !== "" && text.length <= MAX_LENGTH && text.isWellFormed();
+  text !== "" && text.length <= MAX_LENGTH && isAttributeText(text);
 
 /** Reason why verification failed. The set of reasons stays small and fixed, because they are also values of a metric label. */
 export type FailureReason =

@@ -1,23 +1,25 @@
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
-import { omitValues, queryValues, type Values } from "../event/values.ts";
+import type { Values } from "../event/values.ts";
 import { parseAddress } from "../lib/addresses/client-address.ts";
 import { createNetworkCheck, parseNetwork } from "../lib/addresses/networks.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { mayHoldChannelId, withoutChannelIds } from "../lib/secrets/channel-id.ts";
-import { createRedact, type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
+import { withoutChannelIds } from "../lib/secrets/channel-id.ts";
+import { createRedact, type Redact, redactBytes } from "../lib/secrets/redact.ts";
+import { queryValues } from "../lib/urlencoded.ts";
 import {
   compileHandshakes,
   consumedByHandshakes,
   type Handshakes,
   type MatchedHandshake,
 } from "./handshake/compile.ts";
+import { CREDENTIAL_HEADERS, hideValues } from "./hidden-values.ts";
 import type { KeySource } from "./keys/key-source.ts";
 import { compileTexts, RequestView } from "./message/request-view.ts";
 import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
+import { SecretWindows } from "./secret-windows.ts";
 import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
-import type { Secret } from "./sender-config.ts";
 import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
 /**
@@ -72,26 +74,6 @@ export interface SenderDeps {
   /** Called for each request that fails verification, but is accepted because of shadow mode. */
   readonly onShadowed: (reason: FailureReason) => void;
 }
-
-/**
- * Headers to remove from every delivery, because they contain credentials or the channel's secret URL. Proxies such as Kong, Envoy,
- * Traefik, nginx and IIS repeat the URL in them.
- */
-const CREDENTIAL_HEADERS = [
-  "authorization",
-  "proxy-authorization",
-  "cookie",
-  "x-api-key",
-  "api-key",
-  "x-auth-token",
-  "x-access-token",
-  "x-envoy-original-path",
-  "x-forwarded-path",
-  "x-forwarded-uri",
-  "x-original-uri",
-  "x-original-url",
-  "x-rewrite-url",
-];
 
 /** Compiled config without the secrets, shared by all senders that differ only in their secrets. */
 export type SenderProgram = ReturnType<typeof compileSenderProgram>;
@@ -211,8 +193,10 @@ class ActiveSender implements CompiledSender {
     const request: RawRequest = { method: "POST", target: "/", headers, body, arrivedAtMs: 0 };
     const view = new RequestView(request, this.#readAs);
     const inBody = this.#hidden.inBody.flatMap((texts) => texts(view) ?? []);
-    const redact = createRedact([...this.#secrets.all(), ...inBody]);
-    return (text) => withoutChannelIds(redact(text));
+    return createRedact([...this.#secrets.all(), ...inBody], {
+      wholeValues: inBody,
+      andThen: withoutChannelIds,
+    });
   }
 
   #redact(request: RawRequest, { deliveryId, boundTo, bodyHash }: Verification = {}): VerifiedDelivery {
@@ -259,47 +243,6 @@ class ActiveSender implements CompiledSender {
   }
 }
 
-interface SecretWindow extends Pick<Secret, "value" | "name"> {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
-class SecretWindows {
-  readonly #windows: readonly SecretWindow[];
-  #last: readonly string[] = NO_SECRETS;
-
-  constructor(secrets: readonly Secret[]) {
-    this.#windows = secrets.map(({ value, name, notBefore, notAfter }) => ({
-      value,
-      name,
-      fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
-      toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
-    }));
-  }
-
-  all(): readonly string[] {
-    return this.#windows.map(({ value }) => value);
-  }
-
-  /**
-   * Returns the secrets that are valid at a time: those named `wanted`, or the unnamed ones. While the valid unnamed secrets stay
-   * the same, so does the array, because derived values are cached per array instance.
-   */
-  at(nowMs: number, wanted?: string): readonly string[] {
-    const valid: string[] = [];
-    for (const { value, name, fromMs, toMs } of this.#windows) {
-      if (name === wanted && fromMs <= nowMs && nowMs < toMs) valid.push(value);
-    }
-    if (wanted !== undefined) return valid;
-    const last = this.#last;
-    if (valid.length !== last.length || valid.some((value, index) => value !== last[index]))
-      this.#last = valid;
-    return this.#last;
-  }
-}
-
-const NO_SECRETS: readonly string[] = [];
-
 const ADDRESS_NOT_ALLOWED = rejection("address", "the client address is not in `allowedAddresses`");
 
 /** Compiles a check that rejects disallowed client addresses. Returns `undefined` if all addresses may send deliveries. */
@@ -328,22 +271,3 @@ function handshakesEnabled(sender: Sender): boolean {
 /** Replaces the content type in a set of headers. The result has no prototype, like all objects with values from a sender. */
 const withContentType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
-
-/**
- * Removes values whose names are hidden, and channel URLs within all other values, because a proxy or `Referer` header may repeat
- * the URL. Usually returns the same object, because few requests contain such values.
- */
-function hideValues(values: Values, hidden: ReadonlySet<string>): Values {
-  const kept = omitValues(values, hidden);
-  // Avoid `for…in`, which V8 would re-optimize repeatedly. V8 collects no type feedback for its reads if all objects have the same
-  // shape.
-  for (const name of Object.keys(kept)) {
-    const value = kept[name];
-    if (value !== undefined && holdsChannelId(value))
-      return Object.assign(Object.create(null), redactTexts({ ...kept }, withoutChannelIds));
-  }
-  return kept;
-}
-
-const holdsChannelId = (value: string | readonly string[]): boolean =>
-  typeof value === "string" ? mayHoldChannelId(value) : value.some(mayHoldChannelId);

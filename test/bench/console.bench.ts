@@ -4,19 +4,20 @@
  * Prints the longest tasks of its main thread while the live tail shows 10,000 events and while a list of 100,000 is scrolled from end
  * to end. Also prints the time to the first contentful paint.
  *
- * usage: npm run bench:console
+ * usage: npm run bench:console [-- --tailed 10000 --listed 100000]
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Page } from "playwright-core";
+import { channelOf, installApp } from "../support/channels.ts";
 import { launchChromium } from "../support/chromium.ts";
 import { buildConsole, signIn } from "../support/console.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
+import { readFlags } from "./flags.ts";
 import { startBenchRedis } from "./redis.ts";
 
 const GOAL_TASK_MS = 100;
 const GOAL_PAINT_MS = 1_000;
-const TAILED = 10_000;
-const LISTED = 100_000;
+const { tailed: TAILED, listed: LISTED } = readFlags({ tailed: 10_000, listed: 100_000 });
 /** Number of items per delivery. */
 const AT_ONCE = 500;
 const SCREENS_A_SECOND = 20;
@@ -28,23 +29,15 @@ await using gateway = await startGatewayProcess({
   REDIS_URL: `unix://${redis.socket}`,
   INLET_LOG_LEVEL: "warn",
 });
-const { id: blueprintId } = await gateway.api<{ readonly id: string }>("POST", "/blueprints", {
-  uid: "bench",
-  title: "bench",
-  channels: [
-    {
-      uid: "hooks",
-      kind: "webhook",
-      title: "hooks",
-      config: { itemsPath: "$.items[*]" },
-      events: [{ type: "order.created", idPath: "$.id" }],
-    },
-  ],
-});
-const app = await gateway.api<{
-  readonly id: string;
-  readonly channels: readonly { readonly url: string }[];
-}>("POST", "/apps/install", { blueprintId });
+const app = await installApp(gateway, [
+  {
+    uid: "hooks",
+    kind: "webhook",
+    config: { itemsPath: "$.items[*]" },
+    events: [{ type: "order.created", idPath: "$.id" }],
+  },
+]);
+const hookUrl = channelOf(app).url ?? "";
 let made = 0;
 
 /** Sends a delivery. The events are published when it resolves. */
@@ -56,7 +49,7 @@ async function send(count: number): Promise<void> {
       total: made % 1_000,
       lines: [{ sku: "a-1", quantity: 2 }],
     }));
-    const response = await fetch(app.channels[0]?.url ?? "", {
+    const response = await fetch(hookUrl, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ items }),

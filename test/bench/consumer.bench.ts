@@ -7,7 +7,7 @@
  *
  * Fails if a goal is missed.
  *
- * usage: npm run bench:consumer
+ * usage: npm run bench:consumer [-- --rounds 8 --events 50000 --deliveries 5000]
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,15 +17,15 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { createConsumer } from "../../src/consumer/consumer.ts";
+import { installApp } from "../support/channels.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { lowerQuartile, median, microsEach, spreadOf } from "./cpu.ts";
+import { readFlags } from "./flags.ts";
 import { createGoals } from "./rounds.ts";
 
-const ROUNDS = 8;
-const EVENTS = 50_000;
-const DELIVERIES = 5_000;
+const flags = readFlags({ rounds: 8, events: 50_000, deliveries: 5_000 });
 const CONCURRENCY = 64;
 const BATCH = 256;
 const BURST_PER_SECOND = 10_000;
@@ -50,18 +50,8 @@ try {
 }
 
 async function fill(topic: string, count: number): Promise<void> {
-  const attributes = [
-    "specversion",
-    "1.0",
-    "id",
-    "1",
-    "source",
-    "/s",
-    "type",
-    "order",
-    "time",
-    "2026-01-01T00:00:00.000Z",
-  ];
+  const attributes = ["specversion", "1.0", "id", "1", "source", "/s", "type", "order"];
+  attributes.push("time", "2026-01-01T00:00:00.000Z");
   for (let at = 0; at < count; at += 1_000) {
     const pipeline = client.pipeline();
     for (let i = at; i < Math.min(count, at + 1_000); i++)
@@ -78,21 +68,21 @@ async function createGroup(topic: string, id: string): Promise<void> {
 async function compareReading(): Promise<void> {
   const bare: Figures[] = [];
   const ours: Figures[] = [];
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round <= flags.rounds; round++) {
     const topic = `events.bench.${round}`;
     await createGroup(topic, `bare${round}`);
     await createGroup(topic, `ours${round}`);
-    await fill(topic, EVENTS);
-    const ofBare = await measure(process.pid, EVENTS, () =>
-      readBare(topic, `bare${round}`, EVENTS, async () => {}),
+    await fill(topic, flags.events);
+    const ofBare = await measure(process.pid, flags.events, () =>
+      readBare(topic, `bare${round}`, flags.events, async () => {}),
     );
-    const ofOurs = await measure(process.pid, EVENTS, () => readOurs(`ours${round}`));
+    const ofOurs = await measure(process.pid, flags.events, () => readOurs(`ours${round}`));
     // The first round warms up both readers.
     if (round > 0) bare.push(ofBare);
     if (round > 0) ours.push(ofOurs);
     await client.unlink(topic);
   }
-  print(`${EVENTS} events of ${DATA.length} B, one topic, ${ROUNDS} rounds, p25 (least–most)`);
+  print(`${flags.events} events of ${DATA.length} B, one topic, ${flags.rounds} rounds, p25 (least–most)`);
   compare(["bare XREADGROUP + XACK loop", bare], ["inlet-consumer", ours], GOALS.reading);
 }
 
@@ -101,7 +91,7 @@ async function readOurs(subscription: string): Promise<void> {
   const stop = new AbortController();
   await createConsumer({ redis: server.url, subscription, concurrency: CONCURRENCY }).run(
     async () => {
-      if (++count === EVENTS) stop.abort();
+      if (++count === flags.events) stop.abort();
     },
     { signal: stop.signal },
   );
@@ -174,9 +164,7 @@ async function compareHandlers(): Promise<void> {
       INLET_ALLOW_NETWORKS: "127.0.0.0/8",
       INLET_LOG_LEVEL: "warn",
     });
-    const channels = [{ uid: "main", kind: "webhook", events: [{ type: "order" }] }];
-    const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", { title: "bench", channels });
-    const app = await gateway.api<{ id: string }>("POST", "/apps/install", { blueprintId: blueprint.id });
+    const app = await installApp(gateway, [{ uid: "main", kind: "webhook", events: [{ type: "order" }] }]);
     const handler = { url, concurrency: CONCURRENCY };
     const { id, topics } = await gateway.api<{ id: string; topics: string[] }>(
       "POST",
@@ -188,22 +176,23 @@ async function compareHandlers(): Promise<void> {
     await client.xgroup("CREATE", topic, "bare", "0", "MKSTREAM");
     const bare: Figures[] = [];
     const ours: Figures[] = [];
-    for (let round = 0; round <= ROUNDS; round++) {
+    for (let round = 0; round <= flags.rounds; round++) {
       await gateway.api("POST", `${path}/pause`, {});
-      await fill(topic, DELIVERIES);
+      await fill(topic, flags.deliveries);
       await fetch(url, { method: "DELETE" });
-      const ofBare = await measure(process.pid, DELIVERIES, () => postBare(topic, url));
+      const ofBare = await measure(process.pid, flags.deliveries, () => postBare(topic, url));
       await fetch(url, { method: "DELETE" });
-      const ofOurs = await measure(gateway.pid, DELIVERIES, async () => {
+      const ofOurs = await measure(gateway.pid, flags.deliveries, async () => {
         await gateway.api("POST", `${path}/resume`, {});
-        const isDone = async (): Promise<boolean> => Number(await (await fetch(url)).text()) >= DELIVERIES;
+        const isDone = async (): Promise<boolean> =>
+          Number(await (await fetch(url)).text()) >= flags.deliveries;
         await until(isDone, { ceilingMs: LONG_MS, everyMs: 10 });
       });
       if (round > 0) bare.push(ofBare);
       if (round > 0) ours.push(ofOurs);
     }
     print(
-      `\n${DELIVERIES} events to a handler on loopback, ${CONCURRENCY} at once, ${ROUNDS} rounds, p25 (least–most)`,
+      `\n${flags.deliveries} events to a handler on loopback, ${CONCURRENCY} at once, ${flags.rounds} rounds, p25 (least–most)`,
     );
     compare(["bare XREADGROUP + fetch + XACK loop", bare], ["gateway, signed", ours], GOALS.handlers);
   } finally {
@@ -215,7 +204,7 @@ async function compareHandlers(): Promise<void> {
 async function postBare(topic: string, url: string): Promise<void> {
   const waiting: (() => void)[] = [];
   let running = 0;
-  await readBare(topic, "bare", DELIVERIES, async (body) => {
+  await readBare(topic, "bare", flags.deliveries, async (body) => {
     while (running >= CONCURRENCY) await new Promise<void>((resolve) => waiting.push(resolve));
     running++;
     await (await fetch(url, { method: "POST", body })).arrayBuffer();

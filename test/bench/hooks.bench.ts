@@ -1,173 +1,192 @@
 /**
- * Measures the cost of a delivery and of a rejection, compared with baselines.
+ * Measures the cost of deliveries and rejections, and the latency of deliveries at parts of the maximum rate.
  *
- * Rounds alternate, so that other load on the machine affects all receivers. The measure is CPU time per request, of the gateway and of
- * Redis separately, because it varies less with other load than requests per second do. Redis syncs each write. The load generator is
- * a separate process with 64 connections. Prints by how much a goal is missed, and then fails.
+ * The baseline of a delivery is a minimal receiver (`baseline.ts`), that of a rejection a Hono route that only responds. Redis syncs each
+ * write. The load generator is a separate process. Prints by how much a goal is missed, and then fails.
  *
- * usage: npm run bench [-- <rounds> [<seconds>]]
+ * With `--against`, compares the gateway of this checkout with that of another one instead. A figure fails only if the whole 95 % interval
+ * of its ratio is beyond 3 %.
+ *
+ * usage: npm run bench [-- --rounds 5 --seconds 3 --against <another checkout>]; a second or less skips the warm-up
  */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { loadavg } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { text as readText } from "node:stream/consumers";
 import { compileHmac } from "../../src/lib/secrets/hmac.ts";
-import { startGatewayProcess } from "../support/gateway-process.ts";
+import { installApp } from "../support/channels.ts";
+import { PROGRAM_ENV, startGatewayProcess, UNLIMITED } from "../support/gateway-process.ts";
+import { confidenceInterval } from "./cpu.ts";
+import { readFlags } from "./flags.ts";
 import { startBenchRedis } from "./redis.ts";
-import type { RefusedAnswer } from "./rejections.ts";
+import type { RejectionResponse } from "./rejections.ts";
 import {
   alternate,
   bodyOf,
-  CONNECTIONS,
   createGoals,
+  type Figures,
   ID_HEADER,
-  median,
+  measure,
+  medianOf,
+  type Plan,
   planOf,
   print,
   startServer,
   type Target,
 } from "./rounds.ts";
 
-const [ROUNDS = 5, SECONDS = 3] = process.argv.slice(2).map(Number);
+const { rounds, seconds, against } = readFlags({ rounds: 5, seconds: 3, against: "" });
 const SECRET = "a-secret-of-the-bench";
-const GOALS = {
-  small: 0.75,
-  large: 0.95,
-  sliced: 0.75,
-  signed: 0.75,
-  rejected: 0.9,
-  redis: 2.5,
-  fastPath: 1.1,
-};
+const SHARES_OF_MAXIMUM = [0.5, 0.75];
+/** More connections than a gateway has in flight at these rates, unless it stalls. */
+const ARRIVAL_CONNECTIONS = 256;
+const GOALS = { rejected: 0.9, redis: 2.5, fastPath: 1.1, p99Ms: { share: 0.5, most: 10 } } as const;
+/** A figure is worse than the other checkout's if it is greater by this factor. */
+const WORSE = 1.03;
 
-const goals = createGoals();
+interface Delivery {
+  readonly title: string;
+  readonly channel: "plain" | "sliced" | "signed";
+  readonly plan: Plan;
+  /** Minimum ratio of the baseline's CPU time to Inlet's. */
+  readonly goal: number;
+}
 
-await using stack = new AsyncDisposableStack();
-const redis = stack.use(await startBenchRedis());
-const settings = { rounds: ROUNDS, seconds: SECONDS, redisPid: redis.process.pid ?? 0 };
-const baseline = await startNode(stack, "baseline", "baseline.ts", redis.socket);
-const gateway = stack.use(
-  await startGatewayProcess({
-    INLET_DATA_DIR: join(redis.dir, "data"),
-    REDIS_URL: `unix://${redis.socket}`,
-    INLET_LOG_LEVEL: "warn",
-  }),
-);
-const [plain, sliced, signed, limited] = await installChannels();
-process.stdout.write(
-  `${ROUNDS} rounds of ${SECONDS} s, machine load ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
-);
+interface Rejection {
+  readonly title: string;
+  readonly channel: "plain" | "signed" | "limited" | "unknown";
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** CPU time of the computation that must precede the rejection. */
+  readonly extraMicros?: number;
+}
 
 const small = await bodyOf(468);
 const large = await bodyOf(11_700);
-await compareWrites("468 B", small, plain, GOALS.small, GOALS.redis);
-await compareReaders("468 B, read by Node's HTTP server", small, plain);
-await compareWrites("11.7 kB", large, plain, GOALS.large);
-await compareWrites("11.7 kB, with 5 kB published", large, sliced, GOALS.sliced);
-await compareWrites("468 B, signed like GitHub", await bodyOf(468, { id: "{id}" }), signed, GOALS.signed);
+const signedBody = await bodyOf(468, { id: "{id}" });
+const deliveries: readonly Delivery[] = [
+  { title: "468 B", channel: "plain", plan: planOf(small), goal: 0.75 },
+  { title: "11.7 kB", channel: "plain", plan: planOf(large), goal: 0.95 },
+  { title: "11.7 kB, with 5 kB published", channel: "sliced", plan: planOf(large), goal: 0.75 },
+  {
+    title: "468 B, signed like GitHub",
+    channel: "signed",
+    plan: { ...planOf(signedBody), secret: SECRET },
+    goal: 0.75,
+  },
+];
+const rejections: readonly Rejection[] = [
+  { title: "an unknown address", channel: "unknown", status: 404 },
+  { title: "above the rate limit of a channel", channel: "limited", status: 429 },
+  {
+    title: "a body that is too large",
+    channel: "plain",
+    status: 413,
+    headers: { "content-length": "99999999" },
+  },
+  {
+    title: "a wrong signature",
+    channel: "signed",
+    status: 401,
+    headers: { "x-hub-signature-256": `sha256=${"0".repeat(64)}` },
+    extraMicros: hmacMicros(small),
+  },
+];
 
-const unknown = `/hooks/ch_${"0".repeat(36)}`;
-await compareRejections("an unknown address", { path: unknown, status: 404 });
-await compareRejections("above the rate limit of a channel", { path: limited, status: 429 });
-await compareRejections("a body that is too large", {
-  path: plain,
-  status: 413,
-  headers: { "content-length": "99999999" },
-});
-await compareRejections("a wrong signature", {
-  path: signed,
-  status: 401,
-  headers: { "x-hub-signature-256": `sha256=${"0".repeat(64)}` },
-  extraMicros: hmacMicros(small),
-});
-
+const goals = createGoals();
+await using stack = new AsyncDisposableStack();
+const redis = stack.use(await startBenchRedis());
+const redisPid = redis.process.pid ?? 0;
+const settings = { rounds, seconds, redisPid };
+const targetOf = await startInlet("Inlet");
+process.stdout.write(
+  `${rounds} rounds of ${seconds} s, Node.js ${process.version}, machine load ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
+);
+if (against === "") await compareWithBaselines();
+else await compareWithCheckout(await startInlet("the other", join(resolve(against), "src/main.ts")));
 goals.tell();
 
-async function compareWrites(title: string, body: string, path: string, goal: number, redisGoal?: number) {
-  const secret = path === signed ? SECRET : undefined;
-  const plan = { ...planOf(body), ...(secret !== undefined && { secret }) };
-  const inlet = inletAt(path);
+async function compareWithBaselines(): Promise<void> {
+  const baseline = await startServer(stack, "baseline", "baseline.ts", redis.socket);
+  let maxRate = 0;
+  for (const delivery of deliveries) {
+    const rate = await compareDelivery(delivery, baseline);
+    maxRate ||= rate;
+  }
+  await compareReaders();
+  for (const rejection of rejections) await compareRejection(rejection);
+  for (const share of SHARES_OF_MAXIMUM) await measureArrivals(share, maxRate * share, baseline);
+}
+
+/** Returns the gateway's rate. */
+async function compareDelivery({ title, channel, plan, goal }: Delivery, baseline: Target): Promise<number> {
   const [baselines = [], inlets = []] = await alternate(settings, [
     [baseline, plan],
-    [inlet, plan],
+    [targetOf(channel), plan],
   ]);
-  process.stdout.write(`\n${title}, ${CONNECTIONS} connections\n`);
+  process.stdout.write(`\n${title}\n`);
   print(baseline.name, baselines);
-  print(inlet.name, inlets);
-  const extra = secret === undefined ? 0 : hmacMicros(body);
+  print("Inlet", inlets);
+  const extra = plan.secret === undefined ? 0 : hmacMicros(plan.body);
   if (extra > 0) process.stdout.write(`  HMAC alone, included in Inlet's time: ${extra.toFixed(1)} µs\n`);
-  const baselineMicros = median(baselines, "cpuMicros") + extra;
-  goals.check(`${title}: CPU of the baseline to Inlet's`, baselineMicros / median(inlets, "cpuMicros"), goal);
-  const redisRatio = median(inlets, "redisMicros") / median(baselines, "redisMicros");
+  const ratio = (medianOf(baselines, "cpuMicros") + extra) / medianOf(inlets, "cpuMicros");
+  goals.check(`${title}: CPU of the baseline to Inlet's`, ratio, goal);
+  const redisRatio = medianOf(inlets, "redisMicros") / medianOf(baselines, "redisMicros");
+  const redisGoal = title === deliveries[0]?.title ? GOALS.redis : undefined;
   goals.check(`${title}: CPU of Redis, Inlet's to the baseline's`, redisRatio, redisGoal, "most");
+  return medianOf(inlets, "rate");
 }
 
 /** Compares a delivery on the fast path with the same delivery handed off to `node:http` by a header. */
-async function compareReaders(title: string, body: string, path: string) {
-  const plan = planOf(body);
+async function compareReaders(): Promise<void> {
+  const plan = planOf(small);
   const nodePlan = { ...plan, headers: { ...plan.headers, "x-left-to-node": "\u00e9" } };
   const [nodes = [], inlets = []] = await alternate(settings, [
-    [inletAt(path), nodePlan],
-    [inletAt(path), plan],
+    [targetOf("plain"), nodePlan],
+    [targetOf("plain"), plan],
   ]);
-  process.stdout.write(`\n${title}, ${CONNECTIONS} connections\n`);
+  process.stdout.write("\n468 B, read by Node's HTTP server\n");
   print("by Node", nodes);
   print("on the fast path", inlets);
-  const ratio = median(nodes, "cpuMicros") / median(inlets, "cpuMicros");
-  goals.check(`${title}: CPU to that on the fast path`, ratio, GOALS.fastPath);
+  const ratio = medianOf(nodes, "cpuMicros") / medianOf(inlets, "cpuMicros");
+  goals.check("CPU by Node to that on the fast path", ratio, GOALS.fastPath);
 }
 
 /** Compares a rejection with a route that only sends the same response. */
-async function compareRejections(
-  title: string,
-  {
-    path,
-    status,
-    headers = {},
-    extraMicros = 0,
-  }: {
-    readonly path: string;
-    readonly status: number;
-    readonly headers?: Readonly<Record<string, string>>;
-    /** Cost in µs of the computation that must precede the rejection. */
-    readonly extraMicros?: number;
-  },
-) {
-  const plan = planOf(small);
-  const rejectedPlan = { ...plan, headers: { ...plan.headers, ...headers }, status };
+async function compareRejection(rejection: Rejection): Promise<void> {
+  const { title, channel, status, extraMicros = 0 } = rejection;
+  const plan = planOfRejection(rejection);
   await using servers = new AsyncDisposableStack();
-  const response = JSON.stringify(await fetchRejection(path, plan.body, rejectedPlan));
-  const hono = await startNode(servers, "Hono route", "rejections.ts", "hono", response);
-  const bare = await startNode(servers, "node:http", "rejections.ts", "bare", response);
+  const response = JSON.stringify(await fetchRejection(targetOf(channel), plan));
+  const hono = await startServer(servers, "Hono route", "rejections.ts", "hono", response);
+  const bare = await startServer(servers, "node:http", "rejections.ts", "bare", response);
   const [honos = [], bares = [], inlets = []] = await alternate(settings, [
-    [{ ...hono, path: "/hooks/x" }, rejectedPlan],
-    [{ ...bare, path: "/hooks/x" }, rejectedPlan],
-    [inletAt(path), rejectedPlan],
+    [{ ...hono, path: "/hooks/x" }, plan],
+    [{ ...bare, path: "/hooks/x" }, plan],
+    [targetOf(channel), plan],
   ]);
   process.stdout.write(`\nRejected: ${title} (${status})\n`);
   print(bare.name, bares);
   print(hono.name, honos);
   print("Inlet", inlets);
-  const baselineMicros = median(honos, "cpuMicros") + extraMicros;
-  goals.check(
-    `${title}: CPU of the route to Inlet's`,
-    baselineMicros / median(inlets, "cpuMicros"),
-    GOALS.rejected,
-  );
-  goals.check(
-    `${title}: CPU of node:http to Inlet's`,
-    median(bares, "cpuMicros") / median(inlets, "cpuMicros"),
-  );
+  const inletMicros = medianOf(inlets, "cpuMicros");
+  const ratio = (medianOf(honos, "cpuMicros") + extraMicros) / inletMicros;
+  goals.check(`${title}: CPU of the route to Inlet's`, ratio, GOALS.rejected);
+  goals.check(`${title}: CPU of node:http to Inlet's`, medianOf(bares, "cpuMicros") / inletMicros);
+}
+
+function planOfRejection({ status, headers }: Rejection): Plan & { readonly status: number } {
+  const plan = planOf(small);
+  return { ...plan, headers: { ...plan.headers, ...headers }, status };
 }
 
 async function fetchRejection(
-  path: string,
-  body: string,
-  { headers, status }: Omit<RefusedAnswer, "body">,
-): Promise<RefusedAnswer> {
+  { port, path }: Target,
+  { body, headers, status }: ReturnType<typeof planOfRejection>,
+): Promise<RejectionResponse> {
   for (;;) {
-    const sending = request(new URL(path, gateway.origin), {
+    const sending = request(`http://127.0.0.1:${port}${path}`, {
       method: "POST",
       headers: { "content-length": Buffer.byteLength(body), ...headers },
     });
@@ -180,6 +199,50 @@ async function fetchRejection(
     const { date: _, "keep-alive": __, "content-length": ___, connection, ...others } = incoming.headers;
     const closes = connection === "close" ? { connection } : {};
     return { status, headers: { ...(others as Record<string, string>), ...closes }, body: JSON.parse(text) };
+  }
+}
+
+/** Measures latencies while requests arrive at random times, alternating with the baseline at the same rate. */
+async function measureArrivals(share: number, perSecond: number, baseline: Target): Promise<void> {
+  const plan = { ...planOf(small), seconds: 2 * seconds, connections: ARRIVAL_CONNECTIONS, perSecond };
+  const inlets: Figures[] = [];
+  const baselines: Figures[] = [];
+  for (let round = 0; round < rounds; round++) {
+    inlets.push(await measure(targetOf("plain"), plan, redisPid));
+    baselines.push(await measure(baseline, plan, redisPid));
+  }
+  const percent = `${100 * share} %`;
+  process.stdout.write(`\n468 B at ${percent} of the maximum, ${perSecond.toFixed(0)} requests/s\n`);
+  for (const [name, all] of [["baseline", baselines] as const, ["Inlet", inlets] as const]) {
+    print(name, all);
+    process.stdout.write(
+      `${" ".repeat(18)} p99.9 ${medianOf(all, "p999Ms").toFixed(1)} ms, delay of the generator ${medianOf(all, "latenessP99Ms").toFixed(1)} ms (p99)\n`,
+    );
+  }
+  const goal = share === GOALS.p99Ms.share ? GOALS.p99Ms.most : undefined;
+  goals.check(`p99 at ${percent} of the maximum, ms`, medianOf(inlets, "p99Ms"), goal, "most");
+}
+
+async function compareWithCheckout(otherOf: typeof targetOf): Promise<void> {
+  for (const { title, channel, plan } of [
+    ...deliveries,
+    ...rejections.map((rejection) => ({ ...rejection, plan: planOfRejection(rejection) })),
+  ]) {
+    const [others = [], inlets = []] = await alternate(settings, [
+      [otherOf(channel), plan],
+      [targetOf(channel), plan],
+    ]);
+    process.stdout.write(`\n${title}\n`);
+    print("the other", others);
+    print("Inlet", inlets);
+    const isRejection = "status" in plan;
+    for (const key of isRejection ? (["cpuMicros"] as const) : (["cpuMicros", "redisMicros"] as const)) {
+      const ratios = inlets.map((round, i) => round[key] / (others[i]?.[key] ?? Number.NaN));
+      const { low, high } = confidenceInterval(ratios);
+      const what = `${title}: ${key === "cpuMicros" ? "CPU" : "CPU of Redis"}, Inlet's to the other's`;
+      process.stdout.write(`  ${what} ${low.toFixed(3)} to ${high.toFixed(3)} (95 % interval)\n`);
+      goals.check(`${what}, lower end`, low, WORSE, "most");
+    }
   }
 }
 
@@ -198,50 +261,37 @@ function hmacMicros(body: string): number {
   return (used.user + used.system) / times;
 }
 
-function inletAt(path: string): Target {
-  return { name: "Inlet", pid: gateway.pid, port: Number(new URL(gateway.origin).port), path };
-}
-
-function startNode(
-  owner: AsyncDisposableStack,
-  name: string,
-  file: string,
-  ...args: readonly string[]
-): Promise<Target> {
-  return startServer(owner, name, [process.execPath, join(import.meta.dirname, file), ...args]);
-}
-
-async function installChannels(): Promise<readonly [string, string, string, string]> {
+/** Starts a gateway with a channel for each case. Returns a function that returns the target of a channel. */
+async function startInlet(name: string, main?: string) {
+  const gateway = stack.use(
+    await startGatewayProcess(
+      {
+        ...PROGRAM_ENV,
+        ...UNLIMITED,
+        INLET_DATA_DIR: join(redis.dir, `data-${main === undefined ? 0 : 1}`),
+        REDIS_URL: `unix://${redis.socket}?db=${main === undefined ? 0 : 1}`,
+        INLET_LOG_LEVEL: "warn",
+      },
+      main === undefined ? {} : { main },
+    ),
+  );
+  const byHeaders = { typePath: "$headers['x-github-event']", idPath: `$headers['${ID_HEADER}']` };
   const definitions = (more: object = {}) =>
     ["push", "issues", "pull_request"].map((type) => ({ type, ...more }));
-  const byHeaders = { typePath: "$headers['x-github-event']", idPath: `$headers['${ID_HEADER}']` };
   const channel = (uid: string, config: object, events: readonly object[]) => ({
-    uid,
-    kind: "webhook",
-    title: uid,
-    config,
-    events,
+    ...{ uid, kind: "webhook", title: uid, config, events },
   });
-  const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-    uid: "bench",
-    title: "Bench",
-    channels: [
-      channel("plain", {}, definitions(byHeaders)),
-      channel("sliced", {}, definitions({ ...byHeaders, payloadPath: "$.repository" })),
-      channel("signed", { preset: "github" }, definitions()),
-      channel("limited", { limits: { requestsPerSecond: 1 } }, definitions(byHeaders)),
-    ],
-  });
-  const app = await gateway.api<{ id: string; channels: readonly { uid: string; url: string }[] }>(
-    "POST",
-    "/apps/install",
-    { blueprintId: blueprint.id },
-  );
+  const app = await installApp(gateway, [
+    channel("plain", {}, definitions(byHeaders)),
+    channel("sliced", {}, definitions({ ...byHeaders, payloadPath: "$.repository" })),
+    channel("signed", { preset: "github" }, definitions()),
+    channel("limited", { limits: { requestsPerSecond: 1 } }, definitions(byHeaders)),
+  ]);
   await gateway.api("PUT", `/apps/${app.id}/channels/signed`, { config: { secrets: [{ value: SECRET }] } });
-  const pathOf = (uid: string): string => {
-    const found = app.channels.find((one) => one.uid === uid);
-    if (found === undefined) throw new Error(`the app has no channel ${uid}`);
-    return new URL(found.url).pathname;
+  const port = Number(new URL(gateway.origin).port);
+  return (uid: Rejection["channel"] | Delivery["channel"]): Target => {
+    const url = app.channels.find((one) => one.uid === uid)?.url;
+    const path = url ? new URL(url).pathname : `/hooks/ch_${"0".repeat(36)}`;
+    return { name, pid: gateway.pid, port, path };
   };
-  return [pathOf("plain"), pathOf("sliced"), pathOf("signed"), pathOf("limited")];
 }

@@ -1,8 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { sql } from "kysely";
 import { sealAddress } from "../../src/data/channels/address-columns.ts";
-import { type DatabaseConnection, openDatabase } from "../../src/data/database.ts";
+import { openDatabase } from "../../src/data/database.ts";
 import { openKeyring } from "../../src/data/keyring/keyring.ts";
+import { findLocalPostgres } from "../../src/data/local-postgres.ts";
 import { createChannelId } from "../../src/lib/secrets/channel-id.ts";
 
 const BATCH = 2_000;
@@ -14,13 +15,16 @@ const CHANNELS_PER_APP = 10;
  * of the hooks to a file as a JSON array.
  */
 export async function copyChannel(options: {
-  readonly connection: DatabaseConnection;
+  /** Data directory of a running gateway: absolute path without symbolic links. */
+  readonly dataDir: string;
   readonly masterKey: Buffer;
   readonly appId: string;
   readonly times: number;
   readonly pathsFile: string;
 }): Promise<void> {
-  const { connection, masterKey, appId, times, pathsFile } = options;
+  const { dataDir, masterKey, appId, times, pathsFile } = options;
+  const connection = await findLocalPostgres(dataDir);
+  if (connection === undefined) throw new Error("the gateway has no embedded PostgreSQL");
   await using database = openDatabase({ connection, statementTimeoutMs: 0 });
   const { db } = database;
   const keyring = await openKeyring({ db, masterKey, clock: Date.now });

@@ -1,87 +1,164 @@
 /**
- * Measures the memory that events need.
+ * Measures the memory and the start of a gateway, and the cost of many channels.
  *
- * For Redis, prints the bytes per topic entry beyond its data and per remembered id, over 100,000 events received by hooks. For the
- * gateway, prints its memory after the last event and after a minute of rest. Other load on the machine only matters if it delays the
- * garbage collector of the gateway. Prints by how much a goal is missed, and then fails.
+ * - The time from the start of the process until the gateway is ready, and its memory then.
+ * - The bytes of Redis per topic entry beyond its data and per remembered id, and the memory of the gateway after these events.
+ * - The same start with many channels, the CPU time per request if all of them are called in turn, and the memory afterwards.
  *
- * usage: npm run bench:memory [-- <events>]
+ * Redis syncs each write. Other load on the machine delays the start and the garbage collector of the gateway. Prints by how much a goal
+ * is missed, and then fails.
+ *
+ * usage: npm run bench:memory [-- --events 100000 --channels 100000 --rounds 5 --seconds 3 --rest 60]
  */
-import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readFile, realpath, writeFile } from "node:fs/promises";
+import { loadavg } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
-import { promisify } from "node:util";
+import { setTimeout as delay } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { startGatewayProcess } from "../support/gateway-process.ts";
-import { installChannel } from "./channel.ts";
-import { rssOf } from "./cpu.ts";
-import type { LoadPlan } from "./load.ts";
+import { channelOf, installApp } from "../support/channels.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { cpuSecondsOf, rssOf } from "./cpu.ts";
+import { readFlags } from "./flags.ts";
+import { copyChannel } from "./many-channels.ts";
 import { startBenchRedis } from "./redis.ts";
-import { bodyOf, createGoals, planOf } from "./rounds.ts";
+import {
+  alternate,
+  bodyOf,
+  createGoals,
+  ID_HEADER,
+  measure,
+  medianOf,
+  planOf,
+  print,
+  type Target,
+} from "./rounds.ts";
 
-const [EVENTS = 100_000] = process.argv.slice(2).map(Number);
-const GOALS = { entryBytes: 200, idBytes: 45 };
-const REST_MS = 60_000;
+const flags = readFlags({ events: 100_000, channels: 100_000, rounds: 5, seconds: 3, rest: 60 });
+const GOALS = { entryBytes: 200, idBytes: 45, readySeconds: 5, channelsCpu: 1.05 };
+/** More than the concurrent deliveries, because deliveries that share a topic in a call to Redis are cheaper. */
+const FEW_CHANNELS = 100;
+/** High enough that no entry is trimmed, because trimmed entries would be missing in the byte counts. */
+const RETENTION = { maxEntries: 100_000_000, maxBytes: 1024 ** 4 };
+const LOAD_SECONDS = 2;
 
-const run = promisify(execFile);
 const goals = createGoals();
 await using stack = new AsyncDisposableStack();
 const redis = stack.use(await startBenchRedis());
-const gateway = stack.use(
-  await startGatewayProcess({
-    INLET_DATA_DIR: join(redis.dir, "data"),
+const redisPid = redis.process.pid ?? 0;
+const dataDir = join(await realpath(redis.dir), "data");
+const masterKey = randomBytes(32);
+const client = stack.adopt(new Redis({ path: redis.socket }), (connected) => connected.disconnect());
+// The client reports errors until the server listens, and then connects.
+client.on("error", () => {});
+const body = await bodyOf(468);
+const plan = planOf(body);
+process.stdout.write(`Node.js ${process.version}, machine load ${loadavg()[0]?.toFixed(1)}\n`);
+
+const pathsFile = join(redis.dir, "paths.json");
+// The first start creates the database.
+await (await start()).gateway[Symbol.asyncDispose]();
+{
+  await using gateway = await startMeasured("without channels");
+  const app = await installApp(gateway, [
+    {
+      uid: "hooks",
+      kind: "webhook",
+      config: { retention: RETENTION },
+      events: [{ type: "push", typePath: "$headers['x-github-event']", idPath: `$headers['${ID_HEADER}']` }],
+    },
+  ]);
+  const path = new URL(channelOf(app).url ?? "").pathname;
+  await measureEvents(gateway, path, app.topicOf("hooks", "push"));
+  await copyChannel({ dataDir, masterKey, appId: app.id, times: flags.channels, pathsFile });
+}
+{
+  await using gateway = await startMeasured(`with ${flags.channels} channels`);
+  await measureChannels(gateway);
+}
+goals.tell();
+
+async function start() {
+  const startedMs = performance.now();
+  const gateway = await startGatewayProcess({
+    INLET_DATA_DIR: dataDir,
+    INLET_MASTER_KEY: masterKey.toString("base64"),
     REDIS_URL: `unix://${redis.socket}`,
     INLET_LOG_LEVEL: "warn",
-  }),
-);
-const { path, topic } = await installChannel(gateway, {
-  config: { retention: { maxEntries: 100_000_000, maxBytes: 1024 ** 4 } },
-});
-const client = stack.adopt(new Redis({ path: redis.socket }), (connected) => connected.disconnect());
-const body = await bodyOf(468);
-const port = Number(new URL(gateway.origin).port);
-const idle = await residentMiB();
-let entries = 0;
-while (entries < EVENTS) {
-  const whole: LoadPlan = { ...planOf(body), path, port, seconds: 2 };
-  await run(process.execPath, [join(import.meta.dirname, "load.ts"), JSON.stringify(whole)]);
-  entries = await client.xlen(topic);
+  });
+  return { gateway, seconds: (performance.now() - startedMs) / 1_000 };
 }
 
-const entryBytes = (await bytesOf(topic)) / entries - Buffer.byteLength(body);
-let idBytes = 0;
-let idKeys = 0;
-for (const key of await listIdKeys()) {
-  idBytes += await bytesOf(key);
-  idKeys++;
+async function startMeasured(what: string): Promise<GatewayProcess> {
+  const { gateway, seconds } = await start();
+  const cpuSeconds = await cpuSecondsOf(gateway.pid);
+  process.stdout.write(
+    `\nA gateway ${what}: ${await residentMiB(gateway)} MiB when ready, after ${cpuSeconds.toFixed(1)} s of CPU time\n`,
+  );
+  goals.check(`seconds until a gateway ${what} is ready`, seconds, GOALS.readySeconds, "most");
+  return gateway;
 }
-process.stdout.write(
-  `${entries} events of ${Buffer.byteLength(body)} B in one topic; ids in ${idKeys} keys\n`,
-);
-goals.check("bytes of Redis per entry, beyond its data", entryBytes, GOALS.entryBytes, "most");
-goals.check("bytes of Redis per remembered id", idBytes / entries, GOALS.idBytes, "most");
-const [, used] = /^used_memory:(\d+)/m.exec(await client.info("memory")) ?? [];
-process.stdout.write(`  total Redis memory per event: ${(Number(used) / entries).toFixed(0)} B\n`);
-const after = await residentMiB();
-await setTimeout(REST_MS);
-const rested = await residentMiB();
-process.stdout.write(
-  `  gateway: ${idle} MiB at startup, ${after} MiB after ${entries} events, ${rested} MiB after a minute of rest\n`,
-);
-goals.tell();
+
+async function measureEvents(gateway: GatewayProcess, path: string, topic: string): Promise<void> {
+  const target = targetOf(gateway, path);
+  let entries = 0;
+  while (entries < flags.events) {
+    await measure(target, { ...plan, seconds: LOAD_SECONDS }, redisPid);
+    entries = await client.xlen(topic);
+  }
+  const entryBytes = (await bytesOf(topic)) / entries - Buffer.byteLength(body);
+  let idBytes = 0;
+  for (const key of await listIdKeys(topic)) idBytes += await bytesOf(key);
+  process.stdout.write(`\n${entries} events of ${Buffer.byteLength(body)} B in one topic\n`);
+  goals.check("bytes of Redis per entry, beyond its data", entryBytes, GOALS.entryBytes, "most");
+  goals.check("bytes of Redis per remembered id", idBytes / entries, GOALS.idBytes, "most");
+  const [, used] = /^used_memory:(\d+)/m.exec(await client.info("memory")) ?? [];
+  const after = await residentMiB(gateway);
+  await delay(flags.rest * 1_000);
+  process.stdout.write(
+    `  total Redis memory per event: ${(Number(used) / entries).toFixed(0)} B\n` +
+      `  gateway: ${after} MiB after these events, ${await residentMiB(gateway)} MiB after ${flags.rest} s of rest\n`,
+  );
+}
+
+async function measureChannels(gateway: GatewayProcess): Promise<void> {
+  const paths: readonly string[] = JSON.parse(await readFile(pathsFile, "utf8"));
+  const fewFile = join(redis.dir, "few-paths.json");
+  await writeFile(fewFile, JSON.stringify(paths.slice(0, FEW_CHANNELS)));
+  const target = targetOf(gateway, "");
+  for (let called = 0; called < paths.length; ) {
+    const whole = { ...plan, pathsFile, from: called, seconds: LOAD_SECONDS };
+    called += (await measure(target, whole, redisPid)).requests;
+  }
+  const [few = [], many = []] = await alternate({ ...flags, redisPid }, [
+    [target, { ...plan, pathsFile: fewFile }],
+    [target, { ...plan, pathsFile }],
+  ]);
+  process.stdout.write(`\n468 B to channels in turn\n`);
+  print(`${FEW_CHANNELS} channels`, few);
+  print(`${paths.length} channels`, many);
+  const ratioOf = (key: "cpuMicros" | "redisMicros") => medianOf(many, key) / medianOf(few, key);
+  goals.check("CPU of the gateway, many channels to few", ratioOf("cpuMicros"), GOALS.channelsCpu, "most");
+  goals.check("CPU of Redis, many channels to few", ratioOf("redisMicros"), GOALS.channelsCpu, "most");
+  process.stdout.write(`  gateway: ${await residentMiB(gateway)} MiB after calls to all channels\n`);
+}
+
+function targetOf({ pid, origin }: GatewayProcess, path: string): Target {
+  return { name: "Inlet", pid, port: Number(new URL(origin).port), path };
+}
 
 async function bytesOf(key: string): Promise<number> {
   return Number(await client.memory("USAGE", key, "SAMPLES", 0));
 }
 
 /** Returns the keys that store the topic's remembered ids. */
-async function listIdKeys(): Promise<readonly string[]> {
+async function listIdKeys(topic: string): Promise<readonly string[]> {
   const found = new Set<string>();
   const stream = client.scanStream({ match: `{${topic}}:*`, count: 1_000 });
   for await (const keys of stream) for (const key of keys as string[]) found.add(key);
   return [...found];
 }
 
-async function residentMiB(): Promise<number> {
-  return Math.round((await rssOf(gateway.pid)) / 1024 ** 2);
+async function residentMiB({ pid }: GatewayProcess): Promise<number> {
+  return Math.round((await rssOf(pid)) / 1024 ** 2);
 }

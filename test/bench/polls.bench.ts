@@ -8,7 +8,7 @@
  *
  * Fails if a goal is missed.
  *
- * usage: node test/bench/polls.bench.ts [<channels>]  (default: 5000)
+ * usage: npm run bench:polls [-- --channels 5000 --seconds 60]
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -18,17 +18,17 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { openTestRedis } from "../bus/support.ts";
 import { startPollsWorker, wanted } from "../channels/pull/polls/polls-support.ts";
+import { installApp } from "../support/channels.ts";
 import { type GatewayProcess, readMetrics, startGatewayProcess } from "../support/gateway-process.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
+import { readFlags } from "./flags.ts";
 import { createGoals } from "./rounds.ts";
 
 const goals = createGoals();
-const CHANNELS = Number(process.argv[2] ?? 5_000);
-const INTERVAL_SECONDS = 60;
-const SECONDS = 60;
+const { channels: CHANNELS, seconds: SECONDS } = readFlags({ channels: 5_000, seconds: 60 });
 const BUSY_INTERVAL_SECONDS = 5;
-const BUSY_SECONDS = 20;
+const BUSY_SECONDS = SECONDS / 3;
 const WARM_UP_MS = 10_000;
 /** Maximum number of channels in one blueprint. */
 const CHANNELS_AT_ONCE = 100;
@@ -38,21 +38,25 @@ const BUCKETS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 1
 /** Goals: maximum delay of polls, and polls per second of a worker with its own core. */
 const GOALS = { lateMs: 250, pollsPerSecond: 800 } as const;
 
-await measureEngine(`engine alone, one interval of ${INTERVAL_SECONDS} s`, () => ({
-  schedule: { everySeconds: INTERVAL_SECONDS, jitter: 0.1 },
-}));
-await measureEngine("engine alone, all at one second of each minute", () => ({
+await measureEngine(`engine alone, one interval of ${SECONDS} s`, SECONDS, {
+  schedule: { everySeconds: SECONDS, jitter: 0.1 },
+});
+await measureEngine("engine alone, all at one second of each minute", Math.max(60, SECONDS), {
   schedule: { cron: "* * * * *", timezone: "UTC", jitter: 0 },
-}));
-const calm = { intervalSeconds: INTERVAL_SECONDS, seconds: SECONDS };
-const { lateMs } = await measureGateway(`gateway, one interval of ${INTERVAL_SECONDS} s`, calm);
+});
+const calm = { intervalSeconds: SECONDS, seconds: SECONDS };
+const { lateMs } = await measureGateway(`gateway, one interval of ${SECONDS} s`, calm);
 goals.check("p99 of the poll delay, ms", lateMs, GOALS.lateMs, "most");
 const busy = { intervalSeconds: BUSY_INTERVAL_SECONDS, seconds: BUSY_SECONDS };
 const { cpuMs } = await measureGateway("gateway, more than it can do", busy);
 goals.check("polls per second of CPU time", 1_000 / cpuMs, GOALS.pollsPerSecond);
 goals.tell();
 
-async function measureEngine(what: string, options: () => Parameters<typeof wanted>[1]): Promise<void> {
+async function measureEngine(
+  what: string,
+  seconds: number,
+  options: Parameters<typeof wanted>[1],
+): Promise<void> {
   await using server = await startRedis();
   await using redis = await openTestRedis(server.url);
   let polls = 0;
@@ -64,17 +68,17 @@ async function measureEngine(what: string, options: () => Parameters<typeof want
   worker.metrics.pollLagSeconds.observe = (first: number | object, second?: number) => {
     lagsMs.push(1_000 * (typeof first === "number" ? first : (second ?? 0)));
   };
-  worker.engine.sync(Array.from({ length: CHANNELS }, (_, i) => wanted(i + 1, options())));
+  worker.engine.sync(Array.from({ length: CHANNELS }, (_, i) => wanted(i + 1, options)));
   await until(() => polls >= CHANNELS, { ceilingMs: LONG_MS, everyMs: 50 });
   await delay(WARM_UP_MS);
   [polls, lagsMs.length] = [0, 0];
   const cpu = process.cpuUsage();
   const redisBefore = await cpuSecondsOf(server);
-  await delay(SECONDS * 1_000);
+  await delay(seconds * 1_000);
   const { user, system } = process.cpuUsage(cpu);
   const redisMs = ((await cpuSecondsOf(server)) - redisBefore) * 1_000;
   print(`\n${what}, ${CHANNELS} schedules`);
-  print(`  polls       ${(polls / SECONDS).toFixed(1)}/s`);
+  print(`  polls       ${(polls / seconds).toFixed(1)}/s`);
   print(`  delay       ${percentiles(lagsMs)}`);
   print(
     `  CPU a poll  ${((user + system) / 1_000 / polls).toFixed(2)} ms here, ${(redisMs / polls).toFixed(2)} ms in Redis`,
@@ -157,9 +161,7 @@ async function installPolls(gateway: GatewayProcess, url: string, intervalSecond
       },
       events: [{ type: "order" }],
     }));
-    const body = { title: "polls", channels };
-    const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", body);
-    await gateway.api("POST", "/apps/install", { blueprintId: blueprint.id });
+    await installApp(gateway, channels);
   }
 }
 

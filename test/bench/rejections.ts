@@ -2,7 +2,7 @@
  * The baseline for rejections: a Hono route that only responds, or Node's own server with `bare`. It sends the same response as the
  * gateway's rejection, built once, so that both pay the same cost for writing its headers.
  *
- * usage: node rejections.ts hono|bare '<a RefusedAnswer>'; prints its port.
+ * usage: node rejections.ts hono|bare '<a RejectionResponse>'; prints its port.
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,7 +10,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 
-export interface RefusedAnswer {
+export interface RejectionResponse {
   readonly status: number;
   /** Headers, except those that Node adds itself. */
   readonly headers: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface RefusedAnswer {
 }
 
 const [, , kind, given = ""] = process.argv;
-const { status, headers, body } = JSON.parse(given) as RefusedAnswer;
+const { status, headers, body } = JSON.parse(given) as RejectionResponse;
 
 const app = new Hono();
 app.all("/hooks/:id", (c) => c.json(body, status as ContentfulStatusCode, headers));

@@ -1,13 +1,13 @@
 /**
  * Compares receivers in alternating rounds, so that other load on the machine affects all of them. The measure is CPU time per request,
- * of the receiver and of Redis separately.
+ * of the receiver and of Redis separately, because it varies less with other load than requests per second do.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { cpuSecondsOf } from "./cpu.ts";
+import { cpuSecondsOf, median } from "./cpu.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 
 /** Number of warm-up requests. Node optimizes hot code during the first tens of thousands of requests. */
@@ -24,10 +24,8 @@ export interface Target {
   readonly path: string;
 }
 
-export interface Figures {
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
+export interface Figures extends LoadResult {
+  readonly rate: number;
   readonly cpuMicros: number;
   readonly redisMicros: number;
 }
@@ -39,37 +37,33 @@ export interface RoundSettings {
   readonly rounds: number;
   readonly seconds: number;
   readonly redisPid: number;
-  /** Called after each round, outside the measured time. */
-  readonly afterEach?: () => Promise<void>;
 }
 
 const here = (name: string): string => join(import.meta.dirname, name);
 const run = promisify(execFile);
 
-/** Measures the cases in alternating rounds, and returns the rounds of each case. */
+/** Warms the cases up unless the rounds are short, measures them in alternating rounds, and returns the rounds of each case. */
 export async function alternate(
-  { rounds, seconds, redisPid, afterEach }: RoundSettings,
+  { rounds, seconds, redisPid }: RoundSettings,
   cases: readonly Case[],
 ): Promise<readonly (readonly Figures[])[]> {
   for (const [target, plan] of cases) {
     let requests = 0;
-    for (let times = 0; times < WARM_TIMES && requests < WARM_REQUESTS; times++) {
-      const { perSecond } = await measure(target, { ...plan, seconds: WARM_SECONDS }, redisPid);
-      requests += perSecond * WARM_SECONDS;
-      await afterEach?.();
+    for (let times = 0; times < WARM_TIMES && requests < WARM_REQUESTS && seconds > 1; times++) {
+      requests += (await measure(target, { ...plan, seconds: WARM_SECONDS }, redisPid)).requests;
     }
   }
   const all = cases.map((): Figures[] => []);
   for (let round = 0; round < rounds; round++) {
     for (const [i, [target, plan]] of cases.entries()) {
       all[i]?.push(await measure(target, { ...plan, seconds }, redisPid));
-      await afterEach?.();
     }
   }
   return all;
 }
 
-async function measure(
+/** Sends load to a target and returns the figures. Throws if requests fail. */
+export async function measure(
   { name, pid, port, path }: Target,
   plan: Omit<LoadPlan, "port" | "path">,
   redisPid: number,
@@ -77,19 +71,16 @@ async function measure(
   const cpuBefore = await cpuSecondsOf(pid);
   const redisBefore = await cpuSecondsOf(redisPid);
   const whole: LoadPlan = { ...plan, port, path };
-  const { stdout } = await run(process.execPath, [here("load.ts"), JSON.stringify(whole)], {
-    maxBuffer: 1 << 20,
-  });
+  const { stdout } = await run(process.execPath, [here("load.ts"), JSON.stringify(whole)]);
   const cpuSeconds = (await cpuSecondsOf(pid)) - cpuBefore;
   const redisSeconds = (await cpuSecondsOf(redisPid)) - redisBefore;
   const result = JSON.parse(stdout) as LoadResult;
   // A rate-limited channel still accepts a few requests, which count as failures here.
-  if (result.failures > (plan.status === 429 ? result.requests / 1_000 : 0))
+  if (result.failures > (plan.status === 429 ? Math.max(5, result.requests / 1_000) : 0))
     throw new Error(`${name}: ${result.failures} of ${result.requests} requests failed`);
   return {
-    perSecond: result.requests / result.seconds,
-    p50Ms: result.p50Ms,
-    p99Ms: result.p99Ms,
+    ...result,
+    rate: result.requests / result.seconds,
     cpuMicros: (cpuSeconds * 1e6) / result.requests,
     redisMicros: (redisSeconds * 1e6) / result.requests,
   };
@@ -99,16 +90,15 @@ export function print(name: string, rounds: readonly Figures[]): void {
   const spread = (key: keyof Figures, digits: number): string => {
     const all = rounds.map((figures) => figures[key]);
     const [least, most] = [Math.min(...all), Math.max(...all)].map((value) => value.toFixed(digits));
-    return `${median(rounds, key).toFixed(digits)} (${least}–${most})`;
+    return `${medianOf(rounds, key).toFixed(digits)} (${least}–${most})`;
   };
   process.stdout.write(
-    `  ${name.padEnd(16)} ${spread("perSecond", 0)} req/s  p50 ${median(rounds, "p50Ms").toFixed(2)} ms  p99 ${median(rounds, "p99Ms").toFixed(2)} ms  CPU ${spread("cpuMicros", 1)} µs  Redis ${spread("redisMicros", 1)} µs\n`,
+    `  ${name.padEnd(16)} ${spread("rate", 0)} req/s  p50 ${spread("p50Ms", 1)} ms  p99 ${spread("p99Ms", 1)} ms  CPU ${spread("cpuMicros", 1)} µs  Redis ${spread("redisMicros", 1)} µs\n`,
   );
 }
 
-export function median(rounds: readonly Figures[], key: keyof Figures): number {
-  const sorted = rounds.map((figures) => figures[key]).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+export function medianOf(rounds: readonly Figures[], key: keyof Figures): number {
+  return median(rounds.map((figures) => figures[key]));
 }
 
 /** Compares ratios with their goals. Missed goals are printed at the end and fail the run. */
@@ -132,7 +122,6 @@ export function createGoals() {
 
 export function planOf(body: string): Plan {
   return {
-    host: "127.0.0.1",
     headers: { "content-type": "application/json", "x-github-event": "push" },
     body,
     idHeader: ID_HEADER,
@@ -140,24 +129,21 @@ export function planOf(body: string): Plan {
   };
 }
 
-export function startProgram(stack: AsyncDisposableStack, [command = "", ...args]: readonly string[]) {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
-  stack.defer(() => void child.kill());
-  return { pid: child.pid ?? 0, child };
-}
-
+/** Starts one of this folder's programs, which prints its port. */
 export async function startServer(
   stack: AsyncDisposableStack,
   name: string,
-  command: readonly string[],
+  file: string,
+  ...args: readonly string[]
 ): Promise<Target> {
-  const { pid, child } = startProgram(stack, command);
+  const child = spawn(process.execPath, [here(file), ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  stack.defer(() => void child.kill());
   const port = await Promise.race([
     once(child.stdout, "data").then(([data]) => Number(data)),
     once(child, "exit").then(() => Number.NaN),
   ]);
   if (Number.isNaN(port)) throw new Error(`${name} ended before it listened`);
-  return { name, pid, port, path: "/" };
+  return { name, pid: child.pid ?? 0, port, path: "/" };
 }
 
 /** Returns a real push payload as valid JSON, truncated or padded to about the given size. */

@@ -7,19 +7,21 @@
  *
  * Fails if a goal is missed.
  *
- * usage: node test/bench/sse.bench.ts [<streams> …]  (numbers measure only silent streams; the default measures all, with 1,000 streams)
+ * usage: npm run bench:sse [-- --rounds 8 --streams 1000]; `--rounds 0` measures only silent streams
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { installApp } from "../support/channels.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 import { cpuSecondsOf, lowerQuartile, median, microsEach, rssOf, spreadOf } from "./cpu.ts";
+import { readFlags } from "./flags.ts";
 import { startBenchRedis } from "./redis.ts";
 import { createGoals } from "./rounds.ts";
 
-const ROUNDS = 8;
+const { rounds: ROUNDS, streams: STREAMS } = readFlags({ rounds: 8, streams: 1_000 });
 /** Size of an event in bytes, events per round, and minimum ratio of the baseline's CPU time to Inlet's. */
 const SIZES = [
   { bytes: 300, events: 40_000, goal: 0.8 },
@@ -37,12 +39,6 @@ const CHANNELS_AT_ONCE = 100;
 const MIB = 1024 * 1024;
 const LONG_MS = 300_000;
 
-interface Channel {
-  readonly uid: string;
-  readonly appId: string;
-  readonly organizationId: string;
-}
-
 interface Sender extends Disposable {
   readonly origin: string;
   readonly open: () => number;
@@ -50,7 +46,6 @@ interface Sender extends Disposable {
 }
 
 const here = (name: string): string => join(import.meta.dirname, name);
-const streamCounts = process.argv.slice(2).map(Number);
 await using server = await startBenchRedis();
 const { dir, socket } = server;
 let gateways = 0;
@@ -59,11 +54,11 @@ const redis = new Redis({ path: socket });
 // The client reports errors until the server listens, and then connects.
 redis.on("error", () => {});
 try {
-  if (streamCounts.length === 0) {
+  if (ROUNDS > 0) {
     for (const size of SIZES) await measureEvents(size);
     await measureSlowRedis();
   }
-  for (const streams of streamCounts.length > 0 ? streamCounts : [1_000]) await measureSilent(streams);
+  await measureSilent(STREAMS);
 } finally {
   redis.disconnect();
   goals.tell();
@@ -72,15 +67,13 @@ try {
 async function measureEvents({ bytes, events, goal }: (typeof SIZES)[number]): Promise<void> {
   await using gateway = await startGateway();
   using sender = await startSender(bytes);
-  const channels = await installStreams(gateway, [`${sender.origin}/flood/inlet`]);
+  const topic = await installStreams(gateway, [`${sender.origin}/flood/inlet`]);
   const baseline = startBaseline(`${sender.origin}/flood/baseline`, 1);
   await until(() => sender.open() === 2, { ceilingMs: LONG_MS });
   const inlets: Figures[] = [];
   const baselines: Figures[] = [];
   for (let round = 0; round <= ROUNDS; round++) {
-    const ofInlet = await figuresOf(gateway.pid, topicOf(channels), events, () =>
-      sender.send("inlet", events),
-    );
+    const ofInlet = await figuresOf(gateway.pid, topic, events, () => sender.send("inlet", events));
     const ofBaseline = await figuresOf(baseline.pid ?? 0, "baseline", events, () =>
       sender.send("baseline", events),
     );
@@ -130,9 +123,9 @@ async function addedTo(topic: string): Promise<number> {
 async function measureSlowRedis(): Promise<void> {
   await using gateway = await startGateway();
   using sender = await startSender(300);
-  const channels = await installStreams(gateway, [`${sender.origin}/flood/inlet`]);
+  const topic = await installStreams(gateway, [`${sender.origin}/flood/inlet`]);
   await until(() => sender.open() === 1, { ceilingMs: LONG_MS });
-  await figuresOf(gateway.pid, topicOf(channels), 100_000, () => sender.send("inlet", 100_000));
+  await figuresOf(gateway.pid, topic, 100_000, () => sender.send("inlet", 100_000));
   const before = await rssOf(gateway.pid);
   let peak = before;
   sender.send("inlet", 1_000_000);
@@ -214,8 +207,9 @@ function startGateway(nodeOptions = ""): Promise<GatewayProcess> {
   });
 }
 
-async function installStreams(gateway: GatewayProcess, urls: readonly string[]): Promise<readonly Channel[]> {
-  const installed: Channel[] = [];
+/** Returns the topic of the first stream's events. */
+async function installStreams(gateway: GatewayProcess, urls: readonly string[]): Promise<string> {
+  const topics: string[] = [];
   for (let at = 0; at < urls.length; at += CHANNELS_AT_ONCE) {
     const channels = urls.slice(at, at + CHANNELS_AT_ONCE).map((url, n) => ({
       uid: `s${n}`,
@@ -223,22 +217,10 @@ async function installStreams(gateway: GatewayProcess, urls: readonly string[]):
       config: { url, run: "always" },
       events: [{ type: "order" }],
     }));
-    const blueprint = await gateway.api<{ id: string }>("POST", "/blueprints", {
-      title: "streams",
-      channels,
-    });
-    const app = await gateway.api<{ channels: Channel[] }>("POST", "/apps/install", {
-      blueprintId: blueprint.id,
-    });
-    installed.push(...app.channels);
+    const { topicOf } = await installApp(gateway, channels);
+    topics.push(topicOf("s0", "order"));
   }
-  return installed;
-}
-
-function topicOf([channel]: readonly Channel[]): string {
-  if (channel === undefined) throw new Error("the app has no channel");
-  const { appId, organizationId, uid } = channel;
-  return `events.${organizationId}.apps.app.event_received.${appId}.${uid}.order`;
+  return topics[0] ?? "";
 }
 
 async function startSender(bytes: number): Promise<Sender> {

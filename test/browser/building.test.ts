@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
-import { installApp } from "../support/gateway.ts";
 
 let console: TestConsole;
 beforeAll(async () => {

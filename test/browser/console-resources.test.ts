@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { channelOf, installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
-import { channelOf, installApp } from "../support/gateway.ts";
 
 let console: TestConsole;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { channelOf, installApp } from "../support/channels.ts";
 import { signIn, startTestConsole, type TestConsole } from "../support/console.ts";
-import { channelOf, installApp } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 
 const DIST = join(import.meta.dirname, "..", "..", "src", "console", "dist");

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { type InstalledApp, installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
 import { deliver } from "../support/deliver.ts";
-import { type InstalledApp, installApp } from "../support/gateway.ts";
 
 let console: TestConsole;
 let app: InstalledApp;
@@ -54,7 +54,7 @@ afterAll(async () => {
 });
 
 const origin = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-const send = (body: object): Promise<Response> => deliver(app.channels[0]?.url ?? "", body);
+const send = (body: object) => deliver(app.channels[0]?.url ?? "", body);
 
 it("a dry run of a source shows which items are new after a given cursor, and the source's cursor can be moved", async () => {
   await using opened = await console.open(`/apps/${app.id}/sources`);

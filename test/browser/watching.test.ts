@@ -1,21 +1,19 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createId } from "../../src/lib/ids.ts";
+import { type GivenChannel, givenChannel } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
-import { deliver } from "../support/deliver.ts";
-import { channelOf, type InstalledApp, installApp } from "../support/gateway.ts";
+import { post } from "../support/deliver.ts";
 import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
 import { until } from "../support/until.ts";
 
 let console: TestConsole;
-let app: InstalledApp;
+let channel: GivenChannel;
 let handlers: HandlerServer;
 beforeAll(async () => {
   handlers = await startHandlerServer();
   console = await startTestConsole({ INLET_ALLOW_NETWORKS: "127.0.0.1/32" });
-  app = await installApp(console.gateway, [
-    { uid: "orders", kind: "webhook", events: [definition("number")] },
-  ]);
+  channel = await givenChannel(console.gateway, { uid: "orders", events: [definition("number")] });
 });
 afterAll(async () => {
   await console?.[Symbol.asyncDispose]();
@@ -29,9 +27,6 @@ const definition = (type: string): object => ({
   payloadPath: "$.order",
   schema: { type: "object", properties: { total: { type } } },
 });
-
-const send = (body: object | string, headers?: Readonly<Record<string, string>>): Promise<Response> =>
-  deliver(channelOf(app).url ?? "", body, headers);
 
 const order = (id: string, total: unknown, type = "order.created"): object => ({
   type,
@@ -49,9 +44,9 @@ const HOSTILE =
 
 describe("the quarantine view", () => {
   it("groups failed items, previews a redrive (publishing them again), and redrives them after their schema was fixed", async () => {
-    for (let i = 0; i < 3; i++) await send(order(`text-${i}`, "12"));
-    await send(order("other", 1, "order.unknown"));
-    await using opened = await console.open(`/apps/${app.id}/quarantine`);
+    for (let i = 0; i < 3; i++) await channel.send(order(`text-${i}`, "12"));
+    await channel.send(order("other", 1, "order.unknown"));
+    await using opened = await console.open(`${channel.appPath}/quarantine`);
     const { page } = opened;
     await page.getByText("4 items in 2 groups").waitFor();
     await row(page, "schema_mismatch").click();
@@ -65,7 +60,7 @@ describe("the quarantine view", () => {
     await page.keyboard.press("Escape");
 
     const setTotalType = (type: string) =>
-      console.gateway.api("PUT", `/apps/${app.id}/channels/orders`, { events: [definition(type)] });
+      console.gateway.api("PUT", `${channel.appPath}/channels/orders`, { events: [definition(type)] });
     const releasedBy = async (): Promise<string | null> => {
       await page.getByRole("button", { name: "Preview and redrive 3" }).click();
       const dialog = page.getByRole("dialog");
@@ -86,17 +81,17 @@ describe("the quarantine view", () => {
     await page.getByText("This group is empty").waitFor();
     const left = await console.gateway.api<readonly { reason: string }[]>(
       "GET",
-      `/apps/${app.id}/quarantine`,
+      `${channel.appPath}/quarantine`,
     );
     expect(left.map(({ reason }) => reason)).toEqual(["no_match"]);
     await setTotalType("number");
   });
 
   it("redrives only the selected items, and shows the API call with a variable in place of the API key", async () => {
-    await send(order("chosen", true));
-    await send(order("not chosen", false));
+    await channel.send(order("chosen", true));
+    await channel.send(order("not chosen", false));
     await using opened = await console.open(
-      `/apps/${app.id}/quarantine?group=${encodeURIComponent("orders~schema_mismatch~order.created")}`,
+      `${channel.appPath}/quarantine?group=${encodeURIComponent("orders~schema_mismatch~order.created")}`,
     );
     const { page } = opened;
     await page.getByRole("checkbox").first().check();
@@ -110,10 +105,10 @@ describe("the quarantine view", () => {
   });
 
   it("shows markup in names, ids, headers and bodies as plain text", async () => {
-    await send(JSON.stringify({ ...order("x", HOSTILE), type: HOSTILE }), {
+    await channel.send(JSON.stringify({ ...order("x", HOSTILE), type: HOSTILE }), {
       "x-note": "<b onclick=1>note</b>",
     });
-    await using opened = await console.open(`/apps/${app.id}/quarantine`);
+    await using opened = await console.open(`${channel.appPath}/quarantine`);
     const { page } = opened;
     await row(page, "no_match").click();
     await items(page).locator('[data-index="0"]').click();
@@ -147,8 +142,8 @@ describe("the quarantine view", () => {
   it.each(
     VIEWS,
   )("is accessible and fits the window while it shows %s, in both themes and two window sizes", async (name, query, ready) => {
-    await send(order("looked-at", "text"));
-    await lookAt(console, { name, path: `/apps/${app.id}/quarantine${query}`, ready });
+    await channel.send(order("looked-at", "text"));
+    await lookAt(console, { name, path: `${channel.appPath}/quarantine${query}`, ready });
   });
 });
 
@@ -157,8 +152,8 @@ describe("the console", () => {
   const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}]/u;
 
   it("runs no script from an event id, and escapes each invisible character of the id", async () => {
-    await send(order(HOSTILE, 1));
-    await using opened = await console.open(`/apps/${app.id}/events`);
+    await channel.send(order(HOSTILE, 1));
+    await using opened = await console.open(`${channel.appPath}/events`);
     const { page } = opened;
     await page.locator('[data-index="0"]').click();
     const panel = page.getByRole("complementary", { name: "Event" });
@@ -174,8 +169,8 @@ describe("the console", () => {
   });
 
   it("renders only the visible part of a body with one line of 3 MB, and saves that body as a text file", async () => {
-    await send({ type: "large", html: `<script>window.hit=1</script>${"x".repeat(3_000_000)}` });
-    await using opened = await console.open(`/apps/${app.id}/quarantine`);
+    await channel.send({ type: "large", html: `<script>window.hit=1</script>${"x".repeat(3_000_000)}` });
+    await using opened = await console.open(`${channel.appPath}/quarantine`);
     const { page } = opened;
     await row(page, "no_match").click();
     await items(page).locator('[data-index="0"]').click();
@@ -192,12 +187,12 @@ describe("the console", () => {
   });
 
   it("offers neither redrives nor links to forbidden views if the API key can only read apps", async () => {
-    await send(order("read-only", "text"));
+    await channel.send(order("read-only", "text"));
     const { key } = await console.gateway.api<{ key: string }>("POST", "/iam/api-keys", {
       name: "reader",
       permissions: ["apps.read"],
     });
-    await using opened = await console.open(`/apps/${app.id}/quarantine`, { key });
+    await using opened = await console.open(`${channel.appPath}/quarantine`, { key });
     const { page } = opened;
     await row(page, "schema_mismatch").click();
     await items(page).locator('[data-index="0"]').click();
@@ -211,18 +206,18 @@ describe("the console", () => {
 
 describe("the view of dead letters", () => {
   it("shows each failed attempt of the handler, and sends a dead letter to the handler again", async () => {
-    const { id } = await console.gateway.api<{ id: string }>("POST", `/apps/${app.id}/events/subscribe`, {
+    const { id } = await console.gateway.api<{ id: string }>("POST", `${channel.appPath}/events/subscribe`, {
       eventUid: "orders:*",
       handler: { url: handlers.urlOf("/orders") },
     });
     const attempt = { at: new Date().toISOString(), status: 500, code: "http", durationMs: 12 };
-    const topic = app.topicOf("orders", "order.created");
+    const topic = channel.topicOf("order.created");
     const letter = (n: number, reason: string) => {
       const attributes = { specversion: "1.0", id: `lost-${n}`, source: "/s", type: "order.created" };
       return {
         id: createId("dl", Date.now()),
         subscriptionId: id,
-        organizationId: app.organizationId,
+        organizationId: channel.organizationId,
         topic,
         entryId: `${Date.now()}-${n}`,
         type: "order.created",
@@ -240,7 +235,7 @@ describe("the view of dead letters", () => {
     await console.stores.db.insertInto("deadLetters").values(letters).execute();
     await lookAt(console, {
       name: "dead-letters",
-      path: `/apps/${app.id}/dead-letters?subscription=${id}`,
+      path: `${channel.appPath}/dead-letters?subscription=${id}`,
       ready: async (page) => {
         await row(page, "HTTP 500").click();
         await row(page, "lost-1").click();
@@ -248,7 +243,7 @@ describe("the view of dead letters", () => {
         expect(await page.evaluate("'hit' in window")).toBe(false);
       },
     });
-    await using opened = await console.open(`/apps/${app.id}/dead-letters`);
+    await using opened = await console.open(`${channel.appPath}/dead-letters`);
     const { page } = opened;
     await row(page, "orders:*").click();
     await row(page, "timeout").click();
@@ -287,12 +282,10 @@ describe("the events view", () => {
   }
 
   it("scrolls through 100,000 events, newest first, with at most 200 rendered rows", async () => {
-    const many = await installApp(console.gateway, [
-      { uid: "many", kind: "webhook", events: [{ type: "many.made" }] },
-    ]);
-    const topic = many.topicOf("many", "many.made");
+    const many = await givenChannel(console.gateway, { uid: "many", events: [{ type: "many.made" }] });
+    const topic = many.topicOf("many.made");
     await fill(topic, 100_000);
-    await using opened = await console.open(`/apps/${many.id}/events`);
+    await using opened = await console.open(`${many.appPath}/events`);
     const { page } = opened;
     const grid = page.getByRole("grid", { name: "Events" });
     await expect.poll(() => grid.getAttribute("aria-rowcount"), { timeout: 30_000 }).toBe("100001");
@@ -319,9 +312,9 @@ describe("the events view", () => {
   });
 
   it("finds events by channel, type and id, and keeps these filters in its address", async () => {
-    await send(order("find-me", 1));
-    await send(order("find-me-not", 2));
-    const path = `/apps/${app.id}/events?type=order.created&channel=orders&id=find-me`;
+    await channel.send(order("find-me", 1));
+    await channel.send(order("find-me-not", 2));
+    const path = `${channel.appPath}/events?type=order.created&channel=orders&id=find-me`;
     await using opened = await console.open(path);
     const { page } = opened;
     await page.getByText(/1 found; searched all/).waitFor();
@@ -338,16 +331,16 @@ describe("the events view", () => {
   });
 
   it("has a live tail that can be filtered and paused, and resumes without missing events", async () => {
-    await using opened = await console.open(`/apps/${app.id}/tail`);
+    await using opened = await console.open(`${channel.appPath}/tail`);
     const { page } = opened;
     const grid = page.getByRole("grid", { name: "Live events" });
     await page.locator(".badge", { hasText: "Live" }).waitFor();
     await page.getByText("Waiting for events").waitFor();
-    await send(order("tail-1", 1));
+    await channel.send(order("tail-1", 1));
     await grid.getByText("tail-1").waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.locator(".badge", { hasText: "Paused" }).waitFor();
-    for (let i = 2; i <= 29; i++) await send(order(`tail-${i}`, i));
+    for (let i = 2; i <= 29; i++) await channel.send(order(`tail-${i}`, i));
     expect(await grid.getByText("tail-2", { exact: true }).count()).toBe(0);
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText(/^Showing 29 of 29/).waitFor();
@@ -358,10 +351,10 @@ describe("the events view", () => {
   });
 
   it("is accessible and fits the window with an open detail panel, in both themes and two window sizes", async () => {
-    await send(order("detail", 1));
+    await channel.send(order("detail", 1));
     await lookAt(console, {
       name: "events",
-      path: `/apps/${app.id}/events`,
+      path: `${channel.appPath}/events`,
       ready: async (page) => {
         await page.locator('[data-index="0"]').getByText("order.created").click();
         await page.getByRole("heading", { name: "The event" }).waitFor();
@@ -372,10 +365,10 @@ describe("the events view", () => {
   it("is accessible and fits the window during a live tail, in both themes and two window sizes", async () => {
     await lookAt(console, {
       name: "tail",
-      path: `/apps/${app.id}/tail`,
+      path: `${channel.appPath}/tail`,
       ready: async (page) => {
         await page.locator(".badge", { hasText: "Live" }).waitFor();
-        await send(order(`seen-${Math.random()}`, 1));
+        await channel.send(order(`seen-${Math.random()}`, 1));
         await page.locator('[data-index="0"]').waitFor();
       },
     });
@@ -396,14 +389,14 @@ describe("the deliveries view", () => {
     let n = 0;
     await until(
       async () => {
-        const requestId = (
-          await send(body(n++), { "x-note": HOSTILE.replaceAll(/[^ -~]/g, "") })
-        ).headers.get("x-request-id");
+        const note = { "x-note": HOSTILE.replaceAll(/[^ -~]/g, "") };
+        const { headers } = await post(channel.url ?? "", body(n++), note);
+        const requestId = headers.get("x-request-id");
         await until(
           async () => {
             [found] = await console.gateway.api<readonly Recorded[]>(
               "GET",
-              `/apps/${app.id}/deliveries?requestId=${requestId}`,
+              `${channel.appPath}/deliveries?requestId=${requestId}`,
             );
             return found !== undefined;
           },
@@ -420,11 +413,11 @@ describe("the deliveries view", () => {
   it("finds a delivery by its request id or by an event, and shows each step from its arrival to its readers", async () => {
     const subscription = await console.gateway.api<{ id: string }>(
       "POST",
-      `/apps/${app.id}/events/subscribe`,
+      `${channel.appPath}/events/subscribe`,
       { eventUid: "orders:*" },
     );
     const { id, requestId, events } = await recorded((n) => order(`told-${n}`, 12));
-    await using opened = await console.open(`/apps/${app.id}/deliveries?requestId=${requestId}`);
+    await using opened = await console.open(`${channel.appPath}/deliveries?requestId=${requestId}`);
     const { page } = opened;
     await page.getByText("1 delivery", { exact: true }).waitFor();
     await page.locator('[data-index="0"]').click();
@@ -447,14 +440,14 @@ describe("the deliveries view", () => {
 
   it("shows why a delivery published no event, and how to fix the cause", async () => {
     const { id, quarantine } = await recorded((n) => order(`wrong-${n}`, `${n}`));
-    await using opened = await console.open(`/apps/${app.id}/quarantine?item=${quarantine[0]?.id}`);
+    await using opened = await console.open(`${channel.appPath}/quarantine?item=${quarantine[0]?.id}`);
     await opened.page.getByRole("link", { name: "Open the delivery" }).click();
     await opened.page.getByText("1 found").waitFor();
     await opened.page.locator('[data-index="0"]').click();
     await opened.page.waitForURL(`**/deliveries/${id}`);
     await lookAt(console, {
       name: "delivery",
-      path: `/apps/${app.id}/deliveries/${id}`,
+      path: `${channel.appPath}/deliveries/${id}`,
       ready: async (page) => {
         const steps = page.getByRole("list", { name: "Processing steps" });
         await steps.getByText("The data does not match the schema of its definition.").waitFor();
@@ -466,7 +459,7 @@ describe("the deliveries view", () => {
   it("is accessible and fits the window, in both themes and two window sizes", async () => {
     await lookAt(console, {
       name: "deliveries",
-      path: `/apps/${app.id}/deliveries`,
+      path: `${channel.appPath}/deliveries`,
       ready: (page) => page.locator('[data-index="0"] time').waitFor(),
     });
   });

@@ -1,11 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type OpenRedisOptions, openRedis, type RedisBus } from "../../src/bus/connection/redis.ts";
-import {
-  createPublish,
-  type Publish,
-  type PublishBatch,
-  type PublishDeps,
-} from "../../src/bus/publish/publish.ts";
+import { createPublish, type Publish, type PublishDeps } from "../../src/bus/publish/publish.ts";
+import type { PublishBatch } from "../../src/bus/publish/publish-batch.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import { topicOf } from "../../src/event/topic.ts";

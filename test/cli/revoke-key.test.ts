@@ -2,8 +2,8 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { runKeyCreation } from "../../src/cli/create-key.ts";
-import { runRevocation } from "../../src/cli/revoke-key.ts";
+import { createKey } from "../../src/cli/create-key.ts";
+import { revokeKey } from "../../src/cli/revoke-key.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createApiKey } from "../../src/data/accounts/api-keys.ts";
 import { createOrganization } from "../../src/data/accounts/organizations.ts";
@@ -26,7 +26,7 @@ async function run(env: Readonly<Record<string, string>>, named: string) {
   const print = async (text: string) => {
     printed += text;
   };
-  const code = await runRevocation(loaded.value, named, { log, signal, print });
+  const code = await revokeKey(loaded.value, named, { log, signal, print });
   return { code, printed };
 }
 
@@ -69,7 +69,7 @@ it("keys create --local creates an API key for the operator's organization, reco
     printed += text;
   };
   const wish = { name: "found again", permissions: ["iam.read"], expiresAt: null };
-  expect(await runKeyCreation(loaded.value, wish, { log, signal, print })).toBe(0);
+  expect(await createKey(loaded.value, wish, { log, signal, print })).toBe(0);
   const key = printed.trim();
   expect(key).toMatch(/^ik_[0-9a-z]{40}$/);
   const made = (await api.as(key)("GET", "/iam/api-keys?limit=200")).body.find(

@@ -14,7 +14,7 @@ describe("a command at a terminal", () => {
     ["status", / is ready\.\n\n.*NOT ACTIVE .* LAG +DEAD LETTERS +QUARANTINE\napp_\S+ /],
     ["apps", /^ID +UID +TITLE +BLUEPRINT +CREATED\napp_\S+ /],
     ["apps get {app}", /\nblueprintId: +bp_/],
-    ["sources", /^CHANNEL +STATE +SILENT +LAST EVENT +NEXT +LAG MS +LAST ERROR\norders +\w+/],
+    ["sources", /^CHANNEL +HEALTH +STATE +SILENT +LAST EVENT +NEXT +LAG MS +LAST ERROR\norders +\w+/],
     [
       "subscriptions",
       /^ID +EVENTS +STATE +LAG .*\nsub_\S+ +inbox:\* +\w+ .*http:\/\/127\.0\.0\.1:\d+\/events/,
@@ -28,7 +28,7 @@ describe("a command at a terminal", () => {
       /^ITEM +OUTCOME +TYPE .*\n +new +received .*\nverification: skipped; 1 items/,
     ],
     ['explain strict --data {"type":"b"}', /no_match +closest: a /],
-    ["dry-run orders", /^GET http:.*\nno response\nend: failed \(refused\)\nnext cursor: null\n/],
+    ["dry-run orders", /^GET http:.*\nno response\nend: failed \(refused\): [^\n]+\nnext cursor: null\n/],
   ])("prints a table for the command inlet %s", async (line, expected) => {
     const named = line.replace("{app}", world.app.id);
     const plain = await atTerminal(named);
@@ -36,6 +36,12 @@ describe("a command at a terminal", () => {
     const colored = await atTerminal(named, { color: true });
     expect(stripVTControlCharacters(colored.text)).toMatch(expected);
     expect(colored.code).toBe(plain.code);
+  });
+
+  it("colors a state by its text", async () => {
+    const { text } = await atTerminal("subscriptions", { color: true });
+    expect(text).toContain("\u001B[32mactive\u001B[39m");
+    expect((await atTerminal("channels", { color: true })).text).toContain("\u001B[33midle\u001B[39m");
   });
 
   it("prints events, quarantined items and redrive results as tables", async () => {
@@ -65,9 +71,14 @@ describe("the resource commands", () => {
   it("install, upgrade and delete an app", async () => {
     const blueprint = await world.gateway.api<{ id: string }>("POST", "/blueprints", {
       title: "Second",
-      channels: [],
+      channels: [{ uid: "hooks", kind: "webhook", events: [{ type: "push" }] }],
     });
-    const [app] = rows((await run(`apps install ${blueprint.id}`)).stdout);
+    const settings = '{"hooks":{"secrets":[{"value":"s3cret"}]}}';
+    const [app] = rows(
+      (await run(`apps install ${blueprint.id} --uid second --title Second --channels ${settings}`)).stdout,
+    );
+    expect(app).toMatchObject({ uid: "second", title: "Second" });
+    expect((await run(`apps install ${blueprint.id} --channels {`)).stderr).toBe("{ is not JSON.\n");
     expect(rows((await run(`apps upgrade ${app.id} --remove-missing`)).stdout)[0].id).toBe(app.id);
     expect((await run(`apps delete ${app.id}`)).stderr).toBe(
       "The app was not deleted. Use --yes to confirm.\n",

@@ -87,7 +87,7 @@ export function describeDiscriminator(samples: DiscriminatorSamples): void {
       it(`rejects an invalid ${setting}, and names that setting`, () => {
         const config = { ...configAt("https://api.example.com"), discriminator: other, ...changes };
         const parsed = pollingConfigSchema.safeParse(config);
-        const findings = parsed.success ? [] : findingsOf(parsed.error);
+        const findings = parsed.success ? [] : findingsOf(parsed.error, config);
         expect(findings.map(({ path: at }) => at)).toEqual([setting]);
         expect(findings[0]?.message).toEqual(expect.any(String));
       });

@@ -128,5 +128,6 @@ function idFields(document: OpenApi, part: OpenApi, steps: readonly string[]): r
 
 const variantsOf = (document: OpenApi, part: OpenApi): readonly OpenApi[] => {
   const schema = follow(document, part);
-  return [schema, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].map((one) => follow(document, one));
+  const { allOf = [], anyOf = [], oneOf = [] } = schema;
+  return [schema, ...allOf, ...anyOf, ...oneOf].map((one) => follow(document, one));
 };

@@ -39,7 +39,7 @@ function formOf(part: OpenApi, value: OpenApi): OpenApi {
   const schema = follow(document, part);
   const { propertyName, mapping } = schema.discriminator ?? {};
   if (mapping?.[value?.[propertyName]]) return follow(document, { $ref: mapping[value[propertyName]] });
-  const forms = (schema.anyOf ?? schema.oneOf ?? [schema])
+  const forms = (schema.anyOf ?? schema.oneOf ?? schema.allOf ?? [schema])
     .map((one: OpenApi) => follow(document, one))
     .filter(({ type }: OpenApi) => type !== "null");
   return forms.length === 1 ? forms[0] : undefined;
@@ -48,7 +48,7 @@ function formOf(part: OpenApi, value: OpenApi): OpenApi {
 /** Returns the types that the document allows, or `undefined` when it allows any. */
 function typesOf(part: OpenApi): ReadonlySet<string> | undefined {
   const schema = follow(document, part);
-  const variants: OpenApi[] = schema.anyOf ?? schema.oneOf ?? [];
+  const variants: OpenApi[] = schema.anyOf ?? schema.oneOf ?? schema.allOf ?? [];
   if (variants.length > 0) {
     const types = variants.map(typesOf);
     return types.some((one) => one === undefined)

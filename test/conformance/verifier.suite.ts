@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { queryValues } from "../../src/event/values.ts";
+import { queryValues } from "../../src/lib/urlencoded.ts";
 import { isVerified, type RequestParts, requestOf, senderOf } from "../verify/support.ts";
 
 export interface VerifierSamples {

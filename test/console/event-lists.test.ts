@@ -1,47 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createParser } from "../../src/console/api/stream-parser.ts";
 import { parseFieldFilter } from "../../src/console/views/events/field-filter.ts";
 import { createTimeline, type Event, type Load } from "../../src/console/views/events/timeline.ts";
-
-describe("the console's parser of event streams", () => {
-  it("returns the same events and last event id, however the stream is split into chunks and whichever line endings it has", () => {
-    const line = fc.constantFrom("data: a", "data:b", "data", "id: 1", "id:2", ": beat", "retry: 5", "", "");
-    const end = fc.constantFrom("\n", "\r\n", "\r");
-    fc.assert(
-      fc.property(fc.array(line), end, fc.array(fc.nat(40)), (lines, lineEnd, cuts) => {
-        const text = [...lines, "", ""].join(lineEnd);
-        const pieces: string[] = [];
-        let from = 0;
-        for (const cut of cuts) {
-          pieces.push(text.slice(from, from + cut));
-          from += cut;
-        }
-        pieces.push(text.slice(from));
-        const whole = parsed([[...lines, "", "", ""].join("\n")]);
-        // The parser holds back a CR at the end, because an LF may follow. The added LF completes the line.
-        expect(parsed([...pieces, "\n"])).toEqual(whole);
-      }),
-    );
-    expect(parsed(["id: 7\ndata: {\ndata: }\n\n:\nid: 8\n\nid: 9\ndata: cut off"])).toEqual({
-      events: ["{\n}"],
-      ids: ["7", "8"],
-    });
-  });
-
-  function parsed(pieces: readonly string[]): { readonly events: string[]; readonly ids: string[] } {
-    const events: string[] = [];
-    const ids: string[] = [];
-    const feed = createParser({
-      onEvent: ({ data }) => void events.push(data),
-      onId: (id) => {
-        if (ids.at(-1) !== id) ids.push(id);
-      },
-    });
-    for (const piece of pieces) feed(piece);
-    return { events, ids };
-  }
-});
 
 describe("the console's list of events", () => {
   /** Simulates the API: events in order of time. With a time range, it counts and pages only the first 10,000. */

@@ -1,5 +1,5 @@
 import { CloudEvent } from "cloudevents";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { toCloudEvent } from "../../src/consumer/cloudevents.ts";
 import {
   type ConsumedEvent,
@@ -171,6 +171,39 @@ describe("consumer.run", () => {
       'onProblem failed for the problem "failed"',
       'onProblem failed for the problem "dead"',
     ]);
+  });
+
+  it("warns of failed events by default, at most once in ten seconds, and reports the last error of its subscription", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    await subscription.send(topic, 0, 3);
+    const stop = new AbortController();
+    const running = subscription
+      .consumer({ maxAttempts: 2, retry: soon })
+      .run(() => failed("of the handler"), { signal: stop.signal });
+    await until(async () => (await subscription.dead()).length === 3);
+    stop.abort();
+    await running;
+    const warnings = warn.mock.calls.map(([message, options]) => [
+      message,
+      (options as { code: string }).code,
+    ]);
+    warn.mockRestore();
+    expect(warnings).toEqual([
+      [
+        expect.stringMatching(
+          /^the handler failed for the event \d+-0 of .* \(attempt 1\), which is .*: Error: of the handler\n/,
+        ),
+        "INLET_FAILED",
+      ],
+      [expect.stringContaining("is now a dead letter"), "INLET_DEAD"],
+    ]);
+    expect(await server.client.hgetall(`inlet:sub:${subscription.id}:error`)).toEqual({
+      at: expect.stringMatching(/^\d{4}-/),
+      message: "of the handler",
+    });
+    expect(await server.client.pttl(`inlet:sub:${subscription.id}:error`)).toBeGreaterThan(6 * 86_400_000);
   });
 
   it("also reads topics that are added to the subscription later, once their consumer groups exist", async () => {

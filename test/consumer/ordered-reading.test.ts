@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Connection, connect } from "../../src/consumer/connection.ts";
 import { runEngine } from "../../src/consumer/engine.ts";
-import type { EntryHandler } from "../../src/consumer/in-flight-window.ts";
+import type { EntryHandler } from "../../src/consumer/in-flight.ts";
 import { readOptions } from "../../src/consumer/options.ts";
 import { moveMonotonicClock } from "../support/moved-clock.ts";
 import { opened } from "../support/opened.ts";

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -13,7 +13,8 @@ import { createLog } from "../../src/log.ts";
 import { EARLIER_MASTER_KEY, loadEarlierDatabase } from "../support/earlier-database.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
-const BASELINE = new URL("../../src/data/migrations/0034_baseline.sql", import.meta.url);
+const MIGRATIONS = new URL("../../src/data/migrations/", import.meta.url);
+const BASELINE = 34;
 const log = createLog({ level: "silent" });
 const open = (db: Queryable, masterKey = EARLIER_MASTER_KEY) =>
   openKeyring({ db, masterKey, clock: Date.now });
@@ -24,8 +25,8 @@ beforeEach(async () => {
 });
 afterEach(() => database[Symbol.asyncDispose]());
 
-const upgrade = (directory?: URL) =>
-  migrate({ connection: database.connection, log, openKeyring: open, ...(directory && { directory }) });
+const upgrade = (upTo?: number) =>
+  migrate({ connection: database.connection, log, openKeyring: open, ...(upTo && { upTo }) });
 
 const select = async <T>(text: string, { db }: Pick<TestDatabase, "db"> = database): Promise<readonly T[]> =>
   (await sql.raw<T>(text).execute(db)).rows;
@@ -87,7 +88,7 @@ async function describeSchema(of: TestDatabase): Promise<readonly string[]> {
 
 describe("an empty database", () => {
   it("gets the baseline, with the schema that the 34 migrations before it created", async () => {
-    await upgrade();
+    await upgrade(BASELINE);
     expect(await listMigrations()).toMatchObject([{ number: 34, name: "0034_baseline.sql", servedFrom: 34 }]);
     expect(await select("SELECT singleton FROM changes_pruned")).toEqual([{ singleton: true }]);
     await using earlier = await createTestDatabase({ empty: true });
@@ -103,7 +104,7 @@ describe("a database with the 34 migrations that the baseline replaces", () => {
 
   it("keeps its rows and its recorded migrations", async () => {
     const [rows, migrations] = [await readRows(), await listMigrations()];
-    for (const _ of [1, 2]) await upgrade();
+    for (const _ of [1, 2]) await upgrade(BASELINE);
     expect(migrations).toHaveLength(34);
     // Versions before migration 32 know only plain-text addresses, so they must reject the database.
     const ended = migrations.map((one) => (one.number === 32 ? { ...one, servedFrom: 32 } : one));
@@ -188,8 +189,12 @@ describe("a database with the 34 migrations that the baseline replaces", () => {
 it("a later migration is applied on an adopted database and on a new one", async () => {
   const folder = await mkdtemp(join(tmpdir(), "inlet-migrations-"));
   try {
-    await cp(BASELINE, join(folder, "0034_baseline.sql"));
-    await writeFile(join(folder, "0035_next.sql"), "-- served from 0034\nCREATE TABLE next (n integer);");
+    await cp(MIGRATIONS, folder, { recursive: true });
+    const next = BASELINE + (await readdir(MIGRATIONS)).length;
+    await writeFile(
+      join(folder, `00${next}_next.sql`),
+      `-- served from 00${next - 1}\nCREATE TABLE next (n integer);`,
+    );
     await using adopted = await createTestDatabase({ empty: true });
     await loadEarlierDatabase(adopted.connection);
     const directory = pathToFileURL(`${folder}/`);

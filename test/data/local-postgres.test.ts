@@ -127,7 +127,7 @@ describe("the embedded PostgreSQL", () => {
   });
 
   it.each([
-    ["17\n", /PostgreSQL 17.*contains PostgreSQL 18.*pg_dumpall/s],
+    ["17\n", /PostgreSQL 17.*contains PostgreSQL 18.*inlet backup.*inlet restore/s],
     [undefined, /is not a PostgreSQL data directory/],
   ])("rejects a data directory of PostgreSQL version %j with an error that explains the fix, and does not modify the directory", async (version, message) => {
     const dataDir = folder();

@@ -77,6 +77,19 @@ describe("migrate", () => {
     await migrate({ connection: real.connection, log });
   });
 
+  it("logs one line for all migrations that it applies, and none if there is nothing to do", async () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = createLog({
+      level: "info",
+      destination: { write: (line) => void lines.push(JSON.parse(line)) },
+    });
+    const directory = await program(SECOND);
+    for (let start = 0; start < 2; start++)
+      await migrate({ connection: database.connection, log, directory });
+    expect(lines).toMatchObject([{ event: "database.migrated", migrations: Object.keys(SECOND) }]);
+    expect(lines).toHaveLength(1);
+  });
+
   it("rolls back a failed migration", async () => {
     const directory = await program({
       ...FIRST,

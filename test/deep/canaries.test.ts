@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Redis } from "ioredis";
 import { beforeAll, expect, it } from "vitest";
 import { findCanaries, type Places, plant, readKeys, readTables } from "../conformance/canaries.ts";
 import { type ReadOperations, readAll } from "../conformance/read-all.ts";
+import { installApp } from "../support/channels.ts";
 import type { OpenApi } from "../support/documented.ts";
-import { createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
@@ -52,16 +52,10 @@ async function startEcho() {
       json(500, { error: echoed });
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const local = await listenLocally(server);
   return {
+    ...local,
     requests,
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
   };
 }
 

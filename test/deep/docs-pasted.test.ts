@@ -1,14 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createSession } from "better-sse";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { InstalledApp } from "../support/channels.ts";
 import { freePort } from "../support/free-port.ts";
-import type { InstalledApp } from "../support/gateway.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { expectInOrder, type PastedPages, readPage, startPastedPages } from "../support/pasted-pages.ts";
 
 const SECRET = "the secret that GitHub signs with";
@@ -117,15 +116,9 @@ async function startPublicServers() {
     const ids = isLast ? ["11", "10"] : ["13", "12"];
     response.end(JSON.stringify(ids.map((id) => ({ id, type: "PushEvent", payload: { head: `of ${id}` } }))));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const local = await listenLocally(server);
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    ...local,
   };
 }
 

@@ -1,27 +1,23 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { givenChannel } from "../support/channels.ts";
+import { deliver } from "../support/deliver.ts";
 import { type EventStreamReader, readEventStream } from "../support/event-stream.ts";
-import {
-  channelOf,
-  createTestStores,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import type { TestGateway } from "../support/gateway.ts";
+import { startTestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
 const TYPES = ["a", "b", "c", "d", "e"];
 
-const stores = opened(createTestStores);
-const one = opened(() => startTestGateway(stores.env));
-const other = opened(() => startTestGateway(stores.env));
-let app: InstalledApp;
-beforeAll(async () => {
+const one = givenGateway();
+const { stores } = one;
+const other = givenGateway({}, { stores });
+const channel = opened(() => {
   const events = TYPES.map((type) => ({ type, typePath: "$.type", idPath: "$.n" }));
-  app = await installApp(one, [{ uid: "in", kind: "webhook", events }]);
+  return givenChannel(one, { events });
 });
 afterAll(() => vi.restoreAllMocks());
 
@@ -40,25 +36,17 @@ function holdTime(): (ms: number) => void {
 let made = 0;
 /** Sends `count` deliveries, ten at a time, alternating between both gateways and covering all topics. */
 async function send(count: number, more: object = {}): Promise<void> {
-  const post = async (n: number) => {
-    const gateway = n % 2 === 0 ? one : other;
-    const body = JSON.stringify({ type: TYPES[n % TYPES.length], n, ...more });
-    const headers = { "content-type": "application/json" };
-    const response = await fetch(`${gateway.origin}/hooks/${channelOf(app).id}`, {
-      method: "POST",
-      headers,
-      body,
-    });
-    expect(response.status).toBe(200);
-    await response.arrayBuffer();
+  const sendOne = (n: number) => {
+    const { origin } = n % 2 === 0 ? one : other;
+    return deliver(`${origin}${channel.hookPath}`, { type: TYPES[n % TYPES.length], n, ...more });
   };
   for (let left = count; left > 0; left -= 10) {
-    await Promise.all(Array.from({ length: Math.min(left, 10) }, () => post(made++)));
+    await Promise.all(Array.from({ length: Math.min(left, 10) }, () => sendOne(made++)));
   }
 }
 
 const open = (gateway: TestGateway, query: Record<string, string> = {}, after?: string) =>
-  fetch(`${gateway.origin}/v1/apps/${app.id}/events/stream?${new URLSearchParams(query)}`, {
+  fetch(`${gateway.origin}/v1/apps/${channel.appId}/events/stream?${new URLSearchParams(query)}`, {
     headers: {
       authorization: `Bearer ${API_KEY}`,
       ...(after === undefined ? {} : { "last-event-id": after }),
@@ -126,7 +114,7 @@ describe("event streams (SSE) of two gateways on the same Redis", () => {
     const port = Number(new URL(one.origin).port);
     const socket = connect({ host: "127.0.0.1", port });
     const request = [
-      `GET /v1/apps/${app.id}/events/stream HTTP/1.1`,
+      `GET /v1/apps/${channel.appId}/events/stream HTTP/1.1`,
       ...["Host: inlet", `Authorization: Bearer ${API_KEY}`, "", ""],
     ];
     socket.write(request.join("\r\n"));

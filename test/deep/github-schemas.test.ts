@@ -57,7 +57,7 @@ test("payloads are validated against a union of all GitHub schemas in a worker t
   }
 });
 
-// `npm run bench:schemas` measures how long a compilation blocks the event loop.
+// `npm run bench:normalize` measures how long a compilation blocks the event loop.
 test("concurrent schema compilations run in separate iterations of the event loop", async () => {
   await using compiler = startSchemaCompiler({ maxCompileCpuMs: 600_000, maxCheckCpuMs: 600_000 });
   let turn = 0;

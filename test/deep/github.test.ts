@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import {
   expectAsAjvSays,
   expectFormsAsJson,
@@ -7,10 +6,10 @@ import {
   GITHUB_EVENTS,
   GITHUB_EXAMPLES,
 } from "../support/github-examples.ts";
-import { opened } from "../support/opened.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 
-const stores = opened(createTestStores);
-const gateway = opened(() => startTestGateway(stores.env));
+const gateway = givenGateway();
+const { stores } = gateway;
 
 describe("GitHub's 329 example deliveries", () => {
   it("are published byte for byte, and only once when each is sent twice", async () => {

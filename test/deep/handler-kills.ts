@@ -4,15 +4,8 @@ import { compareEntryIds } from "../../src/bus/entry-id.ts";
 import { jobsPrefix } from "../../src/bus/keys.ts";
 import type { PendingRetry } from "../../src/event/handler.ts";
 import type { HandlersTiming } from "../../src/handlers/handlers.ts";
-import {
-  channelOf,
-  createTestStores,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-  type TestStores,
-} from "../support/gateway.ts";
+import { channelOf, type InstalledApp, installApp } from "../support/channels.ts";
+import { createTestStores, startTestGateway, type TestGateway, type TestStores } from "../support/gateway.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
 import { until } from "../support/until.ts";

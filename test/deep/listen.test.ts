@@ -2,14 +2,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { channelOf, installApp } from "../support/channels.ts";
 import { startCuttableLink } from "../support/cuttable-link.ts";
 import { freePort } from "../support/free-port.ts";
-import { channelOf, createTestStores, installApp } from "../support/gateway.ts";
+import { createTestStores } from "../support/gateway.ts";
 import { API_KEY, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { until } from "../support/until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -26,16 +27,11 @@ async function startLocalServer() {
     taken.push(JSON.parse(body).n);
     response.end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const local = await listenLocally(server);
   return {
+    ...local,
     taken,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/x`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    url: `${local.origin}/x`,
   };
 }
 

@@ -1,15 +1,8 @@
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { slotsKey } from "../../src/bus/keys.ts";
-import {
-  channelOf,
-  createTestStores,
-  fieldsOn,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { channelOf, type InstalledApp, installApp } from "../support/channels.ts";
+import { createTestStores, fieldsOn, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";

@@ -1,27 +1,17 @@
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { beforeAll, describe, expect, it } from "vitest";
-import {
-  channelOf,
-  createTestStores,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-} from "../support/gateway.ts";
+import { describe, expect, it } from "vitest";
+import { givenChannel } from "../support/channels.ts";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
 const stores = opened(createTestStores);
-let app: InstalledApp;
-beforeAll(async () => {
+const channel = opened(async () => {
   await using gateway = await startTestGateway(stores.env);
-  app = await installApp(gateway, [
-    { uid: "in", kind: "webhook", events: [{ type: "made", idPath: "$.id" }] },
-  ]);
+  return await givenChannel(gateway, { events: [{ type: "made", idPath: "$.id" }] });
 });
-
-const hookPath = (): string => new URL(channelOf(app).url ?? "").pathname;
 
 interface Balancer extends AsyncDisposable {
   readonly origin: string;
@@ -91,7 +81,7 @@ function startSenders(origin: string): { readonly statuses: readonly number[] } 
   const stopping = new AbortController();
   const senders = Array.from({ length: 4 }, async (_, sender) => {
     for (let n = 0; !stopping.signal.aborted; n++) {
-      const { status } = await fetch(`${origin}${hookPath()}`, {
+      const { status } = await fetch(`${origin}${channel.hookPath}`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ id: `${origin} ${sender} ${n}` }),

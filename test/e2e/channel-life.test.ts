@@ -1,54 +1,36 @@
 import { sql } from "kysely";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Outcome } from "../../src/event/outcome.ts";
-import {
-  channelOf,
-  createTestStores,
-  fieldsOn,
-  type InstalledApp,
-  type InstalledChannel,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { type GivenChannel, givenChannel, type InstalledChannel } from "../support/channels.ts";
+import { deliver, post } from "../support/deliver.ts";
+import { fieldsOn, type TestGateway } from "../support/gateway.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
-import { opened } from "../support/opened.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { until } from "../support/until.ts";
 
-const stores = opened(createTestStores);
-const one = opened(() => startTestGateway(stores.env));
-const other = opened(() => startTestGateway(stores.env));
+const one = givenGateway();
+const { stores } = one;
+const other = givenGateway({}, { stores });
 afterAll(() => vi.restoreAllMocks());
 
 /** A test gateway in this process, or one in a process of its own. */
 type Addressed = Pick<TestGateway, "api" | "origin">;
 
-type Channel = InstalledChannel & Pick<InstalledApp, "topicOf">;
-
-async function install(): Promise<Channel> {
-  const events = [{ type: "tick", idPath: "$.n" }];
-  const app = await installApp(one, [{ uid: "in", kind: "webhook", events }]);
-  return { ...channelOf(app), topicOf: app.topicOf };
-}
+const install = () => givenChannel(one, { uid: "in", events: [{ type: "tick", idPath: "$.n" }] });
 
 const act = (gateway: Addressed, { appId, id }: InstalledChannel, what: string, body: object = {}) =>
   gateway.api<InstalledChannel>("POST", `/apps/${appId}/channels/${id}/${what}`, body);
 
-async function post(gateway: Addressed, { id }: InstalledChannel, n: number): Promise<Response> {
-  const headers = { "content-type": "application/json" };
-  return fetch(`${gateway.origin}/hooks/${id}`, { method: "POST", headers, body: JSON.stringify({ n }) });
-}
-
-async function send(gateway: Addressed, channel: InstalledChannel, n: number): Promise<Outcome> {
-  const response = await post(gateway, channel, n);
-  expect(response.status).toBe(200);
-  return (await response.json()) as Outcome;
-}
+const addressOf = ({ origin }: Addressed, { id }: InstalledChannel) => `${origin}/hooks/${id}`;
+const send = (gateway: Addressed, channel: InstalledChannel, n: number) =>
+  deliver(addressOf(gateway, channel), { n });
+const statusOf = async (gateway: Addressed, channel: InstalledChannel) =>
+  (await post(addressOf(gateway, channel), { n: 1 })).status;
 
 const reasons = ({ quarantine }: Outcome) => quarantine.map(({ reason }) => reason);
 
-async function onTopic({ topicOf }: Channel): Promise<readonly number[]> {
-  return (await fieldsOn(stores, topicOf("in", "tick"), "data")).map((data) => JSON.parse(data).n);
+async function onTopic({ topicOf }: GivenChannel): Promise<readonly number[]> {
+  return (await fieldsOn(stores, topicOf("tick"), "data")).map((data) => JSON.parse(data).n);
 }
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
@@ -123,7 +105,7 @@ describe("a channel with a new address", () => {
       for (const gateway of [one, other]) expect((await send(gateway, channel, 1)).duplicates).toBe(1);
     }
     await passTime(GRACE_S);
-    for (const gateway of [one, other]) expect((await post(gateway, first, 1)).status).toBe(404);
+    for (const gateway of [one, other]) expect(await statusOf(gateway, first)).toBe(404);
     expect((await send(one, second, 1)).duplicates).toBe(1);
     expect((await send(other, third, 2)).published).toBe(1);
     expect(await onTopic(first)).toEqual([1, 2]);
@@ -135,9 +117,9 @@ describe("a channel with a new address", () => {
     const second = await act(one, first, "rotate");
     for (const gateway of [one, other]) await send(gateway, first, 1);
     const third = await act(one, second, "rotate", { graceSeconds: 0 });
-    for (const channel of [first, second]) expect((await post(one, channel, 1)).status).toBe(404);
+    for (const channel of [first, second]) expect(await statusOf(one, channel)).toBe(404);
     for (const channel of [first, second]) {
-      await until(async () => (await post(other, channel, 1)).status === 404);
+      await until(async () => (await statusOf(other, channel)) === 404);
     }
     expect((await send(other, third, 1)).duplicates).toBe(1);
   });

@@ -4,14 +4,8 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { CloudEvent, emitterFor, HTTP, httpTransport, Mode } from "cloudevents";
 import { generateCACertificate, getLocal, type Mockttp } from "mockttp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  createTestStores,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-  type TestStores,
-} from "../support/gateway.ts";
+import { type InstalledApp, installApp } from "../support/channels.ts";
+import { createTestStores, startTestGateway, type TestGateway, type TestStores } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 
 const TYPE = "com.example.order.created";
@@ -33,7 +27,8 @@ beforeAll(async () => {
   await sender.start();
   gateway = await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8,::1/128" });
   app = await installApp(gateway, [
-    { uid: "open", kind: "cloudevents", events },
+    { uid: "open", kind: "cloudevents", config: { answer: "outcome" }, events },
+    { uid: "broker", kind: "cloudevents", events },
     { uid: "strict", kind: "cloudevents", config: { onInvalid: "reject", batch: "refuse" }, events },
     {
       uid: "restricted",
@@ -106,6 +101,12 @@ describe("a CloudEvents channel", () => {
       comexample: "x",
       data: { n: 1 },
     });
+  });
+
+  it("responds to an accepted event with an empty body by default, as Knative brokers require", async () => {
+    const { status, headers, body } = await send("broker", structured, JSON.stringify(eventOf("K1")));
+    expect([status, headers.get("content-type"), body]).toEqual([200, null, undefined]);
+    expect((await entriesOf("broker")).map((fields) => fields[3])).toEqual(["K1"]);
   });
 
   it("quarantines an invalid event of a batch and publishes the valid events", async () => {

@@ -8,8 +8,8 @@ import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
 import { createHandlerRequest } from "../../src/event/handler-request.ts";
 import { freePort } from "../support/free-port.ts";
-import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
@@ -17,16 +17,13 @@ import { until } from "../support/until.ts";
 const PAGE = readFileSync(new URL("../../src/docs/problems.md", import.meta.url), "utf8");
 const OFTEN = { everyMs: 50, slowEveryMs: 50, openAfterMs: 0, resolveAfterMs: 0 };
 
-const stores = opened(createTestStores);
-const gateway = opened(() =>
-  startTestGateway(
-    { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
-    {
-      problemTiming: OFTEN,
-      housekeeperTiming: { tickMs: 50 },
-      handlersTiming: { firstRetryMs: 50, mostRetryMs: 100 },
-    },
-  ),
+const gateway = givenGateway(
+  { INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+  {
+    problemTiming: OFTEN,
+    housekeeperTiming: { tickMs: 50 },
+    handlersTiming: { firstRetryMs: 50, mostRetryMs: 100 },
+  },
 );
 /** Plays the part of both Slack and the mail service. */
 const outside = opened(startHandlerServer);

@@ -1,28 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { createTestStores, fieldsOn, installApp, startTestGateway } from "../support/gateway.ts";
-import { opened } from "../support/opened.ts";
+import { givenChannel, installApp } from "../support/channels.ts";
+import { fieldsOn } from "../support/gateway.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 
-const stores = opened(createTestStores);
-const gateway = opened(() => startTestGateway(stores.env));
+const gateway = givenGateway();
 
 const FORM = "application/x-www-form-urlencoded";
 
 /** Creates a channel with these settings, sends it one form, and returns the result. */
 async function send(config: object, body: string, headers: Readonly<Record<string, string>> = {}) {
-  const app = await installApp(gateway, []);
-  const channel = {
-    uid: "in",
-    kind: "webhook",
-    config,
-    events: [{ type: "all", typePath: null, idPath: null }],
-  };
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
-  const { id, url } = await gateway.api<any>("POST", `/apps/${app.id}/channels`, channel);
-  const sent = { method: "POST", headers: { "content-type": FORM, ...headers }, body };
-  // biome-ignore lint/suspicious/noExplicitAny: an answer of a hook
-  const outcome = (await (await fetch(url, sent)).json()) as any;
-  const kept = await gateway.api<{ reason: string; detail: string }[]>("GET", `/apps/${app.id}/quarantine`);
-  return { app, id, outcome, kept, data: await fieldsOn(stores, app.topicOf("in", "all"), "data") };
+  const events = [{ type: "all", typePath: null, idPath: null }];
+  const channel = await givenChannel(gateway, { config, events });
+  const outcome = await channel.send(body, { "content-type": FORM, ...headers });
+  const quarantine = `${channel.appPath}/quarantine`;
+  const kept = await gateway.api<{ reason: string; detail: string }[]>("GET", quarantine);
+  return { channel, outcome, kept, data: await fieldsOn(gateway.stores, channel.topicOf("all"), "data") };
 }
 
 describe("a form-encoded delivery", () => {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import {
   expectAsAjvSays,
   expectFormsAsJson,
@@ -8,10 +7,10 @@ import {
   GITHUB_EVENTS,
   GITHUB_FIRSTS,
 } from "../support/github-examples.ts";
-import { opened } from "../support/opened.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 
-const stores = opened(createTestStores);
-const gateway = opened(() => startTestGateway(stores.env));
+const gateway = givenGateway();
+const { stores } = gateway;
 
 // Sends one delivery of each event, and every example of a few events. `test/deep/github.test.ts` sends every example of all.
 describe("GitHub deliveries", () => {

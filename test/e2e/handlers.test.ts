@@ -1,17 +1,15 @@
 import { HTTP } from "cloudevents";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { channelOf, createTestStores, installApp, startTestGateway } from "../support/gateway.ts";
+import { type GivenChannel, givenChannel } from "../support/channels.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { type Received, startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-const stores = opened(createTestStores);
-const gateway = opened(() =>
-  startTestGateway(
-    { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
-    { handlersTiming: { firstRetryMs: 50, mostRetryMs: 200 } },
-  ),
+const gateway = givenGateway(
+  { INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+  { handlersTiming: { firstRetryMs: 50, mostRetryMs: 200 } },
 );
 const handler = opened(startHandlerServer);
 
@@ -19,31 +17,22 @@ interface Subscribed {
   readonly path: string;
   readonly secret: string;
   readonly topic: string;
-  readonly send: (body: object, headers?: Record<string, string>) => Promise<void>;
+  readonly send: GivenChannel["send"];
 }
 
 /** Installs an app with one channel, and a subscription whose handler is at this path. */
 async function subscribe(path: string, settings: object = {}): Promise<Subscribed> {
-  const app = await installApp(gateway, [
-    { uid: "main", kind: "webhook", events: [{ type: "e", idPath: "$.id" }] },
-  ]);
+  const { appPath, send } = await givenChannel(gateway, { events: [{ type: "e", idPath: "$.id" }] });
   const subscription = await gateway.api<{ id: string; topics: string[]; handler: { secret: string } }>(
     "POST",
-    `/apps/${app.id}/events/subscribe`,
+    `${appPath}/events/subscribe`,
     { eventUid: "*", handler: { url: handler.urlOf(path), ...settings } },
   );
   return {
-    path: `/apps/${app.id}/subscriptions/${subscription.id}`,
+    path: `${appPath}/subscriptions/${subscription.id}`,
     secret: subscription.handler.secret,
     topic: subscription.topics[0] ?? "",
-    async send(body, headers = {}) {
-      const response = await fetch(`${gateway.origin}/hooks/${channelOf(app).id}`, {
-        method: "POST",
-        headers: { "content-type": "application/json", ...headers },
-        body: JSON.stringify(body),
-      });
-      expect(response.status).toBe(200);
-    },
+    send,
   };
 }
 
@@ -79,7 +68,8 @@ describe("a handler", () => {
     await until(() => at("/fails").length === 1);
     // The failed event waits in the retry queue, so the group has no pending entry.
     await until(
-      async () => Number((await stores.client.xpending(topic, path.split("/").at(-1) ?? ""))[0]) === 0,
+      async () =>
+        Number((await gateway.stores.client.xpending(topic, path.split("/").at(-1) ?? ""))[0]) === 0,
     );
     await until(() => at("/fails").length === 2);
     const ids = at("/fails").map(({ headers }) => headers["webhook-id"]);

@@ -2,43 +2,29 @@ import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import {
-  createTestStores,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-  type TestStores,
-} from "../support/gateway.ts";
+import { type InstalledApp, installApp } from "../support/channels.ts";
+import type { TestGateway } from "../support/gateway.ts";
 import { API_KEY, callApi } from "../support/gateway-process.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 
 const ORGANIZATION_RATE = 20;
 const CHANNEL_RATE = 3;
 const SECRET = "a secret of this test";
 
-let stores: TestStores;
-let gateway: TestGateway;
+const gateway = givenGateway({
+  INLET_HOOK_REQUESTS_PER_SECOND: String(ORGANIZATION_RATE),
+  INLET_TRUST_PROXY: "127.0.0.0/8",
+});
 /** The clock of the gateway's rate limits. It only moves when a test moves it. */
-let nowMs: number;
+let nowMs = performance.now();
 /** The API key of an organization other than the operator's. */
 let tenant: string;
 beforeAll(async () => {
-  stores = await createTestStores();
-  gateway = await startTestGateway({
-    ...stores.env,
-    INLET_HOOK_REQUESTS_PER_SECOND: String(ORGANIZATION_RATE),
-    INLET_TRUST_PROXY: "127.0.0.0/8",
-  });
   const made = await gateway.api<{ apiKey: { key: string } }>("POST", "/organizations", { name: "tenant" });
   tenant = made.apiKey.key;
-  nowMs = performance.now();
   vi.spyOn(performance, "now").mockImplementation(() => nowMs);
 });
-afterAll(async () => {
-  vi.restoreAllMocks();
-  await gateway?.[Symbol.asyncDispose]();
-  await stores?.[Symbol.asyncDispose]();
-});
+afterAll(() => vi.restoreAllMocks());
 
 const verification = { scheme: "hmac", name: "x-signature" };
 
@@ -114,7 +100,7 @@ describe("rate limiting of webhook deliveries", () => {
     const answers = await many(10, (i) => deliver(urlOf(app), `198.51.100.${i}`));
     expect(statusesOf(answers, 200)).toHaveLength(CHANNEL_RATE);
     expect(statusesOf(answers, 429)).toHaveLength(10 - CHANNEL_RATE);
-    expect(await stores.client.xlen(app.topicOf("c0", "e"))).toBe(CHANNEL_RATE);
+    expect(await gateway.stores.client.xlen(app.topicOf("c0", "e"))).toBe(CHANNEL_RATE);
     nowMs += 1_000;
     const later = await many(10, (i) => deliver(urlOf(app), `198.51.100.${i}`));
     expect(statusesOf(later, 200)).toHaveLength(CHANNEL_RATE);

@@ -1,12 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { OpenApi } from "../support/documented.ts";
-import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
-import { opened } from "../support/opened.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { until } from "../support/until.ts";
 
-const stores = opened(createTestStores);
-const gateway = opened(() => startTestGateway(stores.env));
+const gateway = givenGateway();
 
 type Api = (method: string, path: string, body?: unknown) => Promise<{ status: number } & OpenApi>;
 

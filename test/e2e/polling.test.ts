@@ -1,23 +1,14 @@
-import { beforeAll, expect, it } from "vitest";
-import {
-  channelOf,
-  createTestStores,
-  fieldsOn,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-} from "../support/gateway.ts";
+import { expect, it } from "vitest";
+import { givenChannel } from "../support/channels.ts";
+import { fieldsOn } from "../support/gateway.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
 import { until } from "../support/until.ts";
 
-const stores = opened(createTestStores);
 const upstream = opened(() => PollUpstream.start());
-const gateway = opened(() => startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }));
-let app: InstalledApp;
-let path: string;
-
-beforeAll(async () => {
+const gateway = givenGateway({ INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+const channel = opened(() => {
   upstream.clear({ order: "descending", paging: "linkHeader" });
   for (let n = 0; n < 8; n++) {
     upstream.nowMs += 1000;
@@ -36,12 +27,12 @@ beforeAll(async () => {
     startAt: "earliest",
   };
   const events = [{ type: "1", typePath: "$.version" }];
-  app = await installApp(gateway, [{ uid: "in", kind: "polling", config, events }]);
-  path = `/apps/${app.id}/channels/${channelOf(app).id}`;
+  return givenChannel(gateway, { kind: "polling", config, events });
 });
 
 /** Returns the ids of the events of a type, in topic order. */
-const onTopic = (type: string): Promise<readonly string[]> => fieldsOn(stores, app.topicOf("in", type), "id");
+const onTopic = (type: string): Promise<readonly string[]> =>
+  fieldsOn(gateway.stores, channel.topicOf(type), "id");
 
 const idsUpTo = (last: number): string[] =>
   Array.from({ length: last }, (_, i) => `r${String(i + 1).padStart(5, "0")}/1`);
@@ -49,7 +40,7 @@ const idsUpTo = (last: number): string[] =>
 it("polling publishes rows once and oldest first, even if the server lists the newest first", async () => {
   await until(async () => (await onTopic("1")).length >= 8, { everyMs: 50 });
   expect(await onTopic("1")).toEqual(idsUpTo(8));
-  const cursor = await gateway.api<{ value: unknown }>("GET", `${path}/source/cursor`);
+  const cursor = await gateway.api<{ value: unknown }>("GET", `${channel.path}/source/cursor`);
   expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
 });
 
@@ -61,7 +52,7 @@ it("a dry run of polling shows the result of the next poll, and neither publishe
     request: { url: string };
     response: { status: number };
     items: { events: { id: string }[]; failures: { reason: string }[] }[];
-  }>("POST", `${path}/source/dry-run`, {});
+  }>("POST", `${channel.path}/source/dry-run`, {});
   expect(dry.request.url).toContain("since=");
   expect(dry.response.status).toBe(200);
   const seen = dry.items.map(({ events, failures }) => events[0]?.id ?? failures[0]?.reason);
@@ -70,7 +61,7 @@ it("a dry run of polling shows the result of the next poll, and neither publishe
 });
 
 it("a polled item that matches no event definition is quarantined, and can be published once a definition matches", async () => {
-  const quarantine = `/apps/${app.id}/quarantine`;
+  const quarantine = `${channel.appPath}/quarantine`;
   const listed = () => gateway.api<{ id: string; reason: string }[]>("GET", quarantine);
   await until(async () => (await listed()).length > 0, { everyMs: 50 });
   const [kept] = await listed();
@@ -82,7 +73,7 @@ it("a polled item that matches no event definition is quarantined, and can be pu
   expect(page.rows).toContain(null);
 
   const events = ["1", "2"].map((type) => ({ type, typePath: "$.version" }));
-  await gateway.api("PUT", path, { events });
+  await gateway.api("PUT", channel.path, { events });
   await gateway.api("POST", `${quarantine}/${kept?.id}/redrive`, {});
   await until(async () => (await onTopic("2")).length === 1, { everyMs: 20 });
   expect(await onTopic("2")).toEqual(["r00003/2"]);
@@ -91,12 +82,15 @@ it("a polled item that matches no event definition is quarantined, and can be pu
 
 it("polling continues from a cursor that was set through the API, without publishing events again", async () => {
   const requestsBefore = upstream.requests.length;
-  await gateway.api("PUT", `${path}/source/cursor`, { value: { timestamp: "2026-01-01T00:00:02Z" } });
+  await gateway.api("PUT", `${channel.path}/source/cursor`, { value: { timestamp: "2026-01-01T00:00:02Z" } });
   const isCursorUsed = () =>
     upstream.requests.slice(requestsBefore).some(({ url }) => url.includes("00%3A00%3A02"));
   await until(isCursorUsed, { everyMs: 20 });
   await until(async () => {
-    const { value } = await gateway.api<{ value: { timestamp: string } }>("GET", `${path}/source/cursor`);
+    const { value } = await gateway.api<{ value: { timestamp: string } }>(
+      "GET",
+      `${channel.path}/source/cursor`,
+    );
     return value.timestamp === new Date(upstream.nowMs).toISOString();
   });
   expect(await onTopic("1")).toEqual(idsUpTo(9));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Caller, callerOf } from "../support/api.ts";
-import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { readMetrics } from "../support/gateway-process.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 import { until as untilSoon } from "../support/until.ts";
@@ -10,16 +10,13 @@ const OFTEN = { everyMs: 150, slowEveryMs: 150, openAfterMs: 0, resolveAfterMs: 
 /** Does not check more often than the problem watch, because each check calls the API. */
 const until = (isMet: () => boolean | Promise<boolean>) => untilSoon(isMet, { everyMs: 75 });
 
-const stores = opened(createTestStores);
-const gateway = opened(() =>
-  startTestGateway(
-    { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
-    {
-      problemTiming: OFTEN,
-      housekeeperTiming: { tickMs: 100, sweepEveryMs: 200, watchEveryMs: 200 },
-      handlersTiming: { firstRetryMs: 50, mostRetryMs: 100, breakerMs: 50 },
-    },
-  ),
+const gateway = givenGateway(
+  { INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+  {
+    problemTiming: OFTEN,
+    housekeeperTiming: { tickMs: 100, sweepEveryMs: 200, watchEveryMs: 200 },
+    handlersTiming: { firstRetryMs: 50, mostRetryMs: 100, breakerMs: 50 },
+  },
 );
 const handler = opened(startHandlerServer);
 
@@ -104,7 +101,7 @@ describe("problems of each kind", () => {
   it("are listed by the API, sent to a handler, and resolved once their cause is fixed", async () => {
     const one = await organization("/kinds");
     const { call, install } = one;
-    const { db, client } = stores;
+    const { db, client } = gateway.stores;
     const app = await install(
       {
         uid: "closed",

@@ -1,47 +1,26 @@
-import { beforeAll, describe, expect, it } from "vitest";
-import type { Outcome } from "../../src/event/outcome.ts";
-import {
-  channelOf,
-  createTestStores,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { describe, expect, it } from "vitest";
+import { givenChannel } from "../support/channels.ts";
+import { post } from "../support/deliver.ts";
+import { startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { readMetrics } from "../support/gateway-process.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
-const stores = opened(createTestStores);
-let app: InstalledApp;
-let hookPath: string;
+const api = givenGateway({ INLET_ROLES: "api" });
+const { stores } = api;
+const hooks = givenGateway({ INLET_ROLES: "hooks" }, { stores });
+const delivery = givenGateway({ INLET_ROLES: "delivery" }, { stores });
+const channel = opened(() => givenChannel(api, { events: [{ type: "made", idPath: "$.id" }] }));
 
-const startWith = (roles: string): Promise<TestGateway> =>
-  startTestGateway({ ...stores.env, INLET_ROLES: roles });
-const api = opened(() => startWith("api"));
-const hooks = opened(() => startWith("hooks"));
-const delivery = opened(() => startWith("delivery"));
-
-beforeAll(async () => {
-  app = await installApp(api, [{ uid: "in", kind: "webhook", events: [{ type: "made", idPath: "$.id" }] }]);
-  hookPath = new URL(channelOf(app).url ?? "").pathname;
-});
-
-async function send(origin: string, id: string): Promise<{ status: number; outcome: Outcome }> {
-  const response = await fetch(`${origin}${hookPath}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ id }),
-  });
-  return { status: response.status, outcome: (await response.json()) as Outcome };
-}
+const send = (origin: string, id: string) => post(`${origin}${channel.hookPath}`, { id });
 
 const statusOf = async (gateway: Pick<TestGateway, "origin">, path: string): Promise<number> =>
   (await fetch(`${gateway.origin}${path}`)).status;
 
 describe("gateways that run only one role each (API, hooks or delivery)", () => {
   it("serve only the paths of their role, health checks and metrics", async () => {
-    expect((await send(hooks.origin, "1")).outcome.published).toBe(1);
+    expect((await send(hooks.origin, "1")).body.published).toBe(1);
     expect((await send(api.origin, "1")).status).toBe(404);
     expect((await send(delivery.origin, "1")).status).toBe(404);
     expect(await statusOf(hooks, "/v1/apps")).toBe(404);
@@ -55,11 +34,11 @@ describe("gateways that run only one role each (API, hooks or delivery)", () => 
   });
 
   it("work together: the hooks gateway publishes to a new event definition, and the delivery gateway creates its consumer group", async () => {
-    const { group } = await api.api<{ group: string }>("POST", `/apps/${app.id}/events/subscribe`, {
-      eventUid: "in:*",
+    const { group } = await api.api<{ group: string }>("POST", `${channel.appPath}/events/subscribe`, {
+      eventUid: "main:*",
       startAt: "earliest",
     });
-    await api.api("PUT", `/apps/${app.id}/channels/${app.channels[0]?.id}`, {
+    await api.api("PUT", channel.path, {
       events: [
         { type: "made", idPath: "$.id" },
         { type: "copied", idPath: "$.id" },
@@ -68,19 +47,19 @@ describe("gateways that run only one role each (API, hooks or delivery)", () => 
     const groups = async () => {
       const topics = await api.api<{ type: string; groups: { name: string }[] }[]>(
         "GET",
-        `/apps/${app.id}/topics`,
+        `${channel.appPath}/topics`,
       );
       return topics.find(({ type }) => type === "copied")?.groups.map(({ name }) => name);
     };
     await until(async () => (await groups())?.includes(group) === true);
     let tries = 0;
-    await until(async () => (await send(hooks.origin, `both-${++tries}`)).outcome.published === 2);
+    await until(async () => (await send(hooks.origin, `both-${++tries}`)).body.published === 2);
   });
 });
 
 describe("a stopping gateway", () => {
   it("completes every accepted request under load, and has published each event that it acknowledged", async () => {
-    const gateway = await startWith("hooks");
+    const gateway = await startTestGateway({ ...stores.env, INLET_ROLES: "hooks" });
     const acknowledged: string[] = [];
     const statuses = new Set<number>();
     const sender = async (name: number): Promise<void> => {
@@ -90,7 +69,7 @@ describe("a stopping gateway", () => {
         if (sent === undefined) return;
         statuses.add(sent.status);
         if (sent.status !== 200) continue;
-        acknowledged.push(sent.outcome.events[0]?.entryId ?? "none");
+        acknowledged.push(sent.body.events[0]?.entryId ?? "none");
       }
     };
     const senders = Array.from({ length: 16 }, (_, name) => sender(name));
@@ -98,7 +77,7 @@ describe("a stopping gateway", () => {
     await gateway[Symbol.asyncDispose]();
     await Promise.all(senders);
     expect([...statuses]).toEqual([200]);
-    const topic = app.topicOf("in", "made");
+    const topic = channel.topicOf("made");
     const kept = new Set((await stores.client.xrange(topic, "-", "+")).map(([entryId]) => entryId));
     expect(acknowledged.filter((entryId) => !kept.has(entryId))).toEqual([]);
   });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { runSetUp } from "../../src/cli/apply-set-up.ts";
+import { CommandError } from "../../src/cli/exit.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createLog } from "../../src/log.ts";
 import { runInlet } from "../support/command.ts";
@@ -35,22 +36,21 @@ async function apply(
   env: Readonly<Record<string, string>>,
   file: string,
   { planOnly = false } = {},
-): Promise<Applied & { readonly end: "done" | "differs" | "refused" }> {
+): Promise<Applied & { readonly end: number }> {
   const loaded = loadConfig(env);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
   const output = { stdout: "", stderr: "" };
-  const end = await runSetUp(loaded.value, {
-    file,
-    planOnly,
-    env,
+  const given = {
     log: createLog({ level: "silent" }),
     signal: new AbortController().signal,
-    print: async (text) => {
+    async print(text: string) {
       output.stdout += text;
     },
-    complain: (text) => {
-      output.stderr += text;
-    },
+  };
+  const end = await runSetUp(loaded.value, { file, planOnly, env }, given).catch((error: unknown) => {
+    if (!(error instanceof CommandError)) throw error;
+    output.stderr += `${error.message}\n`;
+    return error.exitCode;
   });
   return { end, ...output };
 }
@@ -75,13 +75,13 @@ describe("applying a config file", () => {
     const env = { ...stores.env, GITHUB_WEBHOOK_SECRET: SECRET };
     const planned = await apply(env, EXAMPLE, { planOnly: true });
     expect(planned).toMatchObject({
-      end: "differs",
+      end: 2,
       stdout: expect.stringMatching(/^Would do:/),
       stderr: "",
     });
     const first = await apply(env, EXAMPLE);
     expect(first).toMatchObject({
-      end: "done",
+      end: 0,
       stdout: expect.stringContaining("Done: 5 changed."),
       stderr: "",
     });
@@ -132,7 +132,7 @@ describe("applying a config file", () => {
     const file = join(dir, "wrong.json");
     writeFileSync(file, "{}");
     for (const refused of [file, join(dir, "missing.json")]) {
-      expect(await apply(env, refused)).toMatchObject({ end: "refused", stdout: "" });
+      expect(await apply(env, refused)).toMatchObject({ end: 2, stdout: "" });
     }
   });
 });

@@ -1,31 +1,25 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { beforeAll, expect, it } from "vitest";
-import {
-  createTestStores,
-  fieldsOn,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-  type TestGateway,
-} from "../support/gateway.ts";
+import { type InstalledApp, installApp } from "../support/channels.ts";
+import { fieldsOn, type TestGateway } from "../support/gateway.ts";
+import { givenGateway } from "../support/given-gateway.ts";
 import { opened } from "../support/opened.ts";
 import { startStreamServer } from "../support/stream-server.ts";
 import { until } from "../support/until.ts";
 
 const CHANNELS = Array.from({ length: 8 }, (_, i) => `feed-${i}`);
 
-const stores = opened(createTestStores);
 const upstream = opened(startStreamServer);
 let app: InstalledApp;
 
 /** No lease expires during this test, so shards change owners only when a gateway releases them. */
 const LEASE = { ttlMs: 3_600_000 };
 
-const start = (): Promise<TestGateway> =>
-  startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }, { sourcesTiming: LEASE });
-const leaving = opened(start);
-const staying = opened(start);
+const env = { INLET_ALLOW_NETWORKS: "127.0.0.0/8" };
+const leaving = givenGateway(env, { sourcesTiming: LEASE });
+const { stores } = leaving;
+const staying = givenGateway(env, { sourcesTiming: LEASE, stores });
 
 beforeAll(async () => {
   app = await installApp(leaving, [

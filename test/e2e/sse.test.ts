@@ -1,18 +1,15 @@
-import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { channelOf, givenChannel, type InstalledApp, installApp } from "../support/channels.ts";
 import {
-  channelOf,
   createTestStores,
   fieldsOn,
-  type InstalledApp,
-  installApp,
   startTestGateway,
   type TestGateway,
   type TestStores,
 } from "../support/gateway.ts";
 import { readMetrics } from "../support/gateway-process.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { type StreamServer, startStreamServer } from "../support/stream-server.ts";
 import { until } from "../support/until.ts";
 
@@ -37,16 +34,8 @@ afterAll(async () => {
 });
 
 async function startPlainServer(listener: RequestListener) {
-  const plain = createServer(listener);
-  plain.listen(0, "127.0.0.1");
-  await once(plain, "listening");
-  return {
-    url: `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`,
-    async [Symbol.asyncDispose]() {
-      plain.closeAllConnections();
-      await new Promise((resolve) => plain.close(resolve));
-    },
-  };
+  const local = await listenLocally(createServer(listener));
+  return { ...local, url: `${local.origin}/` };
 }
 
 const numbers = (parity: number, to: number): number[] =>
@@ -113,11 +102,11 @@ it("a gateway that starts while a stream is sending many events continues after 
 it("a source that the upstream server ended is logged with its app, channel and reason", async () => {
   await using upstream = await startPlainServer((_, response) => response.writeHead(204).end());
   const config = { url: upstream.url, run: "always" };
-  const over = await installApp(gateway, [{ uid: "over", kind: "sse", config, events: [{ type: "any" }] }]);
+  const over = await givenChannel(gateway, { uid: "over", kind: "sse", config, events: [{ type: "any" }] });
   const stopped = () => gateway.lines.find(({ event }) => event === "source.stopped");
   await until(() => stopped() !== undefined);
   expect(stopped()).toMatchObject({
-    appId: over.id,
+    appId: over.appId,
     channelUid: "over",
     organizationId: over.organizationId,
     state: "paused",
@@ -156,17 +145,11 @@ it("a byte order mark at the start of an event's data stays in the published dat
     );
   });
   const config = { url: upstream.url, dataFormat: "text", run: "always" };
-  const marked = await installApp(gateway, [
-    {
-      uid: "marked",
-      kind: "sse",
-      config,
-      events: [{ type: "all" }, { type: "\uFEFFa", typePath: "$", payloadPath: "$" }],
-    },
-  ]);
-  const topic = marked.topicOf("marked", "all");
+  const events = [{ type: "all" }, { type: "\uFEFFa", typePath: "$", payloadPath: "$" }];
+  const marked = await givenChannel(gateway, { kind: "sse", config, events });
+  const topic = marked.topicOf("all");
   await until(async () => (await stores.client.xlen(topic)) === 3);
   expect(await fieldsOn(stores, topic, "data")).toEqual(["\uFEFFa", "\uFEFF\uFEFF\n\uFEFFb", "c"]);
-  const picked = await stores.client.keys(`*${marked.id}.marked.*a`);
+  const picked = await stores.client.keys(`*${marked.appId}.main.*a`);
   expect(await fieldsOn(stores, picked[0] ?? "", "data")).toEqual(['"\uFEFFa"']);
 });

@@ -2,28 +2,18 @@ import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { beforeAll, describe, expect, it } from "vitest";
-import {
-  channelOf,
-  createTestStores,
-  type InstalledApp,
-  installApp,
-  startTestGateway,
-} from "../support/gateway.ts";
+import { describe, expect, it } from "vitest";
+import { givenChannel } from "../support/channels.ts";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 
 const stores = opened(createTestStores);
-let app: InstalledApp;
-beforeAll(async () => {
+const channel = opened(async () => {
   await using gateway = await startTestGateway(stores.env);
-  app = await installApp(gateway, [
-    { uid: "in", kind: "webhook", events: [{ type: "made", idPath: "$.id" }] },
-  ]);
+  return await givenChannel(gateway, { events: [{ type: "made", idPath: "$.id" }] });
 });
-
-const hookPath = (): string => new URL(channelOf(app).url ?? "").pathname;
 
 /** Sends a GET, or a POST when there is a body, over its own keep-alive connection. `fetch` can hang forever when the server closes. */
 async function sendRequest(url: string, body?: string) {
@@ -45,7 +35,7 @@ async function startDelivery(origin: string, end: string): Promise<Socket & Disp
   const socket = connect(Number(new URL(origin).port), "127.0.0.1");
   socket.on("error", () => {});
   await once(socket, "connect");
-  const head = [`POST ${hookPath()} HTTP/1.1`, "Host: x", "Content-Type: application/json"];
+  const head = [`POST ${channel.hookPath} HTTP/1.1`, "Host: x", "Content-Type: application/json"];
   const bodyStart = '{"id":';
   socket.write([...head, `Content-Length: ${bodyStart.length + end.length}`, "", bodyStart].join("\r\n"));
   // The gateway accepts connections in order: once this request has its response, the other connection is accepted too.
@@ -90,7 +80,7 @@ describe("a gateway that received SIGTERM", () => {
       status: 503,
       text: expect.stringContaining("is stopping"),
     });
-    const answer = await sendRequest(`${origin}${hookPath()}`, '{"id":"late"}');
+    const answer = await sendRequest(`${origin}${channel.hookPath}`, '{"id":"late"}');
     expect(answer).toMatchObject({ status: 200, connection: "close" });
     expect(await cutOff(gateway)).toBe(143);
   });

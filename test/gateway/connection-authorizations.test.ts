@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { setFoundState } from "../../src/data/channels/channel-states.ts";
 import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
 import { opened } from "../support/opened.ts";
-import { ORIGIN, REQUEST, signal, startConnectionsRig, tokenOf } from "./connections-support.ts";
+import { ORIGIN, REQUEST, rotate, signal, startConnectionsRig, tokenOf } from "./connections-support.ts";
 
 const rig = opened(startConnectionsRig);
 afterEach(() => rig.reset());
@@ -215,6 +215,28 @@ describe("the OAuth authorization of a connection", () => {
       });
       expect((await authorize(id)).status).toBe(200);
     });
+  });
+
+  it("stores the refresh token even if the connection does not accept the type of the access token", async () => {
+    const { url } = rig.issuer.issuer;
+    const id = await rig.create({
+      grant: "authorizationCode",
+      tokenEndpoint: `${url}/token`,
+      authorizationEndpoint: `${url}/authorize`,
+      ...CLIENT,
+    });
+    rig.modifyResponse = (response, n) => {
+      rotate(response, n);
+      Object.assign(response.body as object, { token_type: "bot" });
+    };
+    const { headers } = await fetch(await begin(id), { redirect: "manual" });
+    expect(await callBack(headers.get("location") ?? "")).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("need not authorize again"),
+    });
+    await rig.api.call.put(`/connections/${id}`, { config: { tokenTypes: ["bot"] } });
+    expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-2");
+    expect(rig.tokenRequests[1]).toMatchObject({ refresh_token: "refresh-1" });
   });
 
   it("cannot be started for a connection with another grant type or by a read-only caller", async () => {

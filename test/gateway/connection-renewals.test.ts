@@ -16,7 +16,7 @@ describe("the lease for renewing a connection's OAuth token", () => {
   const turnOf = (connectionId: string, holder: string) => ({ connectionId, generation: 0, holder });
   const createTokens = (n: number) => ({ accessToken: `a${n}`, renewAtMs: undefined, refreshToken: `r${n}` });
   const options = { connectionVersion: 1, nowMs: 0 };
-  const REFUSED = { state: "needsReauth", code: "invalid_grant" } as const;
+  const REFUSED = { state: "needsReauth", code: "invalid_grant", message: "" } as const;
   const expire = () =>
     rig.api.database.db
       .updateTable("connectionTokens")
@@ -109,6 +109,35 @@ describe("the lease for renewing a connection's OAuth token", () => {
     isBroken = false;
     await expect(tokenOf(credentials)).rejects.toMatchObject({ name: "NeedsReauthError" });
     expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "token_lost" });
+  });
+
+  it("does not make the API report a lost token after the issuer's metadata or an error response was invalid", async () => {
+    const reject = (statusCode: number, body: unknown) => {
+      rig.modifyResponse = (response) => Object.assign(response, { statusCode, body });
+    };
+    reject(403, "<html>");
+    const id = await rig.create(rig.refreshing());
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ code: "protocol" });
+    await rig.api.call.put(`/connections/${id}`, {
+      config: { issuer: `${rig.issuer.issuer.url}/none`, clientSecret: "s", refreshToken: "first" },
+    });
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({
+      code: "protocol",
+      message: expect.stringContaining("no valid metadata (status 404)"),
+    });
+    const other = rig.issuer.issuer.url?.replace("localhost", "127.0.0.1");
+    await rig.api.call.put(`/connections/${id}`, {
+      config: { issuer: other, clientSecret: "s", refreshToken: "first" },
+    });
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({
+      message: expect.stringContaining(`it names the issuer "${rig.issuer.issuer.url}"`),
+    });
+    await rig.api.call.put(`/connections/${id}`, {
+      config: { issuer: rig.issuer.issuer.url, clientSecret: "s", refreshToken: "first" },
+    });
+    reject(400, { error: "invalid_grant" });
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect((await rig.api.call.get(`/connections/${id}`)).lastError).toMatchObject({ code: "invalid_grant" });
   });
 
   it("prevents a worker from storing renewed tokens if a user has replaced the grant during the renewal", async () => {

@@ -25,7 +25,7 @@ export interface ConnectionsRig extends AsyncDisposable {
   aheadMs: number;
   /** Log lines of the workers. */
   lines: string[];
-  /** Starts a worker as in a gateway. `afterCall` delays each response of the issuer. */
+  /** Starts a worker as in a gateway. `afterCall` delays each response of the token endpoint. */
   readonly startWorker: (afterCall?: () => Promise<void>) => (id: string) => Credentials;
   readonly stopWorkers: () => Promise<void>;
   /** Creates a connection and returns its id. */
@@ -74,9 +74,9 @@ export async function startConnectionsRig(): Promise<ConnectionsRig> {
       const real = workers.use(createOutbound({ allowNetworks }));
       const outbound: Outbound = {
         ...real,
-        fetch: (limits) => async (input, init) => {
-          const response = await real.fetch(limits)(input, init);
-          await afterCall();
+        async request(request, options) {
+          const response = await real.request(request, options);
+          if (request.method === "POST") await afterCall();
           return response;
         },
       };

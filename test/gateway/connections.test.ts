@@ -1,10 +1,10 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import { sql } from "kysely";
 import { Events } from "oauth2-mock-server";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { readTokens } from "../../src/data/connections/connection-tokens.ts";
 import { noteConnectionUse } from "../../src/data/connections/connections.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { CLIENT } from "../support/oauth-provider.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
@@ -141,6 +141,21 @@ describe("the access token of an OAuth client credentials grant", () => {
     expect(rig.tokenRequests).toHaveLength(1);
   });
 
+  it("is never renewed with a refresh token, even if the issuer sends one", async () => {
+    rig.modifyResponse = rotate;
+    const id = await rig.create(rig.client());
+    expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-1");
+    rig.modifyResponse = (response, n) => {
+      rotate(response, n);
+      Object.assign(response.body as object, { token_type: "bot" });
+    };
+    rig.aheadMs = 601_000;
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+    rig.aheadMs = 1_202_000;
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+    expect(rig.tokenRequests.map((body) => body.grant_type)).toEqual(Array(3).fill("client_credentials"));
+  });
+
   it("is requested again after the connection's settings change", async () => {
     rig.modifyResponse = (response, n) =>
       Object.assign(response.body as object, { access_token: `access-${n}` });
@@ -219,8 +234,7 @@ describe("the renewal with an OAuth refresh token", () => {
     const locked = Promise.withResolvers<void>();
     let locking: Promise<unknown> | undefined;
     const worker = rig.startWorker(async () => {
-      // The first response is the issuer's discovery document.
-      if (rig.tokenRequests.length === 0 || locking !== undefined) return;
+      if (locking !== undefined) return;
       locking = db.transaction().execute(async (trx) => {
         await sql`lock table connection_tokens in exclusive mode`.execute(trx);
         locked.resolve();
@@ -272,6 +286,42 @@ describe("the renewal with an OAuth refresh token", () => {
     expect(rig.tokenRequests).toHaveLength(1);
   });
 
+  it("stores the new refresh token of a response whose token type is not accepted, until the settings accept it", async () => {
+    rig.modifyResponse = (response, n) => {
+      rotate(response, n);
+      Object.assign(response.body as object, { token_type: "bot" });
+    };
+    const id = await rig.create(rig.refreshing());
+    const unusable = { name: "NeedsReauthError", message: expect.stringContaining("tokenTypes") };
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject(unusable);
+    expect(await rig.api.call.get(`/connections/${id}`)).toMatchObject({
+      state: "error",
+      lastError: { code: "unusable_token", message: expect.stringContaining('"bot"') },
+    });
+    // All workers together retry once a minute.
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject({ name: "NeedsReauthError" });
+    rig.aheadMs = 61_000;
+    await expect(tokenOf(rig.startWorker()(id))).rejects.toMatchObject(unusable);
+    await rig.api.call.put(`/connections/${id}`, { config: { tokenTypes: ["Bot"] } });
+    expect(await tokenOf(rig.startWorker()(id))).toBe("Bearer access-3");
+    expect(await rig.api.call.get(`/connections/${id}`)).toMatchObject({ state: "ok", lastError: null });
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1", "refresh-2"]);
+  });
+
+  it("uses the new refresh token of a response with status 201, nulls and no token type", async () => {
+    rig.modifyResponse = (response, n) => {
+      rotate(response, n);
+      Object.assign(response.body as object, { token_type: undefined, expires_in: null, scope: null });
+      Object.assign(response, { statusCode: 201 });
+    };
+    const id = await rig.create(rig.refreshing());
+    const credentials = rig.startWorker()(id);
+    const first = await credentials.authorize(REQUEST, { signal });
+    expect(first.request.headers.authorization).toBe("Bearer access-1");
+    await credentials.renew(first, { signal });
+    expect(rig.tokenRequests.map((body) => body.refresh_token)).toEqual(["first", "refresh-1"]);
+  });
+
   it("keeps the new refresh token even if the response contains an invalid ID token", async () => {
     rig.modifyResponse = (response, n) => {
       rotate(response, n);
@@ -282,20 +332,18 @@ describe("the renewal with an OAuth refresh token", () => {
 });
 
 describe("POST /connections/{connectionId}/test", () => {
-  let upstream: Server;
-  let url: string;
   const seen: (string | undefined)[] = [];
-  beforeAll(async () => {
-    upstream = createServer((request, response) => {
-      seen.push(request.headers.authorization);
-      response.writeHead(request.headers.authorization === "Bearer right" ? 200 : 401).end("hush");
-    });
-    await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
-    url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-  });
-  afterAll(() => upstream.close());
+  const upstream = opened(() =>
+    listenLocally(
+      createServer((request, response) => {
+        seen.push(request.headers.authorization);
+        response.writeHead(request.headers.authorization === "Bearer right" ? 200 : 401).end("hush");
+      }),
+    ),
+  );
 
   const tryWith = async (token: string, body: object = {}) => {
+    const url = upstream.origin;
     const input = { name: "x", kind: "bearer", config: { token }, allowedOrigins: [url] };
     const { id } = (await rig.api.call("POST", "/connections", input)).body;
     return rig.api.call("POST", `/connections/${id}/test`, body);
@@ -303,7 +351,10 @@ describe("POST /connections/{connectionId}/test", () => {
 
   it("reports whether the server accepted the credentials, without returning the server's response", async () => {
     expect((await tryWith("right")).body).toEqual({ ok: true, status: 200, code: null, message: null });
-    expect((await tryWith("wrong", { url: `${url}/me` })).body).toMatchObject({ ok: false, status: 401 });
+    expect((await tryWith("wrong", { url: `${upstream.origin}/me` })).body).toMatchObject({
+      ok: false,
+      status: 401,
+    });
     expect(seen).toEqual(["Bearer right", "Bearer wrong"]);
   });
 

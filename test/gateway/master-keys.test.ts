@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { runRotation } from "../../src/cli/rotate-master-key.ts";
+import { rotate } from "../../src/cli/rotate-master-key.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { openKeyring } from "../../src/data/keyring/keyring.ts";
 import { rotateMasterKey } from "../../src/data/keyring/master-key-rotation.ts";
@@ -82,7 +82,7 @@ describe("rotate-master-key", () => {
     const print = async (text: string) => {
       printed += text;
     };
-    await runRotation(loaded.value, { log, signal, print });
+    await rotate(loaded.value, { log, signal, print });
     return printed;
   }
 

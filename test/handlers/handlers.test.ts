@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import type { AddressInfo, LookupFunction } from "node:net";
+import type { LookupFunction } from "node:net";
 import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Appended } from "../../src/bus/publish/publish.ts";
@@ -10,14 +10,17 @@ import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { createTestChanges } from "../support/changes.ts";
+import { givenChannel } from "../support/channels.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { opened } from "../support/opened.ts";
 import { startTestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
 let lines: string[];
 let handlers: Handlers | undefined;
-const spine = opened(startTestSpine);
+/** 10.0.0.0/8 is allowed when a handler is subscribed, but no longer when it is called. */
+const spine = opened(() => startTestSpine({ allowNetworks: ["127.0.0.0/8", "10.0.0.0/8"] }));
 const handler = opened(startHandlerServer);
 const open = opened(() => new AsyncDisposableStack());
 afterEach(async () => {
@@ -77,15 +80,18 @@ const subscribe = (...paths: string[]) =>
 
 async function subscribeWith(...settings: object[]) {
   const events = ["a", "b"].map((type) => ({ type, typePath: "$.type", idPath: "$.id" }));
-  const app = await spine.install({ uid: "main", kind: "webhook", config: {}, events });
+  const channel = await givenChannel(spine, { events });
   const subscriptions: Subscribed[] = [];
   for (const one of settings) {
     const body = { eventUid: "*", handler: one };
-    const { id, topics, handler: made } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, body);
-    subscriptions.push({ id, topics, secret: made.secret, path: `/apps/${app.id}/subscriptions/${id}` });
+    const {
+      id,
+      topics,
+      handler: made,
+    } = await spine.api.call.post(`${channel.appPath}/events/subscribe`, body);
+    subscriptions.push({ id, topics, secret: made.secret, path: `${channel.appPath}/subscriptions/${id}` });
   }
-  const send = async (type: string, id: string) =>
-    (await spine.send(app.channels[0].id, { type, id })).events[0];
+  const send = async (type: string, id: string) => (await channel.send({ type, id })).events[0];
   return { subscriptions: subscriptions as [Subscribed, ...Subscribed[]], send };
 }
 
@@ -230,10 +236,8 @@ describe("a handler's concurrency", () => {
       }, 10);
     });
     let answered = 0;
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    open.defer(() => void server.close());
-    const { port } = server.address() as AddressInfo;
-    const url = `http://127.0.0.1:${port}/`;
+    const { origin } = open.use(await listenLocally(server));
+    const url = `${origin}/`;
     const { send } = await subscribeWith({ url, concurrency: 2 });
     start();
     for (let n = 0; n < 15; n++) await send("a", String(n));

@@ -42,6 +42,20 @@ describe("/healthz and /readyz", () => {
     ]);
   });
 
+  it("report a gateway with a warning as degraded, with status 200", async () => {
+    const { get } = await start({
+      checks: [
+        { name: "bus", check: () => ({ ok: true, warnings: [] }) },
+        { name: "database", check: () => ({ ok: true, warnings: ["The disk is full."] }) },
+      ],
+    });
+    const answer = await get("/readyz");
+    expect([answer.status, await answer.json()]).toMatchObject([
+      200,
+      { status: "degraded", checks: { database: { ok: true, warnings: ["The disk is full."] } } },
+    ]);
+  });
+
   it("report each check that fails, throws or does not respond", async () => {
     const { get } = await start({
       checks: [

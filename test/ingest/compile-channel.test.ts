@@ -50,13 +50,13 @@ const topicsOf = ({ rules }: CompiledChannel): readonly string[] =>
   );
 
 describe("the compiled rules of two channels", () => {
-  it("share memory only if the settings and event definitions of the channels are equal", () => {
+  it("share definitions and verification only if the settings and event definitions of the channels are equal", () => {
     const first = compile(stored(1));
     const second = compile(stored(2));
-    expect(second.kindConfig).toBe(first.kindConfig);
+    expect(second.kindConfig).toEqual(first.kindConfig);
     expect(second.sender).toBe(first.sender);
     expect(second.rules.groups).toBe(first.rules.groups);
-    expect(second.shares).toEqual(first.shares);
+    expect(second.shares?.slice(0, 2)).toEqual(first.shares?.slice(0, 2));
     expect(second.identity.uid).toBe("hook-2");
     expect(second.sampling).not.toBe(first.sampling);
     const other = compile(stored(3, { config: { onInvalid: "reject" } }));
@@ -124,7 +124,7 @@ describe("the compiled rules of two channels", () => {
     const [third, fourth] = [3, 4].map((number) => compile(stored(number, { config: { verification } })));
     expect(askedFor).toEqual(["org_1", "org_1"]);
     expect(fourth?.sender).not.toBe(third?.sender);
-    expect(fourth?.kindConfig).toBe(third?.kindConfig);
+    expect(fourth?.config.limits).toBe(third?.config.limits);
   });
 
   it("cannot be compiled if the stored settings are no longer valid, and the error names the channel", () => {

@@ -24,7 +24,7 @@ const sender = compileSender(
     allowHandshakes: "never",
     readAs: undefined,
     answer: "outcome",
-    forms: "fields",
+    reading: { forms: "fields" },
     paths: { typePath: undefined, idPath: undefined, itemsPath: undefined },
   },
   {

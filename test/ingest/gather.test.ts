@@ -52,6 +52,7 @@ function open() {
     normalize: (rules, delivery) => normalize(rules, delivery, { validatorFor, newEventId: () => "fresh" }),
     concludeFetched() {},
     countResult() {},
+    countRedriven() {},
   };
   return {
     channel,

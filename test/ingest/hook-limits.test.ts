@@ -10,7 +10,7 @@ function open({ perChannel = 100, perOrganization = 10 } = {}) {
   const limits = createHookLimits({
     clientAddressOf: createClientAddressOf([]),
     requestsPerSecond: perChannel,
-    requestsPerSecondOf: () => perOrganization,
+    limitsOf: () => ({ hookRequestsPerSecond: perOrganization }),
     isOverLimit: (organizationId) => organizationId === "org_full",
     nowMs: () => nowMs,
   });

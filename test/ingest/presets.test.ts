@@ -20,7 +20,16 @@ const acme = presetSchema.parse({
   onConflict: "duplicate",
 });
 
-const server = opened(() => startHookServer({ presets: new Map([["acme", acme]]) }));
+const worded = { ...acme, answer: { body: "[accepted]", contentType: "text/plain" } } as const;
+
+const server = opened(() =>
+  startHookServer({
+    presets: new Map([
+      ["acme", acme],
+      ["worded", worded],
+    ]),
+  }),
+);
 
 const secrets = [{ value: "k" }];
 const sign = (body: string): string => createHmac("sha256", "k").update(body).digest("hex");
@@ -94,6 +103,42 @@ describe("a channel with a provider preset", () => {
     const { status, text } = await server.send(id, { body, headers });
     expect([status, text]).toEqual([200, ""]);
     expect((await server.send(id, { body: `${body} `, headers })).status).toBe(401);
+  });
+
+  it("responds to accepted deliveries and their duplicates with the preset's text, unless the channel has its own", async () => {
+    const [one, two] = [
+      { preset: "worded", secrets },
+      { preset: "worded", secrets, answer: { body: '{"ok":"é"}', contentType: "application/json" } },
+    ];
+    const body = JSON.stringify({ items: [{ id: "worded" }] });
+    const headers = { "x-acme-signature": sign(body), "x-acme-event": "push" };
+    for (const [config, text, type] of [
+      [one, "[accepted]", "text/plain; charset=utf-8"],
+      [two, '{"ok":"é"}', "application/json; charset=utf-8"],
+    ] as const) {
+      const { id } = await server.open(config, [{ type: "push" }]);
+      for (let time = 0; time < 2; time++) {
+        const sent = await server.send(id, { body, headers });
+        expect([sent.status, sent.text, sent.headers.get("content-type")]).toEqual([200, text, type]);
+        // The console has the same origin, so a browser must not run a text that a channel's owner chose.
+        expect(sent.headers.get("content-security-policy")).toContain("sandbox");
+      }
+      expect((await server.send(id, { body: `${body} `, headers })).text).toContain("unauthenticated");
+    }
+  });
+
+  it.each([
+    [{ body: "" }, "answer.body"],
+    [{ body: "x".repeat(1025) }, "answer.body"],
+    [{ body: "OK", contentType: "text/html" }, "answer"],
+    ["ok", "answer"],
+  ])("cannot be created with the answer %j", async (answer, path) => {
+    const channels = [{ uid: "c", kind: "webhook", config: { answer } }];
+    const { status, body } = await server.spine.api.call("POST", "/blueprints", { title: "x", channels });
+    expect([status, body.details.map((one: { path: string }) => one.path)]).toEqual([
+      400,
+      [`channels[0].config.${path}`],
+    ]);
   });
 
   it("cannot be created if the preset is unknown or the verification settings are invalid", async () => {

@@ -8,7 +8,7 @@ import { createConclude, type DeliveryResult } from "../../src/ingest/conclude.t
 import { createHookLimits } from "../../src/ingest/hook-limits.ts";
 import { createReceive, type ReceiveDeps } from "../../src/ingest/receive.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
-import { createLog } from "../../src/log.ts";
+import { createLog, type Log } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import type { Normalized } from "../../src/normalize/normalize.ts";
 import { rulesOf, settings } from "../normalize/support.ts";
@@ -44,7 +44,7 @@ export const createTestLimits = (requestsPerSecond = 100_000) =>
   createHookLimits({
     clientAddressOf: createClientAddressOf([]),
     requestsPerSecond,
-    requestsPerSecondOf: () => undefined,
+    limitsOf: () => ({ hookRequestsPerSecond: undefined }),
     isOverLimit: () => false,
     nowMs: () => 0,
   });
@@ -63,14 +63,15 @@ export function createTestReceive(
   take: Take,
   {
     onResult = () => {},
+    log = createLog({ level: "silent" }),
     ...deps
   }: Partial<ReceiveDeps> & {
     readonly bodies?: BodyBudget;
     readonly onResult?: (result: DeliveryResult) => void;
+    readonly log?: Log;
   } = {},
 ): ReceiveHook {
   const recorder = { settled() {}, rejected() {}, answeredHandshake() {} };
-  const log = createLog({ level: "silent" });
   const { conclude } = createConclude({ metrics: createMetrics(), recorder, clock: Date.now, log });
   const taken = new WeakMap<VerifiedDelivery, IngestResult | Promise<IngestResult>>();
   return createReceive({

@@ -73,6 +73,7 @@ function prepare(
       normalize(rules, delivery, { validatorFor, newEventId: () => `fresh_${++ids}` }, ...more),
     concludeFetched() {},
     countResult() {},
+    countRedriven() {},
     ...parts,
   };
   return { channel, deps };

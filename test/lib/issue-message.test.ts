@@ -1,9 +1,22 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { issueMessage } from "../../src/lib/issue-message.ts";
+import { findingsOf } from "../../src/lib/findings.ts";
 
-const messageOf = (schema: z.ZodType, value: unknown): string | undefined =>
-  schema.safeParse(value).error?.issues.map(issueMessage).join("; ");
+/** Returns the messages for a value, with their paths except at the root. */
+function messageOf(schema: z.ZodType, value: unknown): string | undefined {
+  const { error } = schema.safeParse(value);
+  return (
+    error &&
+    findingsOf(error, value)
+      .map(({ path, message }) => `${path} ${message}`.trim())
+      .join("; ")
+  );
+}
+
+const byKind = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("slack"), a: z.string() }),
+  z.strictObject({ kind: z.literal("mail") }),
+]);
 
 it.each<[string, z.ZodType, unknown]>([
   ["is required", z.string(), undefined],
@@ -13,10 +26,23 @@ it.each<[string, z.ZodType, unknown]>([
   ["must be a string or null", z.string().nullable().or(z.null()), 1],
   ["must be a string or an array", z.union([z.string(), z.array(z.string())]), 1],
   [
-    "matches none of the allowed forms",
+    "a must be a string",
     z.union([z.strictObject({ a: z.string() }), z.strictObject({ b: z.string() })]),
-    { c: 1 },
+    { a: 1 },
   ],
+  ["a must be a string", z.union([z.string(), z.strictObject({ a: z.string() })]), { a: 1 }],
+  ['must be "all" or an object', z.union([z.literal("all"), z.strictObject({ a: z.string() })]), "none"],
+  ["must be a string or an object", z.union([z.string().max(1), z.strictObject({ a: z.string() })]), 1],
+  ["must have at most 1 characters", z.union([z.string().max(1), z.strictObject({ a: z.string() })]), "ab"],
+  ["kind is required", byKind, {}],
+  ["kind is required", byKind, { a: "1" }],
+  ['kind must be one of "slack", "mail"', byKind, { kind: "other" }],
+  ['kind must be one of "slack", "mail"', byKind, { kind: 1 }],
+  ['kind must be one of "slack", "mail"; did you mean slack?', byKind, { kind: "slcak" }],
+  ["a is required", byKind, { kind: "slack" }],
+  ["of[0].kind is required", z.strictObject({ of: z.array(byKind) }), { of: [{}] }],
+  ["is required", z.enum(["a", "b"]), undefined],
+  ['must be one of "push", "pull"; did you mean push?', z.enum(["push", "pull"]), "pus"],
   ["must have at least 2 characters", z.string().min(2), "a"],
   ["must have at most 1 items", z.array(z.string()).max(1), ["a", "b"]],
   ["must be more than 0", z.number().positive(), 0],

@@ -289,7 +289,7 @@ describe("an organization over its topic storage limit", () => {
     const limits = createHookLimits({
       clientAddressOf: createClientAddressOf([]),
       requestsPerSecond: 1_000,
-      requestsPerSecondOf: () => 1_000,
+      limitsOf: () => ({ hookRequestsPerSecond: 1_000 }),
       isOverLimit: overLimit.has,
     });
     const verified = (organizationId: string) =>

@@ -11,6 +11,8 @@ import {
   startPauseDrainer,
 } from "../../src/maintenance/pause-drainer.ts";
 import { createTestChanges } from "../support/changes.ts";
+import { type ChannelInput, type GivenChannel, givenChannel, numberOf } from "../support/channels.ts";
+import { listEntries } from "../support/entries.ts";
 import { opened } from "../support/opened.ts";
 import { startTestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
@@ -43,25 +45,21 @@ function start(instead: Partial<PauseDrainerDeps> = {}): PauseDrainer {
   return drainer;
 }
 
-interface Installed {
-  readonly appId: string;
-  readonly channelId: string;
+interface Installed extends GivenChannel {
   readonly topic: string;
   readonly pause: () => Promise<void>;
   readonly resume: () => Promise<void>;
 }
 
-async function install(channel: object = {}): Promise<Installed> {
-  const app = await spine.install({ uid: "in", kind: "webhook", events: [TICK], ...channel });
-  const [{ id: channelId, organizationId }] = app.channels;
+async function install(input: ChannelInput = {}): Promise<Installed> {
+  const channel = await givenChannel(spine, { events: [TICK], ...input });
   const act = async (what: string) => {
-    const answer = await spine.api.call("POST", `/apps/${app.id}/channels/${channelId}/${what}`);
+    const answer = await spine.api.call("POST", `${channel.path}/${what}`);
     expect([answer.status, answer.body.state]).toEqual([200, what === "pause" ? "paused" : "active"]);
   };
   return {
-    appId: app.id,
-    channelId,
-    topic: `events.${organizationId}.apps.app.event_received.${app.id}.in.tick`,
+    ...channel,
+    topic: channel.topicOf("tick"),
     pause: () => act("pause"),
     resume: () => act("resume"),
   };
@@ -69,7 +67,7 @@ async function install(channel: object = {}): Promise<Installed> {
 
 /** Returns the numbers on the topic in the order of its entries. */
 async function onTopic({ topic }: Installed): Promise<readonly number[]> {
-  const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 1_000 });
+  const entries = await listEntries(spine.redis, topic);
   return entries.map(({ fields }) => JSON.parse(fields.data ?? "").n);
 }
 
@@ -79,30 +77,29 @@ async function records({ appId }: Installed): Promise<readonly { reason: string;
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
-async function isOver({ channelId }: Installed): Promise<boolean> {
+async function isOver({ id }: Installed): Promise<boolean> {
   const { db } = spine.api.database;
   const row = await db
     .selectFrom("channels")
     .select("pause")
-    .where(hasAddress(spine.api.keyring, channelId))
+    .where(hasAddress(spine.api.keyring, id))
     .executeTakeFirst();
   return row?.pause === null;
 }
 
 describe("a paused channel", () => {
   it("verifies each delivery, stores it in quarantine, and responds that it was accepted", async () => {
+    const verification = { scheme: "hmac", name: "x-signature" };
     const installed = await install({
-      config: { verification: { scheme: "hmac", name: "x-signature" }, itemsPath: "$.items[*]" },
+      config: { verification, itemsPath: "$.items[*]", secrets: [{ value: "s3cret" }] },
     });
-    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
-    await spine.api.call("PUT", path, { config: { secrets: [{ value: "s3cret" }] } });
     await installed.pause();
     const body = '{"items":[{"n":1},{"n":2}]}';
     const signature = createHmac("sha256", "s3cret").update(body).digest("hex");
-    expect(await spine.deliver(installed.channelId, body, { "x-signature": "00" })).toMatchObject({
+    expect(await spine.deliver(installed.id, body, { "x-signature": "00" })).toMatchObject({
       kind: "unverified",
     });
-    const outcome = await spine.send(installed.channelId, body, { "x-signature": signature });
+    const outcome = await installed.send(body, { "x-signature": signature });
     expect(outcome).toMatchObject({ received: 1, published: 0, quarantined: 1, events: [] });
     expect(outcome.quarantine).toMatchObject([{ reason: "paused" }]);
     const id = outcome.quarantine[0]?.id;
@@ -120,7 +117,7 @@ describe("a paused channel", () => {
 
   it("stays paused when its settings change, and ignores a second pause and a second resume", async () => {
     const installed = await install();
-    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    const path = `/apps/${installed.appId}/channels/${installed.id}`;
     await installed.pause();
     const once = await spine.api.call("GET", path);
     await installed.pause();
@@ -134,24 +131,19 @@ describe("a paused channel", () => {
   it("rejects deliveries as unavailable once quarantine has reached its size limit, so that senders retry", async () => {
     const installed = await install();
     await installed.pause();
-    const { db } = spine.api.database;
-    const { number, organizationId } = await db
-      .selectFrom("channels")
-      .select(["number", "organizationId"])
-      .where(hasAddress(spine.api.keyring, installed.channelId))
-      .executeTakeFirstOrThrow();
+    const number = await numberOf(spine, installed.id);
     // Simulates a channel whose quarantine is almost full.
     const used = QUARANTINE_LIMITS.channelBytes - 100_000;
-    await spine.server.client.hincrby(quarantineBudgetKey(organizationId), `${number}:a`, used);
+    await spine.server.client.hincrby(quarantineBudgetKey(installed.organizationId), `${number}:a`, used);
     const large = { n: 0, filler: "x".repeat(40_000) };
-    for (const n of [1, 2]) await spine.send(installed.channelId, { ...large, n });
-    await expect(spine.deliver(installed.channelId, { ...large, n: 3 })).rejects.toThrow(UnavailableError);
+    for (const n of [1, 2]) await installed.send({ ...large, n });
+    await expect(spine.deliver(installed.id, { ...large, n: 3 })).rejects.toThrow(UnavailableError);
     start();
     await installed.resume();
     await until(async () => (await onTopic(installed)).length === 2);
     // Deliveries that arrive before the buffer closes are buffered too.
     const third = { ...large, n: 3 };
-    await until(async () => (await spine.send(installed.channelId, third)).quarantine.length === 0);
+    await until(async () => (await installed.send(third)).quarantine.length === 0);
     await until(async () => (await onTopic(installed)).length >= 3);
     expect(await onTopic(installed)).toHaveLength(3);
   });
@@ -161,13 +153,13 @@ describe("a resumed channel", () => {
   it("publishes the buffered deliveries in order of arrival, and then the new deliveries", async () => {
     const installed = await install();
     await installed.pause();
-    for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
+    for (const n of range(0, 210)) await installed.send({ n });
     start();
     await installed.resume();
     const statuses: number[] = [];
     const sendNext = async () => {
       const n = 210 + statuses.length;
-      statuses.push((await spine.send(installed.channelId, { n })).published);
+      statuses.push((await installed.send({ n })).published);
     };
     while (statuses.at(-1) !== 1) await sendNext();
     for (let i = 0; i < 10; i++) await sendNext();
@@ -183,7 +175,7 @@ describe("a resumed channel", () => {
   it("publishes each buffered event once, even if a gateway stops halfway and another gateway continues", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
-    for (const n of range(0, 210)) await spine.send(installed.channelId, { n });
+    for (const n of range(0, 210)) await installed.send({ n });
     await installed.resume();
     const { drainPaused } = spine.path;
     let pages = 0;
@@ -209,7 +201,7 @@ describe("a resumed channel", () => {
   it("publishes identical buffered deliveries without an id as often as they arrived", async () => {
     const installed = await install({ events: [{ type: "tick" }] });
     await installed.pause();
-    for (const n of [1, 1, 2]) await spine.send(installed.channelId, { n });
+    for (const n of [1, 1, 2]) await installed.send({ n });
     start();
     await installed.resume();
     await until(() => isOver(installed));
@@ -219,15 +211,13 @@ describe("a resumed channel", () => {
   it("publishes a signed body that was buffered several times with different ids only once, and quarantines the copies as replayed", async () => {
     const verification = { scheme: "hmac", name: "x-signature", bindDedupe: "signedBytes" };
     const secrets = [{ value: "s3cret" }];
-    const sendTo = ({ channelId }: Installed, n: number, id: string) => {
+    const sendTo = ({ send }: Installed, n: number, id: string) => {
       const body = JSON.stringify({ n });
       const signature = createHmac("sha256", "s3cret").update(body).digest("hex");
-      return spine.send(channelId, body, { "x-signature": signature, "x-id": id });
+      return send(body, { "x-signature": signature, "x-id": id });
     };
     const open = async (event: object) => {
-      const installed = await install({ config: { verification }, events: [event] });
-      const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
-      await spine.api.call("PUT", path, { config: { secrets } });
+      const installed = await install({ config: { verification, secrets }, events: [event] });
       await installed.pause();
       return installed;
     };
@@ -250,7 +240,7 @@ describe("a resumed channel", () => {
     await installed.pause();
     const tooMany = `[${"1,".repeat(1_000)}1]`;
     for (const body of ['[{"n":1}]', '[{"n":1,"x":1},{}]', "nonsense", tooMany, '[{"n":2}]']) {
-      await spine.send(installed.channelId, body);
+      await installed.send(body);
     }
     start();
     await installed.resume();
@@ -267,7 +257,7 @@ describe("a resumed channel", () => {
   it("keeps the deliveries that are still buffered when it is paused again, and publishes them after the next resume", async () => {
     const installed = await install();
     await installed.pause();
-    for (const n of range(0, 110)) await spine.send(installed.channelId, { n });
+    for (const n of range(0, 110)) await installed.send({ n });
     await installed.resume();
     const { drainPaused } = spine.path;
     const pausedAgain = Promise.withResolvers<void>();
@@ -282,7 +272,7 @@ describe("a resumed channel", () => {
       },
     });
     await pausedAgain.promise;
-    await spine.send(installed.channelId, { n: 110 });
+    await installed.send({ n: 110 });
     expect(await onTopic(installed)).toEqual(range(0, 100));
     await installed.resume();
     await until(() => isOver(installed));
@@ -292,8 +282,8 @@ describe("a resumed channel", () => {
   it("processes buffered deliveries with the event definitions at the time of the resume", async () => {
     const installed = await install({ events: [] });
     await installed.pause();
-    await spine.send(installed.channelId, { n: 7 });
-    const path = `/apps/${installed.appId}/channels/${installed.channelId}`;
+    await installed.send({ n: 7 });
+    const path = `/apps/${installed.appId}/channels/${installed.id}`;
     await spine.api.call("PUT", path, { events: [TICK] });
     start();
     await installed.resume();
@@ -305,7 +295,7 @@ describe("a resumed channel", () => {
     const installed = await install();
     for (const one of [...failing, installed]) {
       await one.pause();
-      await spine.send(one.channelId, { n: 1 });
+      await spine.send(one.id, { n: 1 });
       await one.resume();
     }
     const { drainPaused } = spine.path;

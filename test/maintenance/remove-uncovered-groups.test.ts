@@ -7,6 +7,7 @@ import { clearRemoval } from "../../src/maintenance/clear-removal.ts";
 import { startGroupReconciler } from "../../src/maintenance/group-reconciler.ts";
 import { removeUncoveredGroups } from "../../src/maintenance/remove-uncovered-groups.ts";
 import { createTestChanges } from "../support/changes.ts";
+import { givenChannel } from "../support/channels.ts";
 import { opened } from "../support/opened.ts";
 import { startTestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
@@ -16,11 +17,10 @@ const { signal } = new AbortController();
 
 const channel = { uid: "main", kind: "webhook", events: [{ type: "push" }] };
 const install = async () => {
-  const { id, channels } = await spine.install(channel);
-  const path = `/apps/${id}`;
+  const given = await givenChannel(spine, channel);
   const subscribe = () =>
-    spine.api.call.post(`${path}/events/subscribe`, { eventUid: "*", startAt: "earliest" });
-  return { id, path, channelPath: `${path}/channels/${channels[0].id}`, subscribe };
+    spine.api.call.post(`${given.appPath}/events/subscribe`, { eventUid: "*", startAt: "earliest" });
+  return { id: given.appId, path: given.appPath, channelPath: given.path, subscribe };
 };
 type Installed = Awaited<ReturnType<typeof install>>;
 

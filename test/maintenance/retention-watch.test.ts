@@ -3,7 +3,7 @@ import { createInspectGroups, type InspectGroups } from "../../src/bus/retention
 import { pageTopics } from "../../src/data/channels/topics.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import { createLog } from "../../src/log.ts";
-import { type RetentionWatch, startRetentionWatch } from "../../src/maintenance/retention-watch.ts";
+import { startRetentionWatch } from "../../src/maintenance/retention-watch.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => open.disposeAsync());
 
-function startWatch(inspectGroups: InspectGroups = createInspectGroups(spine)): RetentionWatch {
+function startWatch(inspectGroups: InspectGroups = createInspectGroups(spine)) {
   const { db } = spine.api.database;
   return open.use(
     startRetentionWatch({

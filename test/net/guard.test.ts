@@ -91,7 +91,6 @@ describe("an outbound call", () => {
       name: "OutboundError",
       code: "blocked",
     });
-    await expect(outbound.fetch()(`${origin}:${port}/`)).rejects.toMatchObject({ code: "blocked" });
     expect(connections).toBe(0);
   });
 
@@ -108,7 +107,6 @@ describe("an outbound call", () => {
   ])("rejects the URL %j", async (url) => {
     await using outbound = createOutbound({ allowNetworks: ["0.0.0.0/0", "::/0"] });
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
-    await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
   });
 
   it.each([
@@ -147,7 +145,6 @@ describe("an outbound call", () => {
     await using outbound = createOutbound({ allowNetworks: ["127.0.0.1/32"] });
     const url = `http://127.0.0.1:${port}/elsewhere`;
     await expect(get(outbound, url)).rejects.toMatchObject({ code: "blocked" });
-    await expect(outbound.fetch()(url)).rejects.toMatchObject({ code: "blocked" });
   });
 
   it("fails with the code reset instead of blocked if the server closes the connection immediately", async () => {

@@ -1,5 +1,8 @@
-import { type AddressInfo, createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
+import { createGzip } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { readWhole } from "../../src/net/body.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { openedOutbound } from "./support.ts";
 
 const { outbound, server } = openedOutbound();
@@ -10,12 +13,12 @@ async function startEndless() {
     socket.on("error", () => {});
     socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst"));
   });
-  await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+  const { origin } = await listenLocally(endless);
   const closed = new Promise<void>((resolve) => {
     endless.on("connection", (socket) => socket.on("close", () => resolve()));
   });
   return {
-    url: `http://127.0.0.1:${(endless.address() as AddressInfo).port}/`,
+    url: `${origin}/`,
     /** Resolves when one of the server's connections has closed. */
     closed,
     [Symbol.dispose]: () => void endless.close(),
@@ -72,6 +75,52 @@ describe("a streamed response", () => {
     const { body } = await outbound.open(get(server.urlFor("/broken")), { signal });
     await expect(body.read()).rejects.toMatchObject({ name: "OutboundError", code: "protocol" });
     expect(await body.cancel()).toBeUndefined();
+  });
+
+  it("is decompressed while it arrives", async () => {
+    const source = createGzip();
+    await server.forGet("/a").thenStream(200, source, { "content-encoding": "gzip" });
+    const { signal } = new AbortController();
+    const { body } = await outbound.open(get(server.urlFor("/a")), { signal });
+    for (const piece of ["first", "second"]) {
+      source.write(piece);
+      source.flush();
+      expect(Buffer.from((await body.read()) ?? []).toString()).toBe(piece);
+    }
+    const reading = body.read();
+    await body.cancel();
+    expect(await reading).toBeUndefined();
+    expect(await body.read()).toBeUndefined();
+    source.destroy();
+  });
+
+  it("is not read from the socket while the caller does not read the body", async () => {
+    const PIECES = 256;
+    const piece = Buffer.alloc(64 * 1024);
+    const sockets = new Map<string, Socket>();
+    const flood = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", (head) => {
+        sockets.set(/^GET (\S+)/.exec(String(head))?.[1] ?? "", socket);
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${PIECES * piece.length}\r\n\r\n`);
+        for (let n = 0; n < PIECES; n++) socket.write(piece);
+      });
+    });
+    const { origin } = await listenLocally(flood);
+    const { signal } = new AbortController();
+    try {
+      const unread = await outbound.open(get(`${origin}/unread`), { signal });
+      // Two later responses arrive completely, while the first one makes no progress.
+      for (const path of ["/read", "/read-too"]) {
+        const { body } = await outbound.open(get(origin + path), { signal });
+        expect((await readWhole(body)).length).toBe(PIECES * piece.length);
+      }
+      expect(sockets.get("/unread")?.writableLength).toBeGreaterThan(0);
+      await unread.body.cancel();
+    } finally {
+      for (const socket of sockets.values()) socket.destroy();
+      flood.close();
+    }
   });
 
   it("is never requested if a request header is invalid", async () => {

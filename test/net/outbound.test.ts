@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { PassThrough } from "node:stream";
 import {
   brotliCompressSync,
@@ -9,14 +9,22 @@ import {
   zstdCompressSync,
 } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { readWhole } from "../../src/net/body.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { OutboundError, type OutboundLimits } from "../../src/net/outbound.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { openedOutbound } from "./support.ts";
 
 const { signal } = new AbortController();
 const { call, outbound, server } = openedOutbound();
-const fetchText = async (path: string, limits: OutboundLimits = {}) =>
-  (await outbound.fetch(limits)(server.urlFor(path))).text();
+/** Reads a response as a stream. */
+const openText = async (path: string, limits: OutboundLimits = {}) => {
+  const { body } = await outbound.open(
+    { method: "GET", url: server.urlFor(path), headers: {} },
+    { signal, ...limits },
+  );
+  return String(await readWhole(body));
+};
 
 describe("the response to an outbound call", () => {
   it("contains the status, the body, every value of a repeated header, and the URL without its fragment", async () => {
@@ -41,7 +49,7 @@ describe("the response to an outbound call", () => {
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
     expect(String((await call("/a")).body)).toBe("text");
     await server.forGet("/a").thenReply(200, body, { "content-encoding": encoding });
-    expect(await fetchText("/a")).toBe("text");
+    expect(await openText("/a")).toBe("text");
   });
 
   it.each([
@@ -59,14 +67,13 @@ describe("the response to an outbound call", () => {
   ])("is rejected as a protocol error if its compressed body %s", async (_, body) => {
     await server.forAnyRequest().thenReply(200, body, { "content-encoding": "gzip" });
     await expect(call("/a")).rejects.toMatchObject({ code: "protocol" });
-    await expect(fetchText("/a")).rejects.toMatchObject({ code: "protocol" });
+    await expect(openText("/a")).rejects.toMatchObject({ code: "protocol" });
   });
 
   it("is rejected if its decompressed body exceeds the limit, which is 10 MiB by default", async () => {
     const bomb = gzipSync(Buffer.alloc(11 * 1024 * 1024));
     await server.forAnyRequest().thenReply(200, bomb, { "content-encoding": "gzip" });
     await expect(call("/a", {}, { maxBytes: 100_000 })).rejects.toMatchObject({ code: "tooLarge" });
-    await expect(fetchText("/a", { maxBytes: 100_000 })).rejects.toMatchObject({ code: "tooLarge" });
     await expect(call("/a")).rejects.toMatchObject({ code: "tooLarge" });
   });
 
@@ -94,11 +101,11 @@ describe("an outbound call", () => {
     const half = createServer((socket) => {
       socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"));
     });
-    await new Promise<void>((resolve) => half.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(half.address() as AddressInfo).port}/`;
+    await using local = await listenLocally(half);
+    const url = `${local.origin}/`;
     await expect(call("", { url })).rejects.toMatchObject({ code: "reset" });
-    await expect((await outbound.fetch()(url)).text()).rejects.toMatchObject({ code: "reset" });
-    half.close();
+    const { body } = await outbound.open({ method: "GET", url, headers: {} }, { signal });
+    await expect(readWhole(body)).rejects.toMatchObject({ code: "reset" });
   });
 
   it("fails with the code refused if no server listens, or a TLS error if the server speaks plain HTTP", async () => {
@@ -113,7 +120,7 @@ describe("an outbound call", () => {
     await server.forGet("/silent").thenTimeout();
     const head = { headTimeoutMs: 30 };
     await expect(call("/silent", {}, head)).rejects.toMatchObject({ code: "timeout" });
-    await expect(fetchText("/silent", head)).rejects.toMatchObject({ code: "timeout" });
+    await expect(openText("/silent", head)).rejects.toMatchObject({ code: "timeout" });
 
     const stalled = new PassThrough();
     stalled.write("start");
@@ -142,8 +149,8 @@ describe("an outbound call", () => {
     const controller = new AbortController();
     const request = { method: "GET", url: server.urlFor("/silent"), headers: {} };
     const running = outbound.request(request, { signal: controller.signal });
-    const fetching = outbound.fetch()(request.url, { signal: controller.signal });
-    const settled = Promise.allSettled([running, fetching]);
+    const opening = outbound.open(request, { signal: controller.signal });
+    const settled = Promise.allSettled([running, opening]);
     controller.abort(reason);
     expect(await settled).toEqual([
       { status: "rejected", reason },
@@ -170,7 +177,8 @@ describe("the request of an outbound call", () => {
     const seen = await server.forGet("/a").thenReply(200);
     const headers = { Host: "evil.example", "X-Key": "1", "x-key": "2" };
     await call("/a", { headers });
-    await outbound.fetch()(server.urlFor("/a"), { headers: { host: "evil.example" } });
+    const url = server.urlFor("/a");
+    await outbound.open({ method: "GET", url, headers: { host: "evil.example" } }, { signal });
     const requests = await seen.getSeenRequests();
     expect(requests.map((request) => request.headers.host)).toEqual(Array(2).fill(new URL(server.url).host));
     expect(requests[0]?.headers["x-key"]).toBe("2");

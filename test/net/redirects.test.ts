@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openedOutbound } from "./support.ts";
 
-const { call, other, outbound, server } = openedOutbound();
+const { call, other, server } = openedOutbound();
 
 describe("an HTTP redirect", () => {
   const secrets = {
@@ -24,10 +24,6 @@ describe("an HTTP redirect", () => {
     for (const name of ["authorization", "cookie", "x-api-key"])
       expect(arrived?.headers).not.toHaveProperty(name);
     expect(await unused.getSeenRequests()).toEqual([]);
-    await outbound.fetch()(server.urlFor("/a"), { headers: secrets });
-    const [, fetched] = await there.getSeenRequests();
-    for (const name of ["authorization", "cookie", "x-api-key"])
-      expect(fetched?.headers).not.toHaveProperty(name);
   });
 
   it("within the same origin is followed with all headers", async () => {
@@ -81,15 +77,10 @@ describe("an HTTP redirect", () => {
     await expect(call("/a")).rejects.toMatchObject({ code: "redirects" });
   });
 
-  it("is rejected beyond maxRedirects, and fetch() can return or reject every redirect", async () => {
+  it("is rejected beyond maxRedirects", async () => {
     await server.forGet("/a").thenReply(302, "", { location: "/a" });
     await expect(call("/a", {}, { maxRedirects: 3 })).rejects.toMatchObject({ code: "redirects" });
     await expect(call("/a", {}, { maxRedirects: 0 })).rejects.toMatchObject({ code: "redirects" });
-    const fetch = outbound.fetch();
-    expect((await fetch(server.urlFor("/a"), { redirect: "manual" })).status).toBe(302);
-    await expect(fetch(server.urlFor("/a"), { redirect: "error" })).rejects.toMatchObject({
-      code: "redirects",
-    });
   });
 
   it("without a Location is returned as the response", async () => {

@@ -20,6 +20,23 @@ describe("reading Retry-After and rate-limit headers", () => {
     ["a reset in seconds", { "ratelimit-reset": "30" }, 30_000],
     ["a reset in seconds since 1970", { "x-ratelimit-reset": String(EPOCH + 30) }, 30_000],
     ["a reset in milliseconds since 1970", { "x-ratelimit-reset": String(NOW + 30_000) }, 30_000],
+    ["a RateLimit field", { ratelimit: '"default";r=0;t=30' }, 30_000],
+    ["a RateLimit field without a spent policy", { ratelimit: '"default";r=3;t=30' }, 30_000],
+    ["a RateLimit field of several policies", { ratelimit: '"burst";r=0;t=5, "daily";r=90;t=3600' }, 5_000],
+    [
+      "a RateLimit field with other parameters",
+      { ratelimit: '"default"; r=0; pk=:cHsdsRa894==:;t=7' },
+      7_000,
+    ],
+    ["a RateLimit field of an earlier draft", { ratelimit: "limit=10, remaining=0, reset=30" }, 30_000],
+    [
+      "a RateLimit field of an earlier draft with semicolons",
+      { ratelimit: "limit=10;remaining=0;reset=30" },
+      30_000,
+    ],
+    ["a reset after fractions of a second", { "x-ratelimit-reset-after": "1.25" }, 1_250],
+    ["milliseconds", { "retry-after-ms": "1500" }, 1_500],
+    ["milliseconds of Azure", { "x-ms-retry-after-ms": "1500" }, 1_500],
     ["several headers, as the longest of them", { "retry-after": "5", "x-ratelimit-reset": "30" }, 30_000],
     ["seconds beyond a day, as one day", { "retry-after": "999999999" }, 86_400_000],
   ])("accepts %s", (_, headers, wait) => {
@@ -35,6 +52,9 @@ describe("reading Retry-After and rate-limit headers", () => {
   it("ignores the reset time of a rate limit while requests remain", () => {
     expect(readWait({ "x-ratelimit-remaining": "41", "x-ratelimit-reset": "30" }, 200)).toBeUndefined();
     expect(readWait({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": "30" }, 200)).toBe(30_000);
+    expect(readWait({ ratelimit: '"default";r=41;t=30' }, 200)).toBeUndefined();
+    expect(readWait({ ratelimit: '"burst";r=0;t=5, "daily";r=90;t=3600' }, 200)).toBe(5_000);
+    expect(readWait({ ratelimit: "limit=10, remaining=4, reset=30" }, 200)).toBeUndefined();
   });
 
   it.each([
@@ -46,6 +66,13 @@ describe("reading Retry-After and rate-limit headers", () => {
     "2026-01-31",
     "5 apples",
   ])("ignores the invalid value %j", (text) => {
-    expect(readWait({ "retry-after": text, "ratelimit-reset": text })).toBeUndefined();
+    expect(
+      readWait({
+        "retry-after": text,
+        "ratelimit-reset": text,
+        ratelimit: `"a";r=0;t=${text}`,
+        "retry-after-ms": text,
+      }),
+    ).toBeUndefined();
   });
 });

@@ -233,7 +233,9 @@ describe("the attributes of a CloudEvent", () => {
     const { [name]: _, ...others } = REQUIRED as Record<string, string>;
     expect(formatFailure(receive(others))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
     const { [`ce-${name}`]: __, ...headers } = BINARY as Record<string, string>;
-    expect(formatFailure(receive("{}", { headers }))).toBe(`invalid_cloudevent ${name}: ${name} is missing`);
+    expect(formatFailure(receive("{}", { headers }))).toContain(
+      `invalid_cloudevent ${name}: ${name} is missing`,
+    );
   });
 
   it.each([
@@ -344,4 +346,66 @@ it("a CloudEvent without a traceparent attribute gets the traceparent header of 
 
 it("a CloudEvent matches only the event definition with the same type", () => {
   expect(formatFailure(receive(REQUIRED, { types: ["other"] }))).toContain("no_match");
+});
+
+describe("a binary event without a Content-Type", () => {
+  const { "content-type": _, ...headers } = BINARY;
+
+  it.each<[string, Buffer | string, Record<string, string>]>([
+    ["JSON", '{"a":1}', { datacontenttype: "application/json", data: '{"a":1}' }],
+    ["text", "hello", { datacontenttype: "text/plain", data: "hello" }],
+    ["text in UTF-8", "größe", { datacontenttype: "text/plain", data: "größe" }],
+    [
+      "bytes",
+      Buffer.from([0xff, 0xfe, 1]),
+      { datacontenttype: "application/octet-stream", data_base64: "//4B" },
+    ],
+    ["no data", "", {}],
+  ])("carries %s", (_name, body, data) => {
+    for (const more of [{}, { "content-type": "" }])
+      expect(entryOf(receive(body, { headers: { ...headers, ...more } }))).toEqual({ ...REQUIRED, ...data });
+  });
+});
+
+describe("an event that is sent in the wrong mode", () => {
+  it.each([
+    ["an event in the body", { ...REQUIRED, data: 1 }],
+    ["events in the body", [REQUIRED]],
+    ["plain data", { a: 1 }],
+  ])("fails with the headers and content types to use: %s as application/json", (_, body) => {
+    const failure = formatFailure(receive(body, { headers: { "content-type": "application/json" } }));
+    expect(failure).toContain(
+      "specversion is missing: an event in headers needs ce-specversion, ce-id, ce-source, ce-type.",
+    );
+    expect(failure).toContain("application/cloudevents+json");
+    expect(failure).toContain("application/cloudevents-batch+json");
+  });
+
+  it("fails with the missing headers only", () => {
+    const { "ce-id": _, "ce-type": __, ...headers } = BINARY;
+    expect(formatFailure(receive({ a: 1 }, { headers }))).toContain(
+      "id is missing: an event in headers needs ce-id, ce-type.",
+    );
+  });
+});
+
+it("extensions of senders that begin with inlet are dropped, so that only Inlet can mark test events", () => {
+  const marked = { inlettest: "true", inletanything: "1", outlet: "2" };
+  const headers = { ...BINARY, "ce-inlettest": "true", "ce-inletanything": "1", "ce-outlet": "2" };
+  for (const result of [
+    receive({ ...REQUIRED, ...marked }),
+    receive("{}", { headers }),
+    receive([{ ...REQUIRED, ...marked }], { headers: BATCHED }),
+  ]) {
+    const entry = entryOf(result);
+    expect(Object.keys(entry).filter((name) => name.startsWith("inlet"))).toEqual([]);
+    expect(entry.outlet).toBe("2");
+  }
+});
+
+it("the content type of a CloudEvent may be repeated", () => {
+  const structured = { "content-type": ["application/cloudevents+json", "application/cloudevents+json"] };
+  expect(entryOf(receive({ ...REQUIRED, data: 1 }, { headers: structured })).data).toBe("1");
+  const binary = { ...BINARY, "content-type": "application/json, application/json" };
+  expect(entryOf(receive("1", { headers: binary })).datacontenttype).toBe("application/json");
 });

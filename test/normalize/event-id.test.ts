@@ -99,3 +99,23 @@ describe("the dedupe key of an event", () => {
     expect(again).toBe(a);
   });
 });
+
+describe("an id that no CloudEvent may have", () => {
+  const UNFIT = ["a\u0000b", "\n", "\uffff", "\ufdd0", "a\u0085", "\u{1fffe}"];
+
+  it.each(UNFIT)("is rejected as id_missing if idPath yields it: %j", (id) => {
+    expect(normalizeBody({ id }, byId)).toMatchObject({
+      events: [],
+      failures: [{ reason: "id_missing", path: "idPath" }],
+    });
+  });
+
+  it.each(UNFIT)("is rejected as id_missing if it is the delivery's own: %j", (deliveryId) => {
+    const outcome = normalizeBody({}, { ...all, delivery: { deliveryId } });
+    expect(outcome).toMatchObject({ events: [], failures: [{ reason: "id_missing" }] });
+  });
+
+  it("does not affect other characters outside of ASCII", () => {
+    for (const id of ["café", "😀", "中\u3000文"]) expect(normalizeBody({ id }, byId).events[0]?.id).toBe(id);
+  });
+});

@@ -93,3 +93,63 @@ describe("a server-sent event (SSE) as a delivery", () => {
     });
   });
 });
+
+describe("a heartbeat in a stream of JSON events", () => {
+  const reasonOf = (delivery: VerifiedDelivery, definitions: readonly Definition[]) =>
+    run(delivery, definitions).failures.map(({ reason }) => reason);
+  const named = (event: string, data: string) => frame(data, undefined, undefined, { event });
+  const BY_NAME = [{ type: "price", typePath: "$event" }];
+  const BY_DATA = [{ type: "price", typePath: "$.type" }];
+  const ALL = [{ type: "any" }];
+
+  it.each([
+    ["a named text, if definitions match names", named("ping", "2026-01-15 12:00"), BY_NAME],
+    ["a named text, if definitions match data", named("ping", "keep-alive"), BY_DATA],
+    ["a named text, if a definition matches everything", named("ping", "keep-alive"), ALL],
+    ["an unnamed text, if definitions match names", named("message", "heartbeat"), BY_NAME],
+    ["an unnamed text, if definitions match data", named("message", "heartbeat"), BY_DATA],
+    ["an unnamed text, if a definition matches everything", named("message", "heartbeat"), ALL],
+    ["a broken JSON value with another name, if definitions match names", named("ping", "{"), BY_NAME],
+    ["empty data", named("message", ""), ALL],
+    ["a colon", named("message", ":"), BY_DATA],
+    ["a text that begins like a JSON literal", named("message", "null and void"), ALL],
+  ])("matches no definition: %s", (_, delivery, definitions) => {
+    expect(reasonOf(delivery, definitions)).toEqual(["no_match"]);
+  });
+
+  it.each([
+    ["its name is that of a definition", named("price", "soon"), BY_NAME],
+    ["it could be a truncated event, if definitions match data", named("message", '{"type":"price'), BY_DATA],
+    ["it could be a truncated event, if a definition matches everything", named("message", "[1,"), ALL],
+  ])("is an invalid event if %s", (_, delivery, definitions) => {
+    expect(reasonOf(delivery, definitions)).toEqual(["invalid_body"]);
+  });
+
+  it("matches no definition if it is JSON without any item", () => {
+    const ping = named("ping", '{"time":1}');
+    const failuresOf = (definitions: readonly Definition[]) =>
+      run(ping, definitions, { itemsPath: "$.changes" }).failures.map(({ reason }) => reason);
+    expect(failuresOf(BY_DATA)).toEqual(["no_match"]);
+    expect(failuresOf(ALL)).toEqual(["no_match"]);
+    expect(failuresOf([{ type: "ping", typePath: "$event" }])).toEqual(["invalid_body"]);
+  });
+
+  it("is an event without data if a definition selects its name", () => {
+    const { events, failures } = run(named("price", ""), BY_NAME);
+    expect(failures).toEqual([]);
+    expect(events).toHaveLength(1);
+    expect(fieldOf(events[0], "data")).toBeUndefined();
+  });
+
+  it("affects no other line of its event", () => {
+    const lines = frame('{"n":1}\nping\n{"n":', undefined, undefined, {
+      "content-type": "application/x-ndjson",
+    });
+    const { events, failures } = run(lines, ALL);
+    expect(events).toHaveLength(1);
+    expect(failures).toMatchObject([
+      { item: 1, reason: "no_match" },
+      { item: 2, reason: "invalid_body" },
+    ]);
+  });
+});

@@ -104,6 +104,15 @@ describe("the items of a delivery", () => {
     expect(outcome.received).toBe(3);
   });
 
+  it("are the values of a JSON text sequence, which may contain line breaks", () => {
+    const outcome = normalizeBody('\x1E{"n":\n1}\n\x1E{"n":2}\n\x1E{"n"', {
+      ...all,
+      delivery: typed("application/json-seq"),
+    });
+    expect(dataOf(outcome)).toEqual(['{"n":\n1}', '{"n":2}']);
+    expect(outcome.failures).toMatchObject([{ item: 2, reason: "invalid_body" }]);
+  });
+
   it("are limited to 1,000 per delivery", () => {
     const many = (count: number): unknown => Array.from({ length: count }, () => 0);
     const given: Given = { ...all, config: { itemsPath: "$" } };

@@ -15,7 +15,6 @@ describe("the failure of a delivery or item", () => {
 
   it.each<[string, string | Buffer, string | undefined]>([
     ["broken JSON", "{", undefined],
-    ["an empty body", "", undefined],
     ["broken XML", "<a>", "text/xml"],
     ["broken UTF-8", Buffer.from([0xff]), "text/plain"],
   ])("is invalid_body for %s", (_, body, contentType) => {

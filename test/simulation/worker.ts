@@ -1,7 +1,8 @@
 import type { RedisBus } from "../../src/bus/connection/redis.ts";
 import { startRedisClock } from "../../src/bus/connection/redis-clock.ts";
 import { createSlots } from "../../src/bus/limits/slots.ts";
-import { createPublish, type PublishPolicy } from "../../src/bus/publish/publish.ts";
+import { createPublish } from "../../src/bus/publish/publish.ts";
+import type { PublishPolicy } from "../../src/bus/publish/publish-batch.ts";
 import { computeShard, createShardLeases } from "../../src/bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../../src/bus/sources/source-positions.ts";
 import { createSourceStates } from "../../src/bus/sources/source-states.ts";
@@ -17,9 +18,9 @@ import type { SourceRow } from "../../src/data/channels/sources.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
 import type { SourcePosition } from "../../src/event/received.ts";
-import { createLimiter } from "../../src/lib/limiter.ts";
 import { loadScript } from "../../src/lib/lua.ts";
 import { endsWithin } from "../../src/lib/sleep.ts";
+import { FairLimiter } from "../../src/limits/fairness.ts";
 import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { Link } from "./link.ts";
@@ -104,7 +105,6 @@ export function startWorker(
 
   const runs = createSourceRuns<SourceChannel>({
     clock,
-    ingest,
     isPipelined: !isSlotted,
     positions: createSourcePositions({ redis }),
     gather: (channel, deliveries) =>
@@ -129,7 +129,7 @@ export function startWorker(
     setState: async () => false,
     observe: () => {},
   });
-  const starts = createLimiter(64);
+  const starts = new FairLimiter(64);
   const stream = {
     reconnect: () => ({ initialMs: 200, maxMs: 5_000, factor: 2, jitter: 0.5, resetAfterMs: 10_000 }),
     runConnection: (run: SourceRun) => upstream.stream(run, clock),

@@ -16,7 +16,6 @@ import { answerErrors } from "../../src/http/errors.ts";
 import { requestId } from "../../src/http/request.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { createLog } from "../../src/log.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { createRowLimit } from "../../src/resources/kit/row-limit.ts";
@@ -28,6 +27,7 @@ import { testLimitDefaults } from "./limits.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { sharedPresets } from "./presets.ts";
 import { sharedSchemas } from "./schemas.ts";
+import { createTestLog } from "./test-log.ts";
 import { CEILING_MS } from "./until.ts";
 
 export interface Answer {
@@ -134,11 +134,7 @@ export async function createTestApi(
     .select("organizationId")
     .executeTakeFirstOrThrow();
   const limitDefaults = testLimitDefaults(options.rowsPerResource);
-  const lines: Record<string, unknown>[] = [];
-  const log = createLog({
-    level: "info",
-    destination: { write: (line) => void lines.push(JSON.parse(line)) },
-  });
+  const { log, lines } = createTestLog("info");
   const metrics = createMetrics();
   let deletions = 0;
   const stopping = new AbortController();

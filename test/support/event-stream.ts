@@ -1,4 +1,4 @@
-/** One event of a server-sent event stream. A block without data has `data: undefined`. */
+/** One block of a server-sent event stream. A block that only moves the position has `data: undefined`. */
 export interface StreamedEvent {
   readonly id: string;
   readonly data: string | undefined;
@@ -29,7 +29,8 @@ export function readEventStream(response: Response): EventStreamReader {
       lines.filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2));
     lastId = values("id").at(-1) ?? lastId;
     const data = values("data");
-    return { id: lastId, data: data.length > 0 ? data.join("\n") : undefined };
+    const isEvent = data.length > 0 && values("event").length === 0;
+    return { id: lastId, data: isEvent ? data.join("\n") : undefined };
   }
 
   async function nextOf(fits: (block: StreamedEvent) => boolean): Promise<StreamedEvent | undefined> {

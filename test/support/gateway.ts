@@ -5,10 +5,10 @@ import { join } from "node:path";
 import type { Cluster, Redis } from "ioredis";
 import { loadConfig } from "../../src/config/load.ts";
 import { type GatewayDeps, startGateway } from "../../src/gateway.ts";
-import { createLog } from "../../src/log.ts";
 import { API_KEY, callApi, type GatewayProcess, UNLIMITED } from "./gateway-process.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 import { startRedisCluster } from "./redis.ts";
+import { createTestLog } from "./test-log.ts";
 import { createTestRedis } from "./test-redis.ts";
 import { CEILING_MS } from "./until.ts";
 
@@ -42,6 +42,7 @@ export async function createTestStores(): Promise<TestStores> {
     env: {
       DATABASE_URL: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}`,
       REDIS_URL: redis.url,
+      INLET_DURABILITY: "none",
       INLET_MASTER_KEY: randomBytes(32).toString("base64"),
       INLET_DATA_DIR: dir,
     },
@@ -56,23 +57,21 @@ export interface TestGateway extends Pick<GatewayProcess, "origin" | "api" | typ
   readonly lines: readonly Readonly<Record<string, unknown>>[];
 }
 
+export type TestGatewayDeps = Omit<GatewayDeps, "log" | "signal">;
+
 /**
  * Starts a gateway on a free port, as `src/main.ts` does, but with the longest timeout that a test allows.
  * Disposal drains the gateway.
  */
 export async function startTestGateway(
   env: Readonly<Record<string, string>>,
-  deps: Omit<GatewayDeps, "log" | "signal"> = {},
+  deps: TestGatewayDeps = {},
 ): Promise<TestGateway> {
   const settings = { INLET_PORT: "0", INLET_API_KEY: API_KEY, ...UNLIMITED, ...env };
   const loaded = loadConfig(settings);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
   const config = loaded.value;
-  const lines: Record<string, unknown>[] = [];
-  const log = createLog({
-    level: config.logLevel,
-    destination: { write: (line) => void lines.push(JSON.parse(line)) },
-  });
+  const { log, lines } = createTestLog(config.logLevel);
   const stopping = new AbortController();
   const gateway = await startGateway(config, {
     log,
@@ -95,44 +94,6 @@ export async function startTestGateway(
       await gateway[Symbol.asyncDispose]();
     },
   };
-}
-
-export interface InstalledChannel {
-  readonly id: string;
-  readonly uid: string;
-  readonly appId: string;
-  readonly organizationId: string;
-  /** `null` for channels that fetch. */
-  readonly url: string | null;
-  readonly state: string;
-}
-
-export interface InstalledApp {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly channels: readonly InstalledChannel[];
-  /** Returns the topic of a channel's events of this type. */
-  readonly topicOf: (channelUid: string, type: string) => string;
-}
-
-/** Creates a blueprint with these channels and installs it. */
-export async function installApp(
-  { api }: Pick<TestGateway, "api">,
-  channels: readonly object[],
-): Promise<InstalledApp> {
-  const { id: blueprintId } = await api<{ id: string }>("POST", "/blueprints", { title: "test", channels });
-  const app = await api<Omit<InstalledApp, "topicOf">>("POST", "/apps/install", { blueprintId });
-  return {
-    ...app,
-    topicOf: (channelUid, type) =>
-      `events.${app.organizationId}.apps.app.event_received.${app.id}.${channelUid}.${type}`,
-  };
-}
-
-/** For apps with a single channel. Throws when the app has none. */
-export function channelOf({ channels: [channel] }: InstalledApp): InstalledChannel {
-  if (channel === undefined) throw new Error("the app has no channel");
-  return channel;
 }
 
 /** Returns the value of one field in each entry of a topic, in topic order. */

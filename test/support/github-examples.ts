@@ -5,7 +5,8 @@ import { fullFormats } from "ajv-formats/dist/formats.js";
 import { expect } from "vitest";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { EVENT_NAMES, eventSchema } from "../lib/json-schema/github.ts";
-import { channelOf, installApp, type TestGateway, type TestStores } from "./gateway.ts";
+import { channelOf, installApp } from "./channels.ts";
+import type { TestGateway, TestStores } from "./gateway.ts";
 
 /** An example delivery of GitHub, as octokit publishes it. */
 export interface Example {

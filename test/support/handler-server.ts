@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { listenLocally } from "./local-server.ts";
 
 /** A delivery as received by a handler. */
 export interface Received {
@@ -47,19 +47,15 @@ export async function startHandlerServer(): Promise<HandlerServer> {
     if (answer.status < 300) taken.add(one);
     response.writeHead(answer.status, answer.headers).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const local = await listenLocally(server);
   const at = (path: string): readonly Received[] => received.filter((one) => one.path === path);
   return {
+    ...local,
     received,
     answers,
     at,
     taken: (path) => at(path).filter((one) => taken.has(one)),
-    urlOf: (path) => `http://127.0.0.1:${port}${path}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-    },
+    urlOf: (path) => `${local.origin}${path}`,
   };
 }
 

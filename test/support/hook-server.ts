@@ -34,7 +34,7 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
   const limits = createHookLimits({
     clientAddressOf: createClientAddressOf([]),
     requestsPerSecond: 10_000,
-    requestsPerSecondOf: () => undefined,
+    limitsOf: () => ({ hookRequestsPerSecond: undefined }),
     isOverLimit: () => false,
   });
   const receiveHook = createReceive({

@@ -46,7 +46,7 @@ export type Fault =
   /** A truncated body with a matching `Content-Length`. */
   | { readonly kind: "cut" }
   | { readonly kind: "reset" }
-  /** The next page is this page again. */
+  /** The page names itself as the next page. Has no effect on a first page that no token names. */
   | { readonly kind: "repeat" }
   | { readonly kind: "do"; readonly change: (upstream: PollUpstream) => void };
 
@@ -147,13 +147,13 @@ export class PollUpstream implements AsyncDisposable {
     const rows = paging === "none" ? all : all.slice(start, start + pageSize);
     const last = rows.at(-1);
     const hasMore = last !== undefined && start + rows.length < all.length;
-    const next =
-      fault?.kind === "repeat" ? (token ?? this.#beginning()) : hasMore ? this.#tokenOf(last) : undefined;
+    const namesItself = fault?.kind === "repeat" && (token !== null || paging !== "cursorToken");
+    const next = namesItself ? token : hasMore ? this.#tokenOf(last) : undefined;
     const page: Record<string, unknown> = { total: all.length, rows: rows.map((row) => this.#render(row)) };
     const headers: Record<string, string> = {};
     if (next !== undefined) {
       const link = new URL(url);
-      link.searchParams.set("token", next);
+      if (next !== null) link.searchParams.set("token", next);
       if (paging === "linkHeader") headers.link = `<${link.pathname}${link.search}>; rel="next"`;
       if (paging === "nextUrl") page.next = link.href;
       if (paging === "cursorToken") page.next = next;
@@ -229,10 +229,6 @@ export class PollUpstream implements AsyncDisposable {
     }
     const place = this.view.by === "at" ? row.atMs : row.seq;
     return `${String(place).padStart(16, "0")}${row.id}`;
-  }
-
-  #beginning(): string {
-    return this.view.order === "descending" ? "~" : " ";
   }
 
   #isBehind(row: Row, token: string): boolean {

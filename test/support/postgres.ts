@@ -30,7 +30,7 @@ export async function createTestDatabase(
     ...poolOptions,
   });
   return {
-    db: database.db,
+    ...database,
     connection,
     async connect() {
       const client = new pg.Client(connection);

@@ -19,7 +19,7 @@ import { createBodyBudget } from "../../src/ingest/body/body-budget.ts";
 import { createReceive } from "../../src/ingest/receive.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics, type Metrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import type { FetchPinned } from "../../src/verify/keys/key-cache.ts";
 import type { Presets } from "../../src/verify/presets.ts";
@@ -45,6 +45,7 @@ export interface TestSpine extends AsyncDisposable {
   readonly path: EventPath;
   /** Deliveries to handlers. The queue has no worker, so they stay in it. */
   readonly queue: JobQueue<PendingRetry>;
+  readonly metrics: Metrics;
   /** Installs an app with these channels. Returns the app as the API does. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of the API
   readonly install: (...channels: object[]) => Promise<any>;
@@ -76,6 +77,8 @@ export interface SpineOptions {
   readonly presets?: Presets;
   /** Default: every fetch fails. */
   readonly fetchPinned?: FetchPinned;
+  /** Private networks to which the API accepts handlers. Default: none. */
+  readonly allowNetworks?: readonly string[];
 }
 
 const fetchNothing: FetchPinned = async () => {
@@ -105,12 +108,14 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
     const runtime = await kind.start({ ...kindDeps, outbound, readInWorker: readHere(kind) });
     runtimes.set(kind.kind, starting.use(runtime));
   }
+  const metrics = createMetrics();
   let made: EventPath | undefined;
   starting.defer(async () => made?.[Symbol.asyncDispose]());
   const api = starting.use(
     await createTestApi({
       extraKinds,
       ...(options.presets ? { presets: options.presets } : {}),
+      allowNetworks: options.allowNetworks ?? [],
       async openBus({ db }, keyring) {
         made = createEventPath({
           limitsOf: testLimitsOf,
@@ -124,7 +129,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           fetchPinned: options.fetchPinned ?? fetchNothing,
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
           storedChannels: createStoredChannels({ db, keyring }),
-          metrics: createMetrics(),
+          metrics,
           log: createLog({ level: "silent" }),
           clock: Date.now,
           changes: createTestChanges(),
@@ -196,6 +201,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
     entries,
     path,
     queue,
+    metrics,
     deliver,
     async install(...channels: object[]) {
       const blueprint = await api.call("POST", "/blueprints", { title: "test", channels });

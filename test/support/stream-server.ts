@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createSession } from "better-sse";
+import { listenLocally } from "./local-server.ts";
 
 /** The server stops writing to a connection above this amount until the reader catches up. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
@@ -34,20 +33,15 @@ export async function startStreamServer(): Promise<StreamServer> {
     connections.add(send);
     send();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const local = await listenLocally(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    ...local,
+    url: `${local.origin}/`,
     told,
     open: () => connections.size,
     make(count) {
       made += count;
       for (const send of connections) send();
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
     },
   };
 }

@@ -81,6 +81,13 @@ describe("a channel with a preset", () => {
     });
   });
 
+  it("reads bodies as JSON lines if `readAs` says so", () => {
+    for (const readAs of ["ndjson", "application/x-ndjson"])
+      expect(parseSender({ preset: "acme", secrets, readAs }, presets)).toMatchObject({
+        readAs: "application/x-ndjson",
+      });
+  });
+
   it("can replace the preset's verification by another scheme", async () => {
     const sender = senderOf(
       { preset: "acme", verification: { scheme: "token", in: "bearer" }, secrets },

@@ -9,6 +9,7 @@ import { luaScript } from "../../lib/lua.ts";
 import type { Log } from "../../log.ts";
 import { withTemporaryClient } from "../connection/general-connection.ts";
 import { RDB_FILE, startLocalRedis } from "../connection/local-redis.ts";
+import { parseInfo } from "../connection/node-facts.ts";
 import { SHARD_KEYS, slotsKey } from "../keys.ts";
 
 export interface RdbLoad {
@@ -84,10 +85,9 @@ async function findKeys(client: Redis, pattern: string): Promise<readonly string
 
 async function waitForAppendOnly(client: Redis, signal: AbortSignal): Promise<void> {
   for (;;) {
-    const info = await client.info("persistence");
-    const field = (name: string) => new RegExp(`^${name}:(\\w+)`, "m").exec(info)?.[1];
-    if (field("aof_rewrite_in_progress") === "0" && field("aof_rewrite_scheduled") === "0") {
-      if (field("aof_enabled") === "1" && field("aof_last_bgrewrite_status") === "ok") return;
+    const info = parseInfo(await client.info("persistence"));
+    if (info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0") {
+      if (info.get("aof_enabled") === "1" && info.get("aof_last_bgrewrite_status") === "ok") return;
       throw new Error("Redis could not write its append-only file. See the Redis log for the reason.");
     }
     await delay(POLL_INTERVAL_MS, undefined, { signal });

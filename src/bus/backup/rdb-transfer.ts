@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { addAbortSignal, Readable } from "node:stream";
 import { withTemporaryClient } from "../connection/general-connection.ts";
+import { parseInfo } from "../connection/node-facts.ts";
 
 /** A snapshot of Redis in RDB format. Disposal before the end of `content` aborts the transfer. */
 export interface RdbTransfer extends Disposable {
@@ -30,7 +31,7 @@ export async function openRdbTransfer(socketPath: string, signal: AbortSignal): 
   const info = await withTemporaryClient({ path: socketPath }, MAX_SILENCE_MS, (client) =>
     client.info("server"),
   );
-  const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? "";
+  const version = parseInfo(info).get("redis_version") ?? "";
   const socket = addAbortSignal(signal, connect(socketPath));
   socket.setTimeout(MAX_SILENCE_MS, () =>
     socket.destroy(

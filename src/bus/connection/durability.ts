@@ -75,3 +75,17 @@ export function durabilityProblem(facts: NodeFacts, demand: DurabilityDemand): s
     ? undefined
     : `the durability of Redis is "${held}", but "${demand.level}" is required; ${REMEDIES[demand.level]}, or set INLET_DURABILITY=${held}`;
 }
+
+/** Returns a warning that the operator has not chosen a durability level. `held` is the level that Redis offers. */
+export function unchosenDurability(held: DurabilityLevel | "unknown"): {
+  readonly message: string;
+  readonly suggestedAction: string;
+} {
+  return {
+    message: `INLET_DURABILITY is not set, so a 200 does not promise that events survive a crash of Redis, whose durability is "${held}".`,
+    suggestedAction:
+      held === "none" || held === "unknown"
+        ? `To keep events after a crash, ${REMEDIES.fsync}, and set INLET_DURABILITY=fsync. To accept their loss, set INLET_DURABILITY=none.`
+        : `Set INLET_DURABILITY=${held}, so that Inlet checks this level at each start and reconnect.`,
+  };
+}

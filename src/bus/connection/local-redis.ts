@@ -10,6 +10,7 @@ import { makeSocketDir, removeSocketDir } from "../../lib/servers/socket-dir.ts"
 import { type SupervisedServer, superviseServer } from "../../lib/servers/supervise.ts";
 import type { Log } from "../../log.ts";
 import { withTemporaryClient } from "./general-connection.ts";
+import { parseInfo } from "./node-facts.ts";
 
 const run = promisify(execFile);
 
@@ -201,8 +202,8 @@ async function findRunningPid(redisDir: string, socketPath: string): Promise<num
 async function inspectServer(socketPath: string) {
   return withTemporaryClient({ path: socketPath }, INSPECT_TIMEOUT_MS, async (client) => {
     const [info, directory] = await Promise.all([client.info(), client.config("GET", "dir")]);
-    const field = (name: string) => new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1];
+    const fields = parseInfo(info);
     const [, dir] = directory as readonly string[];
-    return { pid: Number(field("process_id")), dir, loading: field("loading") !== "0" };
+    return { pid: Number(fields.get("process_id")), dir, loading: fields.get("loading") !== "0" };
   }).catch(() => undefined);
 }

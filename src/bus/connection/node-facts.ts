@@ -66,7 +66,8 @@ export function findTemporaryProblem(facts: NodeFacts): string | undefined {
   return facts.isReplica ? "Redis is a read-only replica" : undefined;
 }
 
-function parseInfo(text: string): ReadonlyMap<string, string> {
+/** Parses the reply of INFO. */
+export function parseInfo(text: string): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   for (const line of text.split("\r\n")) {
     const colon = line.indexOf(":");

@@ -8,6 +8,7 @@ import { luaScript } from "../../lib/lua.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { computeSlot, deliveryBytesKey, deliveryIndexKey, deliveryRecordKey } from "../keys.ts";
+import { parseWithPlainKeys } from "../stored-delivery.ts";
 
 export interface DeliveryRecordLimits {
   readonly records: number;
@@ -107,14 +108,16 @@ export function createDeliveryRecords({
       const texts = await mapBounded(ids, CONCURRENCY, (id) =>
         redis.call("hget", [deliveryRecordKey(organizationId, id), "m"]),
       );
-      return texts.flatMap((text) => (typeof text === "string" ? [readRecord(text)] : []));
+      return texts.flatMap((text) =>
+        typeof text === "string" ? [parseWithPlainKeys<DeliveryRecord>(text)] : [],
+      );
     },
     async find(organizationId: string, id: string): Promise<WholeDeliveryRecord | undefined> {
       const fields = ["m", "i", "b"];
       const row = await redis.call("hmget", [deliveryRecordKey(organizationId, id), ...fields]);
       const [record, items, body] = row as (string | null)[];
       if (!record || !items) return undefined;
-      const read = readRecord(record);
+      const read = parseWithPlainKeys<DeliveryRecord>(record);
       return {
         record: read,
         items: JSON.parse(items) as RecordedItem[],
@@ -158,14 +161,4 @@ function parseListed(reply: readonly string[], channelNumber: number): readonly 
       },
     ];
   });
-}
-
-/** Parses a record. `headers` and `query` get no prototype, so that names like `__proto__` are plain keys. */
-function readRecord(text: string): DeliveryRecord {
-  const { headers, query, ...rest } = JSON.parse(text) as DeliveryRecord;
-  return {
-    ...rest,
-    headers: Object.assign(Object.create(null), headers),
-    query: Object.assign(Object.create(null), query),
-  };
 }

@@ -1,6 +1,8 @@
 import {
   knownSubscriptionKey,
   pausedSubscriptionKey,
+  type ReaderError,
+  readerErrorKey,
   subscriptionKey,
 } from "../../event/subscription-keys.ts";
 import { luaScript } from "../../lib/lua.ts";
@@ -75,6 +77,13 @@ export function createGroups({ redis }: { readonly redis: RedisBus }) {
       await redis.call("unlink", [knownSubscriptionKey(subscriptionId)]);
       await redis.call("unlink", [subscriptionKey(subscriptionId)]);
       await redis.call("unlink", [pausedSubscriptionKey(subscriptionId)]);
+      await redis.call("unlink", [readerErrorKey(subscriptionId)]);
+    },
+    /** Returns the last error that a reader of the subscription reported, or `undefined` if there is none. */
+    async findReaderError(subscriptionId: string): Promise<ReaderError | undefined> {
+      const key = readerErrorKey(subscriptionId);
+      const [at, message] = (await redis.call("hmget", [key, "at", "message"])) as (string | null)[];
+      return at && message && Number.isFinite(Date.parse(at)) ? { at, message } : undefined;
     },
     /** Pauses or resumes the readers of a subscription. Readers without `inlet-consumer` ignore the pause. */
     async setPaused(subscriptionId: string, isPaused: boolean): Promise<void> {

@@ -17,8 +17,6 @@ export interface NewJob<D> {
   readonly delayMs?: number;
   /** Whether the job runs before all other due jobs. An urgent job replaces a waiting job with the same id. */
   readonly isUrgent?: boolean;
-  /** Maximum number of attempts. If the handler throws, the job runs again after the worker's `backoffMs`. Default: 1. */
-  readonly attempts?: number;
 }
 
 export interface ScheduledJob {
@@ -118,16 +116,14 @@ export function openJobQueue<D extends object>(deps: {
      *
      * Returns false if a job with this id is running, and adds no job.
      */
-    add: ({ id, data, delayMs = 0, isUrgent = false, attempts = 1 }: NewJob<D>): Promise<boolean> =>
+    add: ({ id, data, delayMs = 0, isUrgent = false }: NewJob<D>): Promise<boolean> =>
       callRedis(async () => {
         if (isUrgent && id !== undefined) await queue.remove(id);
         const existing = id === undefined ? undefined : await queue.getJob(id);
         if (existing !== undefined) return bringForward(existing, delayMs);
-        const retries = attempts > 1 ? { attempts, backoff: { type: "custom" } } : {};
         const timestamp = Date.now() - aheadMs();
         const options: JobsOptions = {
           ...REMOVE_WHEN_DONE,
-          ...retries,
           timestamp,
           delay: delayMs,
           lifo: isUrgent,

@@ -27,7 +27,7 @@ export interface Job<D> {
 
 /**
  * Runs a job. Resolves with `undefined` when the job is finished, or with `postponeMs` to run it again later. If the handler throws, the
- * attempt counts as failed.
+ * job is logged and removed.
  *
  * `signal` aborts when the worker stops. It also aborts when the job's lock could not be renewed in time, so that another worker may run
  * the job.
@@ -39,8 +39,6 @@ export type JobHandler<D> = (
 
 export interface WorkOptions {
   readonly concurrency: number;
-  /** Returns the delay in ms after the given number of failures. By default one second, doubled each time. */
-  readonly backoffMs?: (failures: number) => number;
   /** Lock duration of a job, in ms. If a worker dies, others take its jobs within about twice this time. Default: 15,000. */
   readonly lockMs?: number;
   /** Maximum time in ms that disposal waits for running jobs. After it, their signals abort. Default: 2,000. */
@@ -77,7 +75,7 @@ export function startJobWorker<D extends object>(
   options: WorkOptions,
 ): AsyncDisposable {
   const { redis, name, prefix, log, repeatStrategy, backend } = deps;
-  const { concurrency, backoffMs = exponentialBackoffMs, lockMs = 15_000, graceMs = 2_000 } = options;
+  const { concurrency, lockMs = 15_000, graceMs = 2_000 } = options;
   const stopping = new AbortController();
   /** One controller for each running job, because a signal shared by all jobs would accumulate listeners. */
   const inFlight = new Set<AbortController>();
@@ -119,7 +117,7 @@ export function startJobWorker<D extends object>(
     drainDelay: POLL_INTERVAL_S,
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
-    settings: { repeatStrategy, backoffStrategy: backoffMs },
+    settings: { repeatStrategy },
   };
   const worker = new Worker<D, void>(name, process, workerOptions, backend);
   worker.on("error", (error) => {
@@ -182,5 +180,3 @@ function toJob<D>(job: BullJob<D>): Job<D> {
     scheduleId: job.repeatJobKey,
   };
 }
-
-const exponentialBackoffMs = (failures: number): number => 1_000 * 2 ** Math.min(failures - 1, 16);

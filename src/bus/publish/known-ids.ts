@@ -1,7 +1,7 @@
 import type { OutgoingEvent } from "../../event/event.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { computeSlicing } from "./publish.ts";
+import { computeSlicing } from "./publish-call.ts";
 
 /** Whether an event id was published before: `new`, known with the same data (`duplicate`), or known with other data (`conflict`). */
 export type KnownId =

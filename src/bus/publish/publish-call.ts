@@ -1,7 +1,10 @@
 import { hasUsualNames } from "../../event/cloud-event.ts";
 import type { OutgoingEvent } from "../../event/event.ts";
 import type { SourcePosition } from "../../event/received.ts";
-import type { EncodedQuarantine } from "../quarantine/quarantine-record.ts";
+import type { NewId } from "../../lib/ids.ts";
+import { cursorKey, quarantineBudgetKey, signedBytesKey } from "../keys.ts";
+import { type EncodedQuarantine, encodeQuarantine } from "../quarantine/quarantine-record.ts";
+import type { PublishBatch, PublishPolicy, PublishResult, Receipt } from "./publish-batch.ts";
 
 /** The part of a delivery that one script call writes to Redis. In a Cluster, the caller must ensure that all its keys share a slot. */
 export interface PublishGroup {
@@ -23,6 +26,77 @@ interface GroupPosition {
   readonly at: SourcePosition;
   /** The stored cursor. `undefined` if the cursor is in another Cluster slot, and only the fencing tokens of the topics can be checked. */
   readonly cursor?: { readonly key: string; readonly commits: boolean };
+}
+
+const DEFAULT_WINDOW_MS = 86_400_000;
+const DEFAULT_SLICING = "r".charCodeAt(0);
+const SHORTEST_SLICING = -17;
+const LONGEST_SLICING = 5;
+
+/** Creates the group of a whole delivery. */
+export function createGroup(
+  batch: PublishBatch,
+  policy: string,
+  newQuarantineId: NewId,
+  quarantineBytes: number | undefined,
+): PublishGroup {
+  const { channel, events, position, release, signed } = batch;
+  const quarantine =
+    batch.quarantine && batch.quarantine.items.length > 0
+      ? encodeQuarantine(channel, batch.quarantine, newQuarantineId, quarantineBytes)
+      : undefined;
+  let bytes = quarantine?.bytes ?? 0;
+  for (const event of events) bytes += event.bytes;
+  return {
+    policy,
+    events,
+    bytes,
+    // Set every member, even to `undefined`, so that V8 gives all groups the same object shape.
+    position: position && {
+      source: channel.number,
+      at: position,
+      cursor: { key: cursorKey(channel.number), commits: true },
+    },
+    quarantine,
+    release:
+      release && release.length > 0
+        ? { budgetKey: quarantineBudgetKey(channel.organizationId), ids: release }
+        : undefined,
+    signed: signed && {
+      memoryKey: signedBytesKey(channel.number),
+      mark: signed.identity + signed.digest,
+    },
+  };
+}
+
+/**
+ * Returns a function that encodes a policy as text and caches the last result. Most channels have equal policies, and returning the same
+ * string object makes later comparisons cheap.
+ *
+ * Uses `join`, because V8 stores the result of a template literal in pieces and would have to join them at each delivery.
+ */
+export function createPolicyEncoder(): (policy: PublishPolicy) => string {
+  let last: PublishPolicy | undefined;
+  let text = "";
+  return (policy) => {
+    const { dedupeWindowMs, maxEntries, conflict } = policy;
+    if (
+      last?.dedupeWindowMs !== dedupeWindowMs ||
+      last.maxEntries !== maxEntries ||
+      last.conflict !== conflict
+    ) {
+      const word = conflict === "report" ? "r" : "d";
+      text = [dedupeWindowMs, computeSlicing(dedupeWindowMs), maxEntries, word].join(" ");
+      last = policy;
+    }
+    return text;
+  };
+}
+
+/** Returns the name of the shortest time slice length for deduplication. Four slices must cover the whole dedupe window. */
+export function computeSlicing(dedupeWindowMs: number): string {
+  const steps = Math.ceil(Math.log2(dedupeWindowMs / DEFAULT_WINDOW_MS));
+  return String.fromCharCode(DEFAULT_SLICING + Math.max(SHORTEST_SLICING, Math.min(steps, LONGEST_SLICING)));
 }
 
 type Arg = string | Buffer;
@@ -163,4 +237,25 @@ function findOrAddTemplate(
   const template = { number, policy, memoryKey, count, source, type, contentType };
   lastForms.set(topic, template);
   return template;
+}
+
+export const NO_WORDS: readonly string[] = [];
+/** Words in the script's reply: `!` for a known id with other data, `?` for signed bytes known with other ids or types. */
+export const CONFLICT = "!";
+export const REPLAYED = "?";
+
+export const splitWords = (reply: string): readonly string[] => (reply === "" ? NO_WORDS : reply.split(" "));
+
+/** Converts the words of the script's reply: one for each event, then one id for each quarantined item. */
+export function parseReply(words: readonly string[], events: number): PublishResult {
+  if (words.length === events) return { receipts: words.map(parseReceipt), quarantineIds: NO_WORDS };
+  return { receipts: words.slice(0, events).map(parseReceipt), quarantineIds: words.slice(events) };
+}
+
+function parseReceipt(word: string): Receipt {
+  if (word === CONFLICT) return { status: "conflict" };
+  if (word === REPLAYED) return { status: "replayed" };
+  return word.startsWith("=")
+    ? { status: "duplicate", entryId: word.slice(1) }
+    : { status: "published", entryId: word };
 }

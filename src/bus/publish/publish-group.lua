@@ -9,7 +9,9 @@
 --     It is negative if the group commits the cursor. Then one more argument follows: ">" and the new value, or "=" to increment
 --     only the version. A conflict in the group prevents the commit.
 --   - quarantine (flag 2): index of the budget in KEYS; channel; digest of the delivery; its method and headers (JSON); its
---     body; "<items>" or "<items> <bytes>". <bytes> replaces the organization limit of ARGV[2].
+--     body; "<items> <bytes> <redriven>". The last two may be empty.
+--     - <bytes> replaces the organization limit of ARGV[2].
+--     - <redriven> is the id of the record whose redrive failed.
 --   - quarantine, per item: id for a new record; "all" or "newest"; "<item>.<reason>"; reason; record (JSON)
 --   - release (flag 4): index of the budget in KEYS, number of records, their ids. A conflict in the group prevents the release.
 --   - signed bytes (flag 8): index of the channel's memory in KEYS; identity and digest as one string. If the group has no events,
@@ -35,13 +37,14 @@ end
 local function readQuarantine()
   local newestItems, newestBytes, channelBytes, organizationBytes, keepMs, reasons =
     match(ARGV[2], '(%d+) (%d+) (%d+) (%d+) (%d+) (.*)')
-  local items, organizationLimit = match(ARGV[at + 5], '^(%d+) ?(%d*)$')
+  local items, organizationLimit, redriven = match(ARGV[at + 5], '^(%d+) (%d*) (.*)$')
   local write = {
     store = openStore(KEYS[tonumber(ARGV[at])]),
     channel = ARGV[at + 1],
     delivery = ARGV[at + 1] .. ':' .. ARGV[at + 2],
     meta = ARGV[at + 3],
     body = ARGV[at + 4],
+    redriven = redriven ~= '' and redriven,
     items = {},
     limits = {
       newestItems = tonumber(newestItems),

@@ -1,6 +1,6 @@
-import { UnavailableError } from "../../lib/errors.ts";
-import { FairQueue } from "../../lib/fair-queue.ts";
+import { BudgetError, UnavailableError } from "../../lib/errors.ts";
 import { isNoScript } from "../../lib/lua.ts";
+import { FairQueue } from "../../limits/fairness.ts";
 import { type DurabilityWait, requiredWait } from "../connection/durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { awaitDurability, type WriteConnection } from "../connection/write-connection.ts";
@@ -59,11 +59,23 @@ export interface LanesOptions {
   readonly maxCallBytes: number;
 }
 
+/**
+ * Adds a group to the next call of its Cluster slot, 0 on a single server. `resolve` gets the script's reply to this group: words
+ * separated by spaces.
+ */
+export type SubmitGroup = (
+  slot: number,
+  group: PublishGroup,
+  delivery: PendingDelivery,
+  resolve: Queued["resolve"],
+  reject: Queued["reject"],
+) => void;
+
 /** Combines the groups of one event loop iteration into one script call per Cluster slot. */
 export function createLanes(
   { publishScript, demand }: Pick<RedisBus, "publishScript" | "demand">,
   { writes, quarantineLimits, onCall, maxCallBytes }: LanesOptions,
-) {
+): SubmitGroup {
   const lanes = new Map<number, Lane>();
 
   function schedule(slot: number, lane: Lane) {
@@ -155,17 +167,7 @@ export function createLanes(
     }
   }
 
-  /**
-   * Adds a group to the next call of its Cluster slot, 0 on a single server. `resolve` gets the script's reply to this group: words
-   * separated by spaces.
-   */
-  return (
-    slot: number,
-    group: PublishGroup,
-    delivery: PendingDelivery,
-    resolve: Queued["resolve"],
-    reject: Queued["reject"],
-  ): void => {
+  return function submitGroup(slot, group, delivery, resolve, reject) {
     let lane = lanes.get(slot);
     if (lane === undefined) {
       lane = { queue: new FairQueue(), callsInFlight: 0, isScheduled: false };
@@ -225,7 +227,7 @@ function parseRejection(words: string): Error {
     case "CURSOR":
       return new StaleSourceError("cursor", text);
     case "FULL":
-      return new UnavailableError(text, { retryAfterSeconds: QUARANTINE_RETRY_SECONDS });
+      return new BudgetError("quarantine_full", text, { retryAfterSeconds: QUARANTINE_RETRY_SECONDS });
     default:
       return new UnavailableError(`Redis: ${text}`);
   }

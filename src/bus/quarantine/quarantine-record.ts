@@ -20,9 +20,11 @@ export interface QuarantineItem {
 export interface QuarantineWrite {
   readonly delivery: VerifiedDelivery;
   readonly items: readonly QuarantineItem[];
+  /** Id of the record whose redrive failed. A redrive does not count as an arrival. `undefined` for an arrived delivery. */
+  readonly redriven?: string | undefined;
 }
 
-/** An item that could not be published. If the same item arrives again, only `count` and `lastAtMs` change. */
+/** An item that could not be published. If the same item arrives again, only `count` and `lastAtMs` change. A redrive changes neither. */
 export interface QuarantineRecord {
   readonly id: string;
   readonly channelNumber: number;
@@ -100,7 +102,7 @@ export const encodeLimits = (limits: QuarantineLimits): string =>
 /** @param organizationBytes maximum bytes for this organization, or `undefined` for the general limit */
 export function encodeQuarantine(
   channel: ChannelIdentity,
-  { delivery, items }: QuarantineWrite,
+  { delivery, items, redriven = "" }: QuarantineWrite,
   newId: NewId,
   organizationBytes?: number,
 ): EncodedQuarantine {
@@ -112,7 +114,7 @@ export function encodeQuarantine(
     metaText,
     // Keep the body as a Buffer, because a few large strings would make V8 collect the whole heap.
     body,
-    organizationBytes === undefined ? String(items.length) : `${items.length} ${organizationBytes}`,
+    `${items.length} ${organizationBytes ?? ""} ${redriven}`,
   ];
   // Sort the ids, so that the items of a delivery are listed and processed again in their original order.
   const ids = items.map(newId).sort();

@@ -7,7 +7,6 @@
 --   - "t": total bytes
 --   - "<channel>:a": bytes of records stored for days
 --   - "<channel>:<reason>": bytes of records of which only the newest are kept
---   - "<channel>:<reason>:dropped": number of evicted records
 --   - "<channel>:over": newest pause of the channel whose buffer has been emptied
 --   - "<channel>:closes": time (ms) until which a pause buffer is closed (pause-end.lua)
 --
@@ -160,24 +159,27 @@ local function openQuarantineStore(budget)
   local function keepNewest(channel, reason, limits)
     local index = prefix .. 'x:' .. channel .. ':' .. reason .. ':last'
     local account = channel .. ':' .. reason
-    local dropped = 0
     while true do
       local held = call('ZCARD', index)
       local isOver = held > limits.newestItems or tonumber(call('HGET', budget, account) or 0) > limits.newestBytes
       if not isOver or held <= 1 then
-        break
+        return
       end
       store.drop(call('ZRANGE', index, 0, 0)[1])
-      dropped = dropped + 1
-    end
-    if dropped > 0 then
-      call('HINCRBY', budget, account .. ':dropped', dropped)
     end
   end
 
   -- Appends the record id of each item to `answers`.
   function store.write(write, answers)
     local deliveryKey = prefix .. 'd:' .. write.delivery
+    local first, last, arrivals, score = now, now, 1, string.format('%d', time[1] * 1000000 + time[2])
+    if write.redriven then
+      -- A redrive is not an arrival, so the record of an item that fails for another reason keeps the arrivals of the redriven record.
+      local from = call('HMGET', prefix .. 'r:' .. write.redriven, 'f', 'l', 'n')
+      if from[1] then
+        first, last, arrivals, score = tonumber(from[1]), tonumber(from[2]), tonumber(from[3]), from[1] .. '000'
+      end
+    end
     local channel = write.channel
     local account = channel .. ':a'
     local isTrimmed = {}
@@ -185,8 +187,10 @@ local function openQuarantineStore(budget)
       -- Does not use `item.known`, because one write can contain the same item twice.
       local id = call('HGET', deliveryKey, item.field)
       if id then
-        call('HINCRBY', prefix .. 'r:' .. id, 'n', 1)
-        call('HSET', prefix .. 'r:' .. id, 'l', string.format('%d', now))
+        if not write.redriven then
+          call('HINCRBY', prefix .. 'r:' .. id, 'n', 1)
+          call('HSET', prefix .. 'r:' .. id, 'l', string.format('%d', now))
+        end
       else
         id = item.id
         local itemAccount = item.keepsAll and account or channel .. ':' .. item.reason
@@ -197,10 +201,10 @@ local function openQuarantineStore(budget)
           charge(itemAccount, write.deliveryBytes)
           charge('t', write.deliveryBytes)
         end
-        call('HSET', prefix .. 'r:' .. id, 's', item.record, 'ch', channel, 'f', string.format('%d', now),
-          'l', string.format('%d', now), 'n', 1, 'x', index, 'a', itemAccount, 'd', write.delivery, 'i', item.field, 'z', item.bytes)
+        call('HSET', prefix .. 'r:' .. id, 's', item.record, 'ch', channel, 'f', string.format('%d', first),
+          'l', string.format('%d', last), 'n', arrivals, 'x', index, 'a', itemAccount, 'd', write.delivery, 'i', item.field, 'z', item.bytes)
         call('HSET', deliveryKey, item.field, id)
-        call('ZADD', prefix .. 'x:' .. channel .. ':' .. index, string.format('%d', time[1] * 1000000 + time[2]), id)
+        call('ZADD', prefix .. 'x:' .. channel .. ':' .. index, score, id)
         charge(itemAccount, item.bytes)
         charge('t', item.bytes)
         if item.keepsAll then

@@ -4,7 +4,9 @@ import type { VerifiedDelivery } from "../../event/received.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "../keys.ts";
-import type { Publish, PublishBatch, PublishOptions } from "../publish/publish.ts";
+import type { Publish, PublishOptions } from "../publish/publish.ts";
+import type { PublishBatch } from "../publish/publish-batch.ts";
+import { parseWithPlainKeys } from "../stored-delivery.ts";
 import {
   QUARANTINE_LIMITS,
   type QuarantinedItem,
@@ -123,7 +125,10 @@ export function createQuarantineStore({
       const [meta, body] = (await redis.callBuffer("hmget", [key, "m", "b"])) as (Buffer | null)[];
       // The record was deleted or has expired after `readRecord` returned.
       if (!meta || !body) return undefined;
-      return { record: row.record, delivery: readDelivery(meta, body) };
+      return {
+        record: row.record,
+        delivery: { ...parseWithPlainKeys<Omit<VerifiedDelivery, "body">>(meta.toString()), body },
+      };
     },
     /** Returns true if the record existed. */
     async delete(organizationId: string, id: string): Promise<boolean> {
@@ -131,9 +136,8 @@ export function createQuarantineStore({
     },
     async purge(organizationId: string, channelNumber: number): Promise<void> {
       await removeOlder(organizationId, [String(channelNumber)], EVERY_AGE_MS, INDEXES);
-      const dropped = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
       const pauses = [`${channelNumber}:over`, `${channelNumber}:closes`];
-      await redis.call("hdel", [quarantineBudgetKey(organizationId), ...dropped, ...pauses]);
+      await redis.call("hdel", [quarantineBudgetKey(organizationId), ...pauses]);
     },
     async expire(organizationId: string): Promise<void> {
       const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
@@ -164,22 +168,5 @@ export function createQuarantineStore({
       const [total] = (await runList([quarantineBudgetKey(organizationId)], args)) as [number];
       return total;
     },
-    /** Returns the number of a channel's items that were deleted to make space for newer ones. */
-    async countDropped(organizationId: string, channelNumber: number): Promise<number> {
-      const fields = QUARANTINE_REASONS.map((reason) => `${channelNumber}:${reason}:dropped`);
-      const counts = await redis.call("hmget", [quarantineBudgetKey(organizationId), ...fields]);
-      return (counts as (string | null)[]).reduce((sum, count) => sum + Number(count ?? 0), 0);
-    },
-  };
-}
-
-/** Parses a delivery. `headers` and `query` get no prototype, so that names like `__proto__` are plain keys. */
-function readDelivery(meta: Buffer, body: Buffer): VerifiedDelivery {
-  const { headers, query, ...rest } = JSON.parse(meta.toString("utf8")) as Omit<VerifiedDelivery, "body">;
-  return {
-    ...rest,
-    headers: Object.assign(Object.create(null), headers),
-    query: Object.assign(Object.create(null), query),
-    body,
   };
 }

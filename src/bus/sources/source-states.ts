@@ -17,7 +17,10 @@ export interface SourceFacts {
   /** Worker that runs the pull source now, or that ran it last. */
   readonly owner?: string;
   readonly lastEventAtMs?: number;
-  readonly lastError?: SourceError;
+  /** Failure of the last run. `null` after a success. */
+  readonly lastError?: SourceError | null;
+  /** Last problem that did not end a run, such as a gap in a stream. */
+  readonly lastWarning?: SourceError;
   readonly lagMs?: number;
   readonly nextAtMs?: number | null;
 }
@@ -34,30 +37,46 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
     /** Writes the state of a pull source. Returns false and writes nothing if another run has taken over. */
     async write(channelNumber: number, epoch: number, facts: SourceFacts, nowMs: number): Promise<boolean> {
       const args: (string | number)[] = [epoch, "at", nowMs];
-      const { lastError, ...rest } = facts;
-      for (const [name, value] of Object.entries(rest)) {
-        if (value !== undefined) args.push(name, value === null ? "" : value);
+      for (const [name, value] of Object.entries(facts)) {
+        if (value === undefined) continue;
+        if (value === null) args.push(name, "");
+        else args.push(name, typeof value === "object" ? JSON.stringify(value) : value);
       }
-      if (lastError) args.push("lastError", JSON.stringify(lastError));
       const keys = [cursorKey(channelNumber), sourceStateKey(channelNumber)];
       return (await runLua(keys, args)) === 1;
     },
     async read(channelNumber: number) {
-      const names = ["state", "since", "owner", "lastEventAtMs", "lastError", "lagMs", "nextAtMs"];
+      const names = [
+        "state",
+        "since",
+        "owner",
+        "lastEventAtMs",
+        "lastError",
+        "lastWarning",
+        "lagMs",
+        "nextAtMs",
+      ];
       const row = await redis.call("hmget", [sourceStateKey(channelNumber), ...names]);
-      const [state, since, owner, lastEventAt, lastError, lag, nextAt] = row as (string | null)[];
+      const [state, since, owner, lastEventAt, lastError, lastWarning, lag, nextAt] = row as (
+        | string
+        | null
+      )[];
       return {
         state: SOURCE_STATES.find((known) => known === state),
         sinceMs: parseOptionalNumber(since),
         owner: owner ?? undefined,
         lastEventAtMs: parseOptionalNumber(lastEventAt),
-        lastError: lastError == null ? undefined : (JSON.parse(lastError) as SourceError),
+        lastError: parseError(lastError),
+        lastWarning: parseError(lastWarning),
         lagMs: parseOptionalNumber(lag),
         nextAtMs: parseOptionalNumber(nextAt),
       };
     },
   };
 }
+
+const parseError = (text: string | null | undefined): SourceError | undefined =>
+  text == null ? undefined : (JSON.parse(text) as SourceError);
 
 /** Parses the value of a Redis hash field. Returns `undefined` if the field does not exist. */
 export const parseOptionalNumber = (text: string | null | undefined): number | undefined =>

@@ -4,7 +4,6 @@ import type { RedisBus } from "../connection/redis.ts";
 import { ENTRY_ID } from "../entry-id.ts";
 import { isNoSuchKey, parseGroups, parsePairs } from "../groups/groups.ts";
 import { computeSlot } from "../keys.ts";
-import type { EntryRange } from "./entry-index.ts";
 
 export interface TopicEntry {
   readonly entryId: string;
@@ -63,15 +62,6 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
           from = `(${last[0]}`;
         }
       }
-    },
-    async listEntries(
-      topic: string,
-      { from, to, limit, newestFirst = false }: EntryRange & { limit: number; newestFirst?: boolean },
-    ): Promise<readonly TopicEntry[]> {
-      const reply = newestFirst
-        ? await redis.call("xrevrange", [topic, to, from, "count", limit])
-        : await redis.call("xrange", [topic, from, to, "count", limit]);
-      return (reply as RawEntry[]).map(parseEntry);
     },
     async findEntry(topic: string, entryId: string): Promise<TopicEntry | undefined> {
       if (!ENTRY_ID.test(entryId)) return undefined;

@@ -1,3 +1,5 @@
+import { isAttributeText } from "../../event/attribute-text.ts";
+import { isMediaType } from "../../event/content-type.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import type { Fault } from "../../normalize/fault.ts";
 import type { CloudEvent, EventData } from "../../normalize/item.ts";
@@ -9,13 +11,10 @@ const MAX_ATTRIBUTES_CHARS = 65_536;
 
 /** Valid attribute name (CloudEvents section 3.1, naming conventions). */
 const NAME = /^[a-z0-9]+$/;
-/** Characters that a CloudEvents string must not contain: control characters, lone surrogates and noncharacters (CloudEvents section 3). */
-const FORBIDDEN = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
 /** Matches the characters that RFC 3986 allows in a URI reference. Two hexadecimal digits must follow each percent sign. */
 const URI_REFERENCE =
   /^(?:[\w\-.~:/?[\]@!$&'()*+,;=]|%[\dA-Fa-f]{2})*(?:#(?:[\w\-.~:/?@!$&'()*+,;=]|%[\dA-Fa-f]{2})*)?$/;
 const URI_SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
-const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+*-]+\s*(?:;.*)?$/;
 /** Date and time in the format of RFC 3339, section 5.6. */
 const TIMESTAMP =
   /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
@@ -37,10 +36,10 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     "dataschema",
     (value) => (URI_SCHEME.test(value) && URI_REFERENCE.test(value) ? undefined : "must be an absolute URI"),
   ],
-  ["datacontenttype", (value) => (MEDIA_TYPE.test(value) ? undefined : "must be a media type")],
+  ["datacontenttype", (value) => (isMediaType(value) ? undefined : "must be a media type")],
   ["time", (value) => (isTimestamp(value) ? undefined : "must be an RFC 3339 time")],
 ]);
-const REQUIRED = ["specversion", "id", "source", "type"] as const;
+export const REQUIRED = ["specversion", "id", "source", "type"] as const;
 
 /**
  * Creates a CloudEvent from its data and its attributes. Returns an error that names the first invalid attribute, instead of repairing its
@@ -88,7 +87,7 @@ function checkName(name: string): string | undefined {
 }
 
 function checkValue(name: string, value: string): string | undefined {
-  if (FORBIDDEN.test(value)) return "must not contain control characters, lone surrogates or noncharacters";
+  if (!isAttributeText(value)) return "must not contain control characters, lone surrogates or noncharacters";
   return CHECKS.get(name)?.(value);
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { answerSchema } from "../../event/answer.ts";
 import { commonFields } from "../../event/channel.ts";
 import { inheritPresetVerification, senderFields } from "../../verify/sender-config.ts";
 
@@ -14,6 +15,11 @@ export const cloudEventsConfigSchema = z
   .strictObject({
     ...commonFields,
     ...senderFields,
+    answer: answerSchema
+      .default("empty")
+      .describe(
+        "Response to an accepted delivery: `empty` is 200 without a body; `outcome` reports the result of each item; an object is a fixed text. Brokers, such as Knative's, accept only an empty body or another CloudEvent.",
+      ),
     allowedOrigins: z
       .array(originSchema)
       .max(100)

@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+import { mergeContentTypes } from "../../event/content-type.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 import type { Values } from "../../event/values.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
@@ -11,7 +13,7 @@ import {
   type Item,
   MAX_ITEMS,
 } from "../../normalize/item.ts";
-import { createCloudEvent, invalid } from "./attributes.ts";
+import { createCloudEvent, invalid, REQUIRED } from "./attributes.ts";
 import { readJsonEvent } from "./json-format.ts";
 
 /** Content modes of CloudEvents 1.0.2, HTTP binding, section 3. */
@@ -23,18 +25,18 @@ const HEADER_PREFIX = "ce-";
 /**
  * Returns false for event formats that Inlet does not support. Section 3 of the HTTP binding forbids reading such a format as plain data.
  */
-export function acceptsContentType(contentType: string | undefined): boolean {
+export function acceptsContentType(header: string | undefined): boolean {
+  const contentType = mergeContentTypes(header);
   return parseContentMode(contentType) !== undefined && parseBodyFormat(contentType) !== undefined;
 }
 
 /** Reads the events of a request. An invalid event in a batch does not affect the other events. */
 export function readEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fault> {
-  const contentType = getHeader(delivery.headers, "content-type");
+  const contentType = mergeContentTypes(delivery.headers["content-type"]) || undefined;
   const mode = parseContentMode(contentType);
   if (mode === undefined) return invalid(undefined, `the event format ${contentType} is not supported`);
-  // In binary mode, an empty body means that the event has no data. Parsing an empty body as JSON would fail.
-  const isEmpty = mode === "binary" && delivery.body.length === 0;
-  const body = readBody(delivery.body, isEmpty ? "application/octet-stream" : contentType);
+  const body =
+    contentType === undefined ? readUndeclared(delivery.body) : readBody(delivery.body, contentType);
   if (!body.ok) return body;
   switch (mode) {
     case "binary": {
@@ -52,6 +54,13 @@ export function readEvents(delivery: VerifiedDelivery): Result<DeliveryItems, Fa
   }
 }
 
+/** Reads data without a content type, which can have any format: JSON if possible, else text, else bytes. */
+function readUndeclared(bytes: Buffer): Result<Body, Fault> {
+  const json = readBody(bytes);
+  if (json.ok) return json;
+  return readBody(bytes, isUtf8(bytes) && !bytes.includes(0) ? "text/plain" : "application/octet-stream");
+}
+
 function parseContentMode(contentType: string | undefined): ContentMode | undefined {
   const type = contentType?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (!type.startsWith(MEDIA_TYPE_PREFIX)) return "binary";
@@ -65,8 +74,16 @@ function readBinary({ headers, body }: VerifiedDelivery, contentType: string | u
   }
   const pairs = readHeaders(headers);
   if (!pairs.ok) return pairs;
+  const missing = REQUIRED.filter((name) => !(HEADER_PREFIX + name in headers));
+  if (missing.length > 0) return invalid(missing[0], describeMissing(missing));
   if (contentType !== undefined) pairs.value.push(["datacontenttype", contentType]);
   return createCloudEvent(pairs.value, { kind: body.length === 0 ? "none" : "body" });
+}
+
+/** Explains which headers are missing. Most senders of such a request meant another mode. */
+function describeMissing(missing: readonly string[]): string {
+  const names = missing.map((name) => HEADER_PREFIX + name).join(", ");
+  return `is missing: an event in headers needs ${names}. Send an event in the body with the Content-Type ${MEDIA_TYPE_PREFIX}+json, and an array of events with ${MEDIA_TYPE_PREFIX}-batch+json`;
 }
 
 /** Reads an event in structured mode. A header that repeats an attribute must have the same value (HTTP binding, section 3.2.3). */
@@ -143,9 +160,4 @@ function decodeHeader(value: string): Result<string, string> {
   } catch {
     return err("is not valid percent-encoded UTF-8");
   }
-}
-
-function getHeader(headers: Values, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === "object" ? value[0] : value;
 }

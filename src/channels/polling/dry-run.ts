@@ -14,6 +14,7 @@ export async function dryRunPoll(
   const deliveries: FetchedDelivery[] = [];
   let cursor = run.cursor;
   let last: Exchange | undefined;
+  let known = 0;
   const trial: SourceRun = {
     ...run,
     async ingest(delivery, options) {
@@ -32,6 +33,9 @@ export async function dryRunPoll(
     observe: (exchange) => {
       last = exchange;
     },
+    onPage: (items, fresh) => {
+      known += items - fresh;
+    },
   });
   return {
     request: last === undefined ? unsentRequest(plan) : redactRequest(last.sent),
@@ -43,6 +47,7 @@ export async function dryRunPoll(
         }
       : null,
     deliveries,
+    known,
     cursor: cursor ?? null,
     end,
   };

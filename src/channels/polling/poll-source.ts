@@ -1,7 +1,8 @@
 import { PathBudgetError } from "../../normalize/paths/path.ts";
-import { broken, doneAt, failed } from "../pull/source-end.ts";
+import { broken, doneAt, failed, rejected } from "../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 import type { Plan } from "./config/plan.ts";
+import { computeIntervalMs } from "./config/schedule.ts";
 import { parsePollCursor } from "./cursor/cursor.ts";
 import { createPollWriter, type PollWriter } from "./cursor/poll-writer.ts";
 import { PositionError } from "./cursor/position.ts";
@@ -12,8 +13,14 @@ import {
   type PageFetcherDeps,
 } from "./fetch/fetch-page.ts";
 import { createPageReader, type PageReaderDeps } from "./fetch/page-reader.ts";
-import { createPageWalk, type PageWalk } from "./fetch/page-walk.ts";
-import { FIRST_PAGE } from "./pagination/page-request.ts";
+import {
+  type CheckedPage,
+  createPageWalk,
+  type PageWalk,
+  type PageWalkDeps,
+  type Walked,
+} from "./fetch/page-walk.ts";
+import { FIRST_PAGE, type PageRequest } from "./pagination/page-request.ts";
 import type { TemplateValue } from "./request/template-values.ts";
 
 export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
@@ -21,6 +28,8 @@ export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderD
 export interface PollOptions {
   /** Called after each HTTP request of a dry run. */
   readonly observe?: (exchange: Exchange) => void;
+  /** Called for each page of a dry run with its number of items and the number of new items. */
+  readonly onPage?: PageWalkDeps["onPage"];
   /** Whether to stop after the first page. */
   readonly isDryRun?: boolean;
   /**
@@ -59,30 +68,44 @@ export async function pollSource(
   options: PollOptions = {},
 ): Promise<SourceEnd> {
   const nowMs = deps.clock();
-  const cursor = parsePollCursor(plan, run.cursor, { nowMs, startedAtMs: run.startedAtMs });
+  const { startedAtMs } = run;
+  const isFirstPoll = run.cursor === undefined;
+  const isLate = isFirstPoll && nowMs - startedAtMs > computeIntervalMs(plan.config, startedAtMs);
+  const cursor = parsePollCursor(plan, run.cursor, { nowMs, startedAtMs, isLate });
   if (!cursor.ok) return broken("cursor", cursor.error);
-  const { observe } = options;
+  const { contradiction } = cursor.value;
+  const { isDryRun = false, observe } = options;
+  const skipsExisting = isFirstPoll && cursor.value.position.isPriming();
+  if (contradiction !== undefined && !isDryRun) return broken("order", contradiction);
   const reader = createPageReader(deps, { plan, run });
   const fetcher = createPageFetcher({ ...deps, reader, ...(observe && { observe }) }, { plan, run });
   const writer = createPollWriter(plan, run, { start: cursor.value, nowMs, reader });
   const poll: Poll = {
     plan,
     writer,
-    walk: createPageWalk({ plan, writer, fetcher, run, nowMs }),
+    walk: createPageWalk({ plan, writer, fetcher, run, nowMs, onPage: options.onPage }),
     nowMs,
-    isDryRun: options.isDryRun === true,
+    isDryRun,
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
   };
   try {
     const end = await (plan.config.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
     if (end.kind === "done") options.onPollEnd?.(cursor.value.position.isBehind?.() === true);
+    if (end.kind === "done" && skipsExisting && isLate) run.warn("start_gap", LATE_START);
     return end;
   } catch (error) {
     if (error instanceof PathBudgetError) return failed("path_budget", error.message);
-    if (error instanceof PositionError) return failed(error.code, error.message);
-    throw error;
+    if (!(error instanceof PositionError)) throw error;
+    const { code, message } = error;
+    if (code !== "order")
+      return code === "position_missing" ? rejected(code, message) : failed(code, message);
+    if (!isDryRun) await writer.refuse(message);
+    return broken(code, message);
   }
 }
+
+const LATE_START =
+  "The first successful poll was more than one interval after the start of the channel. It skipped all items that it found, including those that were created in between";
 
 interface Poll {
   readonly plan: Plan;
@@ -96,10 +119,19 @@ interface Poll {
 async function pollForwards(poll: Poll): Promise<SourceEnd> {
   const { isDryRun, plan, walk, writer } = poll;
   const { position } = writer;
+  let ahead: Walked | undefined;
+  let mustReadAhead = position.check !== undefined && plan.config.order === "ascending" && !isDryRun;
   for (;;) {
-    const fetched = await walk.fetch();
+    const fetched = ahead ?? (await walk.fetch());
+    ahead = undefined;
     if (fetched.kind === "ended") return fetched.end;
-    const { next, notBeforeMs, page } = fetched;
+    const { doubt, isFirst, next, notBeforeMs, page } = fetched;
+    if (next !== undefined && (doubt !== undefined || (isFirst && mustReadAhead))) {
+      ahead = await readAhead(poll, { ...fetched, next });
+      if (ahead?.kind === "ended" && doubt !== undefined) return ahead.end;
+      if (ahead?.kind === "page" && ahead.isFirst) continue;
+      mustReadAhead = false;
+    }
     const headBefore = position.head?.();
     let hasMore = false;
     const published = await writer.publish(fetched, () => {
@@ -109,13 +141,34 @@ async function pollForwards(poll: Poll): Promise<SourceEnd> {
     if (published.kind === "ended") return published.end;
     if (published.kind === "cut") return continueAt(poll, notBeforeMs);
     if (isDryRun || (next === undefined && !hasMore)) return doneAt(notBeforeMs);
+    const restarts = next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()));
+    if (ahead !== undefined && !restarts) continue;
+    ahead = undefined;
     const limit = findLimit(poll, fetched);
     // After progress, reaching the limit is not a failure, because the next poll continues from the new position.
     if (limit !== undefined) return writer.hasMoved() ? continueAt(poll, notBeforeMs) : limit;
-    if (next === undefined || (plan.restartsWalk && !isSame(headBefore, position.head?.()))) {
-      walk.goTo(FIRST_PAGE, position.head?.());
-    } else walk.goTo(next);
+    if (restarts) walk.goTo(FIRST_PAGE, position.head?.());
+    else walk.goTo(next);
   }
+}
+
+/**
+ * Fetches the page after the first one, so that both are checked against `order` before the first one is published. Returns `undefined` if
+ * a limit does not allow it.
+ *
+ * @throws PositionError if the first page contradicts `order` and is not the only page
+ */
+async function readAhead(
+  poll: Poll,
+  first: CheckedPage & { readonly next: PageRequest },
+): Promise<Walked | undefined> {
+  const { isDryRun, walk } = poll;
+  if (!isDryRun && findLimit(poll, first) === undefined) {
+    walk.goTo(first.next);
+    return walk.fetch();
+  }
+  if (first.doubt !== undefined) throw first.doubt;
+  return undefined;
 }
 
 async function pollBackwards(poll: Poll): Promise<SourceEnd> {
@@ -129,7 +182,7 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
     const fetched = await walk.fetch();
     if (fetched.kind === "ended") return fetched.end;
     first ??= fetched;
-    const { next, page } = fetched;
+    const { doubt, next, page } = fetched;
     if (position.select(page).length > 0) {
       held.push(fetched);
       heldBytes += fetched.bytes;
@@ -138,8 +191,9 @@ async function pollBackwards(poll: Poll): Promise<SourceEnd> {
       heldBytes -= held.shift()?.bytes ?? 0;
       isCut = true;
     }
-    if (next === undefined || isDryRun || position.reachesKnown(page)) break;
+    if (next === undefined || (doubt === undefined && (isDryRun || position.reachesKnown(page)))) break;
     const limit = findLimit(poll, fetched);
+    if (doubt !== undefined && (isDryRun || limit !== undefined)) throw doubt;
     // With `startAt: "now"`, the first poll may stop at the limit, because later polls stop at the first known item.
     if (limit !== undefined && !position.isPriming()) return limit;
     if (limit !== undefined) break;

@@ -46,11 +46,12 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   const plans = new WeakMap<object, Plan>();
 
   function planOf(config: unknown): Plan {
-    const known = typeof config === "object" && config !== null ? plans.get(config) : undefined;
+    const settings = Object(config);
+    const known = plans.get(settings);
     if (known !== undefined) return known;
     const plan = compilePlan(getStoredConfig(pollingConfigSchema, config));
     if (!plan.ok) throw new Error(plan.error.map(({ path, message }) => `${path} ${message}`).join("; "));
-    if (typeof config === "object" && config !== null) plans.set(config, plan.value);
+    plans.set(settings, plan.value);
     return plan.value;
   }
 

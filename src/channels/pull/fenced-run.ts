@@ -1,11 +1,11 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 import type { AcquiredSource, RunEnding } from "../../bus/sources/source-positions.ts";
 import type { SourceFacts } from "../../bus/sources/source-states.ts";
-import type { FetchedOptions, IngestResult } from "../../event/ingest.ts";
+import type { FetchedOptions, GatheredWrite, IngestResult } from "../../event/ingest.ts";
 import type { SourcePosition, VerifiedDelivery } from "../../event/received.ts";
-import type { Limiter } from "../../lib/limiter.ts";
+import type { FairLimiter } from "../../limits/fairness.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
-import type { OpenRun, RunDeps, RunPlan, SourceChannel } from "./open-run.ts";
+import type { OpenRun, RunDeps, RunOptions, RunPlan, SourceChannel } from "./open-run.ts";
 import { OrderedWrites } from "./ordered-writes.ts";
 import { SLOW_RETRY_MS } from "./source-end.ts";
 import { SourceReport } from "./source-report.ts";
@@ -23,21 +23,11 @@ const PERSISTENT_REJECTION = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RET
 const HEALTHY_AFTER_MS = 30_000;
 const NO_QUERY = Object.freeze(Object.create(null));
 
-export interface FencedRunOptions<C> {
+export interface FencedRunOptions<C> extends RunOptions {
   readonly channel: C;
   readonly acquired: AcquiredSource;
   /** Whether the source has run before, on any worker. */
   readonly hasRunBefore: boolean;
-  readonly owner: string;
-  readonly signal: AbortSignal;
-  readonly onOpened: (() => void) | undefined;
-}
-
-interface Written {
-  readonly cursor?: string;
-  readonly signal: AbortSignal;
-  /** Number of items in the deliveries, if known before the write. */
-  readonly items?: number | undefined;
 }
 
 /**
@@ -45,7 +35,7 @@ interface Written {
  * taken over. Writes keep their order. The class is a single object per open stream to save memory, because a worker may have thousands of
  * streams.
  */
-export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
+export class FencedRun<C extends SourceChannel> implements OpenRun {
   readonly channel: C;
   readonly config: unknown;
   readonly credentials: StreamRun["credentials"];
@@ -54,21 +44,22 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   readonly signal: AbortSignal;
   readonly failures: number;
   readonly #deps: RunDeps<C>;
-  readonly #inFlight: Limiter;
+  readonly #inFlight: FairLimiter;
   readonly #epoch: number;
   readonly #hasRunBefore: boolean;
   readonly #onOpened: (() => void) | undefined;
+  /** Whether the caller reports how far the source is behind. Its value is more accurate than the one measured here. */
+  readonly #isLagGiven: boolean;
   readonly #writes: OrderedWrites;
   readonly #report: SourceReport;
   #isOpen = false;
   #hasWritten = false;
-  #isHealthy: boolean;
+  /** Whether this run has had a success, which clears the error of earlier runs. */
+  #isHealthy = false;
   #healthyTimer: NodeJS.Timeout | undefined;
-  /** Whether the channel kind itself reports how far the source is behind. Its value is more accurate than the one measured here. */
-  #isLagReported = false;
 
-  constructor(deps: RunDeps<C>, inFlight: Limiter, options: FencedRunOptions<C>) {
-    const { channel, acquired, hasRunBefore, owner, signal, onOpened } = options;
+  constructor(deps: RunDeps<C>, inFlight: FairLimiter, options: FencedRunOptions<C>) {
+    const { channel, acquired, hasRunBefore, owner, signal, onOpened, lagMs } = options;
     const { states, clock, credentialsOf } = deps;
     const { number } = channel.identity;
     const { epoch } = acquired;
@@ -84,10 +75,10 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     this.#epoch = epoch;
     this.#hasRunBefore = hasRunBefore;
     this.#onOpened = onOpened;
+    this.#isLagGiven = lagMs !== undefined;
     this.#writes = new OrderedWrites({ version: acquired.version, isPipelined: deps.isPipelined });
     this.#report = new SourceReport((facts) => states.write(number, epoch, facts, clock()));
-    this.#isHealthy = channel.state === "active";
-    this.#report.note({ state: "connecting", owner, nextAtMs: null });
+    this.#report.note({ state: "connecting", owner, nextAtMs: null, ...(lagMs !== undefined && { lagMs }) });
     // A source that has run before must have a stored cursor. A missing cursor means that Redis has lost data.
     if (acquired.isFirst && hasRunBefore) {
       deps.observe({ kind: "cursorLost", channel });
@@ -95,15 +86,12 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     }
   }
 
-  get run(): StreamRun {
-    return this;
-  }
-
   // Arrow functions keep `this` when a channel kind destructures the run.
-  readonly ingest: StreamRun["ingest"] = (delivery, options) =>
-    this.#publish([delivery], options, (written) =>
-      this.#deps.ingest(this.channel, toVerifiedDelivery(delivery), written),
-    );
+  readonly ingest: StreamRun["ingest"] = async (delivery, { cursor, signal }) => {
+    const [result] = await this.ingestAll([delivery], { cursorAfter: () => cursor, signal });
+    if (result === undefined) throw new Error("a write of one delivery has no result");
+    return result;
+  };
 
   readonly ingestAll: StreamRun["ingestAll"] = async (deliveries, { cursorAfter, signal }) => {
     const { pace, gather } = this.#deps;
@@ -111,24 +99,22 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     const sent: Promise<readonly IngestResult[]>[] = [];
     for (let from = 0; from < deliveries.length; ) {
       const most = deliveries.slice(from, from + maxBatch);
-      for (const { count, items, write } of gather(this.channel, most.map(toVerifiedDelivery))) {
-        const written = deliveries.slice(from, from + count);
-        from += count;
-        sent.push(this.#publish(written, { cursor: cursorAfter(from - 1), signal, items }, write));
+      for (const gathered of gather(this.channel, most.map(toVerifiedDelivery))) {
+        const written = deliveries.slice(from, from + gathered.count);
+        from += gathered.count;
+        const cursor = cursorAfter(from - 1);
+        sent.push(this.#write(cursor, (position) => this.#publish(written, gathered, { signal, position })));
       }
     }
     return (await Promise.all(sent)).flat();
   };
 
   readonly moveTo: StreamRun["moveTo"] = (cursor, { signal }) =>
-    this.#fenced(
-      this.#writes.add(async (version) => {
-        this.signal.throwIfAborted();
-        const position = this.#positionAt(version, cursor);
-        await this.#deps.move(this.channel, { signal, position });
-        await this.#recover();
-      }),
-    );
+    this.#write(cursor, async (position) => {
+      this.signal.throwIfAborted();
+      await this.#deps.move(this.channel, { signal, position });
+      await this.#succeed();
+    });
 
   readonly opened = (): void => {
     if (this.#isOpen) return;
@@ -136,20 +122,15 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     this.#onOpened?.();
     this.#deps.observe({ kind: "opened", channel: this.channel, isAgain: this.#hasRunBefore });
     this.#report.note({ state: "open" });
-    if (!this.#isHealthy) this.#healthyTimer = setTimeout(() => this.#recover(), HEALTHY_AFTER_MS);
+    if (!this.#isHealthy) this.#healthyTimer = setTimeout(() => this.#succeed(), HEALTHY_AFTER_MS);
   };
 
   readonly warn = (code: string, message: string): void => {
-    this.#report.note({ lastError: this.#errorOf(code, message) });
+    this.#report.note({ lastWarning: this.#errorOf(code, message) });
   };
 
   hasWritten(): boolean {
     return this.#hasWritten;
-  }
-
-  report(facts: { readonly lagMs?: number }): void {
-    this.#isLagReported ||= facts.lagMs !== undefined;
-    this.#report.note(facts);
   }
 
   async end(end: SourceEnd | undefined, plan: RunPlan = {}): Promise<void> {
@@ -164,9 +145,10 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     }
   }
 
-  async #fenced<T>(write: Promise<T>): Promise<T> {
+  /** Sends a write after all earlier writes, with the position that it stores. */
+  async #write<T>(cursor: string, send: (position: SourcePosition) => Promise<T>): Promise<T> {
     try {
-      return await write;
+      return await this.#writes.add((version) => send({ epoch: this.#epoch, version, value: cursor }));
     } catch (error) {
       if (error instanceof StaleSourceError)
         this.#deps.observe({ kind: "refused", channel: this.channel, stale: error.stale });
@@ -174,56 +156,44 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     }
   }
 
-  /** Publishes deliveries in one write. First waits for all earlier writes and for the organization's rate limit. */
-  #publish<T extends IngestResult | readonly IngestResult[]>(
+  /** Publishes deliveries in one write. First waits for the organization's rate limit. */
+  async #publish(
     deliveries: readonly FetchedDelivery[],
-    options: Written,
-    write: (options: FetchedOptions) => Promise<T>,
-  ): Promise<T> {
-    return this.#fenced(this.#writes.add((version) => this.#publishNow(deliveries, version, options, write)));
-  }
-
-  async #publishNow<T extends IngestResult | readonly IngestResult[]>(
-    deliveries: readonly FetchedDelivery[],
-    version: number,
-    options: Written,
-    write: (options: FetchedOptions) => Promise<T>,
-  ): Promise<T> {
+    { items, write }: GatheredWrite,
+    options: FetchedOptions,
+  ): Promise<readonly IngestResult[]> {
     const { pace, clock } = this.#deps;
-    const whose = this.channel.identity.organizationId;
-    const { items } = options;
-    await pace.wait(whose, { signal: options.signal, count: deliveries.length, items });
+    const owner = this.channel.identity.organizationId;
+    const { signal } = options;
+    await pace.wait(owner, { signal, count: deliveries.length, items });
     let bytes = 0;
     let arrivedAtMs = Number.POSITIVE_INFINITY;
     for (const delivery of deliveries) {
       bytes += delivery.body.length + DELIVERY_BYTES;
       arrivedAtMs = Math.min(arrivedAtMs, delivery.arrivedAtMs);
     }
-    using _ = await this.#inFlight.acquire(bytes, { signal: options.signal, whose });
+    using _ = await this.#inFlight.acquire(bytes, { signal, owner });
     // Another worker may own the source after the wait, and then this worker must not write.
     this.signal.throwIfAborted();
-    const position = this.#positionAt(version, options.cursor);
-    const result = await write({ signal: options.signal, position });
-    if (items === undefined) pace.overdraw(whose, countItems(result) - deliveries.length);
+    const results = await write(options);
+    if (items === undefined) pace.overdraw(owner, countItems(results) - deliveries.length);
     this.#hasWritten = true;
-    await this.#recover();
+    await this.#succeed();
     const nowMs = clock();
     this.#report.note({
       lastEventAtMs: nowMs,
-      ...(this.#isLagReported ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
+      ...(this.#isLagGiven ? {} : { lagMs: Math.max(0, nowMs - arrivedAtMs) }),
     });
-    return result;
+    return results;
   }
 
-  #positionAt(version: number, cursor: string | undefined): SourcePosition {
-    const epoch = this.#epoch;
-    return cursor === undefined ? { epoch, version } : { epoch, version, value: cursor };
-  }
-
-  async #recover(): Promise<void> {
+  /** Clears the error of earlier runs, and sets the state of a failing channel to active. */
+  async #succeed(): Promise<void> {
     if (this.#isHealthy) return;
     this.#isHealthy = true;
-    const { identity, version } = this.channel;
+    this.#report.note({ lastError: null });
+    const { identity, state, version } = this.channel;
+    if (state === "active") return;
     const { setState, observe } = this.#deps;
     const wasSet = await setState({ number: identity.number, version }, "active").catch(() => false);
     if (wasSet) observe({ kind: "recovered", channel: this.channel });
@@ -241,7 +211,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
     const { channel } = this;
     const { number } = channel.identity;
     observe({ kind: "ended", channel, end });
-    if (end.kind === "done") await this.#recover();
+    if (end.kind === "done") await this.#succeed();
     const isSlow = end.kind === "broken" || end.kind === "needsReauth";
     const nextAtMs = isSlow ? nowMs + SLOW_RETRY_MS : plan.nextAtMs;
     const { failures = end.kind === "failed" || isSlow ? this.failures + 1 : 0 } = plan;
@@ -273,11 +243,11 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   #errorFacts(end: SourceEnd): SourceFacts {
     switch (end.kind) {
       case "done":
-        return {};
+      case "finished":
+        return { lastError: null };
       case "failed":
       case "broken":
         return { lastError: this.#errorOf(end.code, end.message) };
-      case "finished":
       case "needsReauth":
         return { lastError: this.#errorOf(end.kind, end.message) };
       default:
@@ -286,9 +256,9 @@ export class FencedRun<C extends SourceChannel> implements OpenRun, StreamRun {
   }
 }
 
-function countItems(written: IngestResult | readonly IngestResult[]): number {
+function countItems(results: readonly IngestResult[]): number {
   let items = 0;
-  for (const result of [written].flat()) items += result.kind === "accepted" ? result.outcome.received : 1;
+  for (const result of results) items += result.kind === "accepted" ? result.outcome.received : 1;
   return items;
 }
 

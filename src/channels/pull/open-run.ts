@@ -1,7 +1,7 @@
 import type { RunEnding, SourcePositions } from "../../bus/sources/source-positions.ts";
 import type { SourceStates } from "../../bus/sources/source-states.ts";
 import type { FoundState } from "../../data/channels/channel-states.ts";
-import type { ChannelHandle, GatherFetched, IngestFetched } from "../../event/ingest.ts";
+import type { ChannelHandle, GatherFetched } from "../../event/ingest.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CredentialsOf } from "../../net/credentials.ts";
@@ -13,13 +13,20 @@ export interface SourceChannel extends ChannelHandle {
   readonly connectionId: string | null;
 }
 
-export interface OpenRun {
-  readonly run: StreamRun;
+export interface RunOptions {
+  readonly signal: AbortSignal;
+  /** Name of the worker, shown in the source's state. */
+  readonly owner: string;
+  /** Called when the stream is open or the poll has its response. */
+  readonly onOpened?: () => void;
+  /** How far the source is behind, in ms. By default, the run measures how long each delivery waits for its publication. */
+  readonly lagMs?: number;
+}
+
+export interface OpenRun extends StreamRun {
   /** Consecutive failed runs of this source before this one, on any worker. */
   readonly failures: number;
   readonly hasWritten: () => boolean;
-  /** Adds facts to the source's visible state. Several facts are written together, a little later. */
-  readonly report: (facts: { readonly lagMs?: number }) => void;
   /**
    * Waits for pending writes, then stores how the run ended: the source's state, the failure count, and the earliest time of the next run.
    * @param end `undefined` when this worker ended the run because of a pause or hand-over. Such an end does not count as a failure.
@@ -40,7 +47,6 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
   readonly positions: SourcePositions;
   readonly states: SourceStates;
   readonly pace: SourcePace;
-  readonly ingest: IngestFetched<C>;
   readonly gather: GatherFetched<C>;
   readonly move: (
     channel: C,

@@ -1,5 +1,5 @@
 import { StaleSourceError } from "../../bus/errors.ts";
-import { UnavailableError } from "../../lib/errors.ts";
+import { BudgetError, UnavailableError } from "../../lib/errors.ts";
 import type { Log } from "../../log.ts";
 import {
   type AuthorizedRequest,
@@ -46,9 +46,10 @@ const REJECTION_STATUSES: readonly number[] = [
 /** Network failures that are likely to repeat, because they depend on the settings or the host name. */
 const PERMANENT_FAILURES: readonly OutboundFailure[] = ["blocked", "redirects"];
 
-export function endForStatus(status: number, notBeforeMs: number | undefined): Failed {
+/** @param said start of the response's text, or a hint for the user */
+export function endForStatus(status: number, notBeforeMs: number | undefined, said = ""): Failed {
   const hint = status === 401 ? ". It requires credentials, but the channel has no connection" : "";
-  const message = `The server responded with status ${status}${hint}`;
+  const message = `The server responded with status ${status}${hint}${said}`;
   const isRejection = REJECTION_STATUSES.includes(status) && notBeforeMs === undefined;
   return isRejection ? rejected(`http_${status}`, message) : failed(`http_${status}`, message, notBeforeMs);
 }
@@ -89,11 +90,22 @@ export function endForThrownError(error: unknown, log: Log): SourceEnd | undefin
       { event: "source.write_failed", err: error },
       "source run ended, because its events could not be written",
     );
-    return failed("unavailable", "The received events could not be published.");
+    return error instanceof BudgetError
+      ? failed(
+          error.code,
+          `The received events cannot be published, because ${error.message}. ${BUDGET_FIXES[error.code]}`,
+        )
+      : failed("unavailable", "Redis or the database did not confirm that the received events are stored");
   }
   log.error({ event: "source.failed", err: error }, "source run ended with an unexpected error");
   return failed("internal", "An internal error ended the connection or poll. Inlet will try again.");
 }
+
+const BUDGET_FIXES: Readonly<Record<BudgetError["code"], string>> = {
+  quarantine_full:
+    "Delete or redrive quarantined items. Items older than seven days are deleted automatically",
+  topics_full: "Let the readers catch up, delete topics, or raise the limit",
+};
 
 export const withoutCredentials = (request: OutboundRequest): AuthorizedRequest => ({
   request,

@@ -1,6 +1,6 @@
-import { createRateBuckets } from "../../lib/rate-buckets.ts";
 import { type Sleep, sleep as sleepByClock } from "../../lib/sleep.ts";
 import { unlessAborted } from "../../lib/wait.ts";
+import { TokenBuckets } from "../../limits/token-buckets.ts";
 
 export interface SourcePace {
   /**
@@ -41,14 +41,11 @@ const MIN_SLEEP_MS = 10;
  */
 export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   const { deliveriesPerSecondOf, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
-  const buckets = createRateBuckets<string>();
-  const take = (organizationId: string): number => {
-    const rate = deliveriesPerSecondOf(organizationId);
-    return rate === undefined ? 0 : buckets.take(organizationId, rate, nowMs());
-  };
+  const buckets = new TokenBuckets<string>();
+  const take = (organizationId: string): number =>
+    buckets.take(organizationId, deliveriesPerSecondOf(organizationId), nowMs());
   function overdraw(organizationId: string, items: number): void {
-    const rate = deliveriesPerSecondOf(organizationId);
-    if (rate !== undefined && items > 0) buckets.overdraw(organizationId, items, rate, nowMs());
+    if (items > 0) buckets.overdraw(organizationId, items, deliveriesPerSecondOf(organizationId), nowMs());
   }
 
   /** For each organization, a promise that resolves after its last waiting delivery. These promises never reject. */

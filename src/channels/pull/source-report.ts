@@ -12,13 +12,15 @@ const RETRY_MS = 1_000;
 /** Writes a source's state to Redis. Resolves to false, without writing, if another worker now runs the source. */
 export type WriteFacts = (facts: SourceFacts) => Promise<boolean>;
 
+/** Collects the facts about one run, and writes them in few writes. */
 export class SourceReport {
   readonly #write: WriteFacts;
   #pending: SourceFacts = {};
   #timer: NodeJS.Timeout | undefined;
   #dueAtMs = Number.POSITIVE_INFINITY;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
-  #writing: Promise<void> | undefined;
+  /** The last write. Each write waits for the previous one. */
+  #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   constructor(write: WriteFacts) {
@@ -29,9 +31,9 @@ export class SourceReport {
   note(facts: SourceFacts): void {
     if (this.#isClosed) return;
     this.#pending = { ...this.#pending, ...facts };
-    if (isUrgent(facts)) this.#schedule(WRITE_SOON_MS);
-    else if (this.#writing === undefined)
-      this.#schedule(Math.max(0, this.#writtenAtMs + WRITE_EVERY_MS - performance.now()));
+    this.#schedule(
+      isUrgent(facts) ? WRITE_SOON_MS : Math.max(0, this.#writtenAtMs + WRITE_EVERY_MS - performance.now()),
+    );
   }
 
   /** Writes all pending facts and ignores later ones. */
@@ -54,29 +56,19 @@ export class SourceReport {
     } catch {
       // Facts that were added during the failed write are newer, so they take precedence.
       this.#pending = { ...facts, ...this.#pending };
-      if (!this.#isClosed) this.#schedule(RETRY_MS);
+      this.#schedule(RETRY_MS);
     }
-  }
-
-  #writeNow(): void {
-    if (this.#writing !== undefined) return;
-    this.#writing = this.#writePending().finally(() => {
-      this.#writing = undefined;
-      // After a failed write, the retry is already scheduled.
-      if (this.#timer !== undefined || this.#isClosed || Object.keys(this.#pending).length === 0) return;
-      this.#schedule(isUrgent(this.#pending) ? WRITE_SOON_MS : WRITE_EVERY_MS);
-    });
   }
 
   /** Schedules a write. A write that is already scheduled for an earlier time stays as it is. */
   #schedule(inMs: number): void {
     const atMs = performance.now() + inMs;
-    if (this.#timer !== undefined && this.#dueAtMs <= atMs) return;
+    if (this.#isClosed || this.#dueAtMs <= atMs) return;
     clearTimeout(this.#timer);
     this.#dueAtMs = atMs;
     this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#writeNow();
+      this.#dueAtMs = Number.POSITIVE_INFINITY;
+      this.#writing = this.#writing.then(() => this.#writePending());
     }, inMs);
   }
 }

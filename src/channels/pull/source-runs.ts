@@ -1,27 +1,22 @@
 import type { RunSpacing } from "../../bus/sources/source-positions.ts";
-import { createLimiter } from "../../lib/limiter.ts";
+import { FairLimiter } from "../../limits/fairness.ts";
 import { FencedRun } from "./fenced-run.ts";
-import type { OpenRun, RunDeps, SourceChannel } from "./open-run.ts";
+import type { OpenRun, RunDeps, RunOptions, SourceChannel } from "./open-run.ts";
 
 /** A run is one stream connection or one poll. */
 export interface SourceRuns {
   /**
    * Acquires the source for this worker and fences its previous owner, unless the source must not run yet.
-   * @param options.owner the worker's name, shown in the source's state
    * @param options.skipBackoff whether to ignore the backoff of earlier failures, because a person changed the channel
    * @param options.spacing minimum time between runs; none by default
-   * @param options.onOpened called when the stream is open or the poll has its response
    * @throws UnavailableError when Redis or the database is unavailable
    * @throws StaleSourceError when another worker takes the source over at the same time
    */
   readonly openRun: (
     channelNumber: number,
-    options: {
-      readonly signal: AbortSignal;
-      readonly owner: string;
+    options: RunOptions & {
       readonly skipBackoff?: boolean;
       readonly spacing?: RunSpacing | undefined;
-      readonly onOpened?: () => void;
     },
   ) => Promise<OpeningRun>;
 }
@@ -63,12 +58,12 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
   const { findSource, recordFirstRun, positions } = deps;
   /** Sources whose first run is already recorded in the database. */
   const started = new Set<number>();
-  const inFlight = createLimiter(MAX_BYTES_IN_FLIGHT);
+  const inFlight = new FairLimiter(MAX_BYTES_IN_FLIGHT);
   return {
-    async openRun(channelNumber, { signal, owner, skipBackoff = false, spacing, onOpened }) {
+    async openRun(channelNumber, { skipBackoff = false, spacing, ...options }) {
       const source = await findSource(channelNumber);
       if (source === undefined) return { kind: "none" };
-      signal.throwIfAborted();
+      options.signal.throwIfAborted();
       const { channel, topics } = source;
       const hasRunBefore = started.has(channelNumber) || source.hasRunBefore;
       const acquired = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
@@ -76,10 +71,8 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       // Must happen after the source was acquired. Otherwise a source without a cursor would be reported as having lost its cursor.
       if (!hasRunBefore) await recordFirstRun(channelNumber);
       started.add(channelNumber);
-      return {
-        kind: "open",
-        open: new FencedRun(deps, inFlight, { channel, acquired, hasRunBefore, owner, signal, onOpened }),
-      };
+      const open = new FencedRun(deps, inFlight, { ...options, channel, acquired, hasRunBefore });
+      return { kind: "open", open };
     },
   };
 }

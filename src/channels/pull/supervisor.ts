@@ -4,9 +4,9 @@ import { type ChangeFeed, MAX_STALENESS_MS } from "../../data/changes.ts";
 import { channelFacts } from "../../event/channel.ts";
 import type { Backoff } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { createLimiter } from "../../lib/limiter.ts";
 import { startLoop } from "../../lib/loop.ts";
 import { endsWithin } from "../../lib/sleep.ts";
+import { FairLimiter } from "../../limits/fairness.ts";
 import type { Log } from "../../log.ts";
 import type { Polls } from "./polls/polls.ts";
 import { createSourceList, type SourceListDeps, type SourceSnapshot } from "./source-list.ts";
@@ -56,7 +56,7 @@ export function startSupervisor(deps: SupervisorDeps): Supervisor {
   const { runtimes, runs, polls, worker, changes, clock, log, random = Math.random } = deps;
   const { checkEveryMs, minCheckGapMs, graceMs } = { ...TIMING, ...deps.timing };
   const find = createSourceList(deps);
-  const starts = createLimiter(STARTS_AT_ONCE);
+  const starts = new FairLimiter(STARTS_AT_ONCE);
   const runners = createStreamRunners((row) => {
     const stream = runtimes.get(row.kind)?.stream;
     if (!stream) throw new Error(`channels of kind ${row.kind} are not streams`);

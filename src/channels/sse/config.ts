@@ -62,6 +62,24 @@ const sseShape = {
           "How the server learns where to resume: from the `Last-Event-ID` header, from a query parameter, or not at all.",
         ),
       param: text(256).optional().describe("Name of the query parameter. Required when `mode` is query."),
+      expiredOn: z
+        .strictObject({
+          statuses: z
+            .array(integer(400, 499))
+            .max(20)
+            .describe(
+              "Response statuses that mean that the server no longer knows the last event id. Some servers send 400 or 404.",
+            )
+            .default([410]),
+        })
+        .prefault({})
+        .describe("How a response indicates that the position has expired."),
+      onExpired: z
+        .enum(["skip", "stop"])
+        .describe(
+          "How to handle an expired position. `skip` opens the stream without it, and reports the error `gap`. The position is kept until the server sends an event. `stop` puts the channel into state `error`.",
+        )
+        .default("skip"),
     })
     .prefault({})
     .describe("How to resume an interrupted stream."),

@@ -29,7 +29,7 @@ export const sseCursorFormat: CursorFormat = {
   show: parseSseCursor,
   parse(value, config) {
     const parsed = cursorSchema.safeParse(value);
-    if (!parsed.success) return err(findingsOf(parsed.error));
+    if (!parsed.success) return err(findingsOf(parsed.error, value));
     const { mode } = getStoredConfig(sseConfigSchema, config).resume;
     const rejected = (message: string) => err([{ path: "lastEventId", message }]);
     if (mode === "none")

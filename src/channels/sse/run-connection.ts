@@ -27,16 +27,17 @@ export async function runConnection(
   config: SseConfig,
   onRetry: (ms: number) => void,
 ): Promise<SourceEnd> {
-  const resumeId = findResumeId(run.cursor, config);
-  const opening = await openStream(deps, {
-    credentials: run.credentials,
-    config,
-    resumeId,
-    signal: run.signal,
-  });
-  if ("kind" in opening) return opening;
+  let resumeId = findResumeId(run.cursor, config);
+  let hasGap = run.cursor !== undefined && resumeId === "";
+  let opening = await openStream(deps, run, config, resumeId);
+  if ("kind" in opening && opening.kind === "expired" && config.resume.onExpired === "skip") {
+    resumeId = "";
+    hasGap = true;
+    opening = await openStream(deps, run, config, resumeId);
+  }
+  if ("kind" in opening) return opening.kind === "expired" ? opening.end : opening;
   run.opened();
-  if (run.cursor !== undefined && resumeId === "") run.warn("gap", GAP);
+  if (hasGap) run.warn("gap", GAP);
   return new Connection({ clock: deps.clock, run, config, resumeId, body: opening, onRetry }).read();
 }
 
@@ -52,53 +53,47 @@ interface ConnectionOptions {
 
 /** State of an open stream. It is a single object to save memory, because a worker may have thousands of streams. */
 class Connection {
-  readonly #clock: Clock;
-  readonly #run: StreamRun;
-  readonly #config: SseConfig;
-  readonly #body: Body;
-  readonly #onRetry: (ms: number) => void;
+  readonly #options: ConnectionOptions;
   readonly #writer: FrameWriter;
   readonly #numbering: Numbering;
   #end: SourceEnd | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor({ clock, run, config, resumeId, body, onRetry }: ConnectionOptions) {
-    this.#clock = clock;
-    this.#run = run;
-    this.#config = config;
-    this.#body = body;
-    this.#onRetry = onRetry;
-    this.#numbering = new Numbering(resumeId);
-    this.#writer = new FrameWriter(run, (error) => this.#fail(error));
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#numbering = new Numbering(options.resumeId);
+    this.#writer = new FrameWriter(options.run, (error) => this.#fail(error));
   }
 
   async read(): Promise<SourceEnd> {
-    const { maxConnectionAgeMs } = this.#config;
+    const { body, clock, config, run } = this.#options;
+    const { maxConnectionAgeMs } = config;
     const aged =
       maxConnectionAgeMs === undefined
         ? undefined
-        : setTimeout(() => this.#finish({ kind: "done", notBeforeMs: this.#clock() }), maxConnectionAgeMs);
+        : setTimeout(() => this.#finish({ kind: "done", notBeforeMs: clock() }), maxConnectionAgeMs);
     try {
       await this.#readBody();
     } catch (error) {
       if (!this.#isOver()) this.#finish(toSourceEnd(error));
     } finally {
       clearTimeout(aged);
-      await this.#body.cancel();
+      await body.cancel();
       await this.#writer.close();
     }
     const failure = this.#failure;
-    if (failure === undefined || this.#run.signal.aborted) return this.#end ?? { kind: "done" };
+    if (failure === undefined || run.signal.aborted) return this.#end ?? { kind: "done" };
     if (!(failure.error instanceof RejectedFrameError)) throw failure.error;
     return rejected("refused_event", failure.error.message);
   }
 
   async #readBody(): Promise<void> {
-    const parser = new EventStreamParser({ maxEventBytes: this.#config.maxEventBytes });
+    const { body, config } = this.#options;
+    const parser = new EventStreamParser(config);
     // The chunk is passed as a parameter, because a local variable of the loop would keep it in memory while waiting for the next chunk.
     const readChunk = (chunk: Uint8Array | undefined): boolean | Promise<boolean> =>
       chunk !== undefined && this.#readChunk(parser, chunk);
-    while (await this.#body.read().then(readChunk));
+    while (await body.read().then(readChunk));
   }
 
   /** Publishes the events in a chunk. Returns false if the connection must not be read any further. */
@@ -114,23 +109,23 @@ class Connection {
   }
 
   #isOver(): boolean {
-    return this.#end !== undefined || this.#failure !== undefined || this.#run.signal.aborted;
+    return this.#end !== undefined || this.#failure !== undefined || this.#options.run.signal.aborted;
   }
 
   /** Stops reading and stores the reason. Later calls have no effect. */
   #finish(end: SourceEnd): void {
     this.#end ??= end;
-    void this.#body.cancel();
+    void this.#options.body.cancel();
   }
 
   #fail(error: unknown): void {
     this.#failure = { error };
-    void this.#body.cancel();
+    void this.#options.body.cancel();
   }
 
   #take(message: StreamMessage): void {
     if (message.kind === "retry") {
-      this.#onRetry(message.ms);
+      this.#options.onRetry(message.ms);
     } else if (message.id !== undefined && message.id.length > MAX_ID_CHARS) {
       const text = `The server sent an event id of more than ${MAX_ID_CHARS} characters and could not be sent back to the server`;
       this.#finish(rejected("id_too_long", text));
@@ -142,11 +137,12 @@ class Connection {
   }
 
   #takeFrame(frame: Frame): void {
-    const { dataFormat, eventNames, stopOn, terminator } = this.#config;
+    const { clock, config } = this.#options;
+    const { dataFormat, eventNames, stopOn, terminator } = config;
     const position = this.#numbering.next(frame.id);
     const isEvent = frame.data !== terminator;
     if (isEvent && eventNames?.includes(frame.event) !== false) {
-      this.#writer.write(toDelivery(frame, position, dataFormat, this.#clock()), position.cursor);
+      this.#writer.write(toDelivery(frame, position, dataFormat, clock()), position.cursor);
     } else {
       this.#writer.skip(position.cursor);
     }

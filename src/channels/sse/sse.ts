@@ -31,6 +31,7 @@ export const sse: ChannelKind = {
     ]),
     ownId,
     bodiesAreParts: true,
+    hasHeartbeats: true,
   },
   cursor: sseCursorFormat,
   originOf: (config) => new URL(getStoredConfig(sseConfigSchema, config).url).origin,

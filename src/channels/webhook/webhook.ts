@@ -1,4 +1,4 @@
-import { BODY_ROOT, HEADERS_ROOT, type RootSource } from "../../normalize/profile.ts";
+import { BODY_ROOT, HEADERS_ROOT, QUERY_ROOT, type RootSource } from "../../normalize/profile.ts";
 import { needsSetup } from "../../verify/sender.ts";
 import type { ChannelKind } from "../kind.ts";
 import { webhookConfigSchema } from "./config.ts";
@@ -11,7 +11,7 @@ export const webhook: ChannelKind = {
   profile: {
     roots: new Map<string, RootSource>([
       ["headers", HEADERS_ROOT],
-      ["query", { valueIn: ({ delivery }) => delivery.query }],
+      ["query", QUERY_ROOT],
       ["body", BODY_ROOT],
     ]),
   },

@@ -12,6 +12,7 @@ import { ArchiveError } from "../../lib/archive/archive.ts";
 import { checkArchive, readArchive } from "../../lib/archive/read-archive.ts";
 import { putMasterKey } from "../../lib/secrets/master-key.ts";
 import { acquireDataLock, type DataLock } from "../../lib/servers/data-lock.ts";
+import { syncDirectory } from "../../lib/sync-directory.ts";
 import type { Log } from "../../log.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
@@ -227,11 +228,6 @@ async function writeMarker(dataDir: string): Promise<void> {
   await using file = await open(join(dataDir, UNFINISHED_RESTORE), "w", 0o600);
   await file.sync();
   await syncDirectory(dataDir);
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path, "r");
-  await directory.sync();
 }
 
 function tell(

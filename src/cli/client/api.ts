@@ -13,6 +13,8 @@ export interface Api {
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
   /** Reads a paginated list until `most` items have been read or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
+  /** Yields the items of a list while its pages are read. */
+  readonly items: <T>(path: string) => AsyncGenerator<T, void, undefined>;
   /** Returns the response body as text, because parsing JSON could change large numbers. */
   readonly text: (path: string, query?: Query) => Promise<string>;
   /**
@@ -100,9 +102,28 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
     })) as T;
   }
 
+  async function* pages<T>(
+    path: string,
+    query: Query = {},
+    most = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<Listed<T>, void, undefined> {
+    for (let offset = 0; offset < most; ) {
+      const limit = Math.min(PAGE, most - offset);
+      const response = await call(path, { query: { ...query, limit, offset } });
+      const items = (await response.json()) as readonly T[];
+      offset += items.length;
+      const total = Number(response.headers.get("x-total-count") ?? offset);
+      yield { items, total };
+      if (items.length === 0 || offset >= total) return;
+    }
+  }
+
   return {
     baseUrl,
     open,
+    async *items<T>(path: string) {
+      for await (const page of pages<T>(path)) yield* page.items;
+    },
     get: (path, query) => read(path, query === undefined ? {} : { query }),
     post: (path, body = {}) => read(path, { method: "POST", body }),
     put: (path, body) => read(path, { method: "PUT", body }),
@@ -110,16 +131,14 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
     async text(path, query) {
       return (await call(path, query === undefined ? {} : { query })).text();
     },
-    async list<T>(path: string, query: Query = {}, most = Number.POSITIVE_INFINITY) {
+    async list<T>(path: string, query?: Query, most?: number) {
       const items: T[] = [];
-      for (;;) {
-        const limit = Math.min(PAGE, most - items.length);
-        const response = await call(path, { query: { ...query, limit, offset: items.length } });
-        const page = (await response.json()) as readonly T[];
-        items.push(...page);
-        const total = Number(response.headers.get("x-total-count") ?? items.length);
-        if (page.length === 0 || items.length >= Math.min(most, total)) return { items, total };
+      let total = 0;
+      for await (const page of pages<T>(path, query, most)) {
+        items.push(...page.items);
+        total = page.total;
       }
+      return { items, total };
     },
   };
 }
@@ -148,9 +167,14 @@ export async function parseErrorResponse(response: Response, baseUrl: string): P
   const hint =
     status === 401 ? [`${baseUrl} rejected the API key. Run \`inlet login\` to store another one.`] : [];
   const retryAfter = Number(response.headers.get("retry-after") ?? Number.NaN);
-  return new ApiError([text, ...lines, ...hint].join("\n"), {
+  const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
+  const first =
+    retryAfterSeconds === undefined
+      ? text
+      : `${text.replace(/ Try again(?: later)?\.$/, "")} Retry in ${retryAfterSeconds} s.`;
+  return new ApiError([first, ...lines, ...hint].join("\n"), {
     status,
-    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    retryAfterSeconds,
     exitCode: exitCodeOf(status),
   });
 }

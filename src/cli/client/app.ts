@@ -1,8 +1,9 @@
+import type { Channel } from "../../channels/entity.ts";
 import { usageError } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
 import type { Api } from "./api.ts";
 import { formatPath } from "./api.ts";
-import type { App, Channel } from "./entities.ts";
+import type { App } from "./entities.ts";
 
 /**
  * Finds an app by id or uid. If neither is given, returns the only app.

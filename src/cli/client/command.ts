@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { EXIT, type ExitCode } from "../exit.ts";
+import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { createOutput, type Output, type OutputFormat } from "../output/output.ts";
-import { type Api, createApi } from "./api.ts";
+import { confirm } from "../output/prompt.ts";
+import { type Api, createApi, formatPath } from "./api.ts";
 import { findApp } from "./app.ts";
 import { findCredentials } from "./credentials.ts";
 import type { App } from "./entities.ts";
@@ -19,7 +20,16 @@ export interface Client {
    * @throws CommandError
    */
   readonly app: () => Promise<App>;
+  /** Returns the API path of the selected app, followed by percent-encoded segments. */
+  readonly appPath: (...segments: readonly string[]) => Promise<string>;
 }
+
+/** Runs a command. The result is an exit code, or an object to print. */
+type Act<A extends readonly unknown[], O extends object> = (
+  client: Client,
+  args: A,
+  options: O,
+) => Promise<ExitCode | object | undefined>;
 
 interface ClientOptions {
   readonly url?: string;
@@ -27,14 +37,15 @@ interface ClientOptions {
   readonly output?: OutputFormat;
 }
 
+export const outputOption = (command: Command): Command =>
+  command.addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]));
+
 /** Adds the options that all commands that call the API have in common. */
 export const apiOptions = (command: Command): Command =>
-  command
-    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
-    .option(
-      "--url <address>",
-      "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
-    );
+  outputOption(command).option(
+    "--url <address>",
+    "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
+  );
 
 /** Adds `--app` and the options that all commands that call the API have in common. */
 export const appOptions = (command: Command): Command =>
@@ -43,25 +54,70 @@ export const appOptions = (command: Command): Command =>
     "id or uid of the app (default: INLET_APP, then the only app)",
   );
 
-/** Creates a commander action that runs `act`. `act` may return an exit code. */
+/** Adds the options of a command that reads a range of times. */
+export const timeOptions = (command: Command, fallback: string): Command =>
+  command
+    .option(
+      "--since <when>",
+      `start time: an age such as 30m, 2h or 7d, or a timestamp${fallback}`,
+      parsePast,
+    )
+    .option("--until <when>", "end time: an age such as 30m, 2h or 7d, or a timestamp", parsePast);
+
+/** Creates a commander action that runs `act`. */
 export const createAction =
-  <A extends readonly unknown[], O extends object = object>(
-    context: CommandContext,
-    act: (client: Client, args: A, options: O) => Promise<ExitCode | undefined>,
-  ) =>
+  <A extends readonly unknown[], O extends object = object>(context: CommandContext, act: Act<A, O>) =>
   async (...all: unknown[]): Promise<void> => {
     const command = all.at(-1) as Command;
     const options = command.opts<ClientOptions & O>();
     const { io } = context;
     const api = createApi(await findCredentials(io.env, options.url), io.signal);
-    const client: Client = {
-      api,
-      io,
-      output: createOutput(io, options.output),
-      app: () => findApp(api, options.app ?? (io.env.INLET_APP || undefined)),
-    };
-    context.exitCode = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
+    const app = () => findApp(api, options.app ?? (io.env.INLET_APP || undefined));
+    const output = createOutput(io, options.output);
+    const appPath: Client["appPath"] = async (...segments) =>
+      formatPath("apps", (await app()).id, ...segments);
+    const client = { api, io, output, app, appPath };
+    const result = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
+    if (typeof result === "object") output.one(result);
+    else context.exitCode = result;
   };
+
+/**
+ * Creates a function that declares a subcommand, and returns it for more options. A subcommand `list` runs by default.
+ *
+ * @param addOptions `apiOptions` or `appOptions`
+ */
+export const declareSubcommands =
+  (parent: Command, context: CommandContext, addOptions: (command: Command) => Command) =>
+  <A extends readonly unknown[] = [], O extends object = object>(
+    usage: string,
+    description: string,
+    act: Act<A, O>,
+  ): Command =>
+    addOptions(parent.command(usage, { isDefault: /^list\b/.test(usage) }))
+      .description(description)
+      .action(createAction(context, act));
+
+export interface DeleteOptions {
+  readonly purge?: boolean;
+  readonly yes?: boolean;
+}
+
+/**
+ * Asks for confirmation, unless the options contain it.
+ *
+ * @param kind kind of the deleted object, such as `app` or `channel`
+ * @throws CommandError if the user does not confirm
+ */
+export async function confirmDeletion(
+  { io }: Client,
+  { yes = false }: DeleteOptions,
+  kind: string,
+  details: string,
+): Promise<void> {
+  if (yes || (await confirm(io, `Delete the ${kind} ${details}?`))) return;
+  throw usageError(`The ${kind} was not deleted. Use --yes to confirm.`);
+}
 
 /** Adds examples to the help of a command. Each example is a command line with an explanation. */
 export const examples = (
@@ -83,6 +139,15 @@ export const parseCount =
   };
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses JSON of a command-line argument. @throws CommandError */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw usageError(`${text} is not JSON.`);
+  }
+}
 
 /** Parses a time in the past, such as `2h` (two hours ago) or an RFC 3339 time. Returns ms since 1970. */
 export function parsePast(text: string): number {

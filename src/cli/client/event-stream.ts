@@ -1,8 +1,10 @@
-import { EventStreamParser } from "../../channels/sse/event-stream-parser.ts";
+import { EventSource } from "eventsource";
 import { backoffMs } from "../../lib/backoff.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { CommandError } from "../exit.ts";
-import { type Api, ApiError, formatCause, formatPath, parseErrorResponse } from "./api.ts";
+import type { Io } from "../io.ts";
+import { type Api, ApiError, createApi, formatCause, formatPath, parseErrorResponse } from "./api.ts";
+import { findCredentials } from "./credentials.ts";
 
 /** One step in reading an event stream: either an event, or only a new position without an event. */
 export interface StreamStep {
@@ -12,104 +14,136 @@ export interface StreamStep {
 }
 
 export interface FollowOptions {
+  readonly env: Io["env"];
   readonly appId: string;
   readonly type?: string | undefined;
   /** Stream position after which to start reading. `undefined` skips all existing events. */
   readonly from: string | undefined;
   readonly signal: AbortSignal;
-  /** Called when the stream opens, and when the client waits before reconnecting. */
-  readonly onState: (state: StreamState) => void;
+  /** Called with the reason when the client waits before reconnecting, and with `undefined` when the stream opens. */
+  readonly onWaiting: (reason: string | undefined) => void;
 }
 
-export type StreamState =
-  | { readonly kind: "open" }
-  | { readonly kind: "waiting"; readonly reason: string; readonly waitMs: number };
-
-const MAX_EVENT_BYTES = 256 * 1024 * 1024;
+const MAX_EVENT_CHARACTERS = 256 * 1024 * 1024;
 /**
- * Maximum time in ms without data before the client reconnects. The gateway sends a heartbeat every 15 s, but a sleeping laptop can
+ * Maximum time in ms without data before the client reconnects. The gateway sends its position every 15 s, but a sleeping laptop can
  * lose the connection without an error.
  */
 const MAX_SILENCE_MS = 40_000;
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 2, jitter: 0.5 } as const;
+/** Attempts to reopen a stream whose key is rejected. They leave about a minute to store another key with `inlet login`. */
+const MAX_REJECTED = 15;
 
 /**
- * Yields the events of an app after a position until the signal aborts. Reconnects after temporary failures, such as a gateway
- * restart or status 503.
+ * Yields the events of an app after a position until the signal aborts. Reopens the stream at the last position when it ends, and
+ * after temporary failures, such as a gateway restart or status 503. If an open stream's key is revoked, the client waits for another
+ * key from `inlet login`.
  *
- * @throws CommandError if reconnecting cannot help: invalid key, unknown app or invalid position
+ * @throws CommandError if reopening cannot help: invalid key, unknown app or invalid position
  */
 export async function* followEvents(
-  api: Api,
+  given: Api,
   options: FollowOptions,
 ): AsyncGenerator<StreamStep, void, undefined> {
-  const { signal, onState } = options;
+  const { env, signal, onWaiting } = options;
+  let api = given;
   let position = options.from;
   let failures = 0;
+  let hasOpened = false;
   while (!signal.aborted) {
     let retryAfterMs = 0;
-    let reason = "the stream has ended";
+    let reason = "";
     try {
-      for await (const step of readStream(api, { ...options, from: position })) {
+      const onOpen = (): void => {
+        hasOpened = true;
+        onWaiting(undefined);
+      };
+      for await (const step of readStream(api, { ...options, from: position, onOpen })) {
         failures = 0;
         position = step.position;
         yield step;
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiError && !isPassing(error.status)) throw error;
-      if (error instanceof ApiError) retryAfterMs = (error.retryAfterSeconds ?? 0) * 1_000;
+      if (error instanceof ApiError) {
+        const isRevoked = error.status === 401 && hasOpened && failures < MAX_REJECTED;
+        if (!isRevoked && !isTemporary(error.status)) throw error;
+        retryAfterMs = (error.retryAfterSeconds ?? 0) * 1_000;
+        if (isRevoked) api = createApi(await findCredentials(env, api.baseUrl), signal);
+      }
       reason = error instanceof CommandError ? error.message : formatCause(error);
     }
-    if (signal.aborted) return;
     failures++;
-    const waitMs = Math.max(retryAfterMs, backoffMs(BACKOFF, failures, Math.random));
-    onState({ kind: "waiting", reason, waitMs });
-    await sleep(waitMs, signal);
+    onWaiting(reason);
+    await sleep(Math.max(retryAfterMs, backoffMs(BACKOFF, failures, Math.random)), signal);
   }
 }
 
 /** Returns whether an HTTP status is temporary: 429, or any server error of the gateway or a proxy. */
-const isPassing = (status: number): boolean => status === 429 || status >= 500;
+const isTemporary = (status: number): boolean => status === 429 || status >= 500;
 
-async function* readStream(api: Api, options: FollowOptions): AsyncGenerator<StreamStep, void, undefined> {
-  const { appId, type, from, signal, onState } = options;
-  using watch = watchSilence();
-  const response = await api.open(`${formatPath("apps", appId)}/events/stream`, {
-    query: { type },
-    headers: from === undefined ? {} : { "last-event-id": from },
-    signal: AbortSignal.any([signal, watch.signal]),
-  });
-  if (!response.ok) throw await parseErrorResponse(response, api.baseUrl);
-  onState({ kind: "open" });
-  const parser = new EventStreamParser({ maxEventBytes: MAX_EVENT_BYTES });
-  let position = from;
-  for await (const chunk of response.body ?? []) {
-    watch.heard();
-    for (const message of parser.read(chunk)) {
-      if (message.kind === "retry") continue;
-      position = message.id ?? position;
-      if (position === undefined) continue;
-      yield { position, event: message.kind === "frame" ? message.data : undefined };
-      // Restart the timer, because the time that the consumer spent on this event must not count as silence.
-      watch.heard();
+/**
+ * Opens the event stream once and yields its steps. Throws when the stream ends, even without an error.
+ *
+ * `EventSource` does not read more slowly for a slow consumer, and reports neither silent connections nor error responses. So its `fetch`
+ * is replaced: the body is read only after the previous steps were consumed, and failures are passed on.
+ */
+async function* readStream(
+  api: Api,
+  { appId, type, from, signal, onOpen }: FollowOptions & { readonly onOpen: () => void },
+): AsyncGenerator<StreamStep, void, undefined> {
+  const path = `${formatPath("apps", appId)}/events/stream`;
+  const { readable, writable } = new TransformStream<StreamStep, StreamStep>();
+  const steps = writable.getWriter();
+  const end = (error: unknown): void => void steps.abort(error);
+  const add = (position: string, event: string | undefined): void =>
+    void steps.write({ position, event }).catch(end);
+  const silence = new AbortController();
+  const timer = setTimeout(() => {
+    // The time that the consumer spends on an event does not count as silence.
+    if ((steps.desiredSize ?? 0) <= 0) timer.refresh();
+    else silence.abort(new Error("the gateway sent no data for 40 seconds"));
+  }, MAX_SILENCE_MS).unref();
+
+  async function* readBody(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for await (const chunk of body) {
+        yield chunk;
+        await steps.ready;
+        timer.refresh();
+      }
+    } catch (error) {
+      end(error);
     }
   }
-}
 
-/** Creates a signal that aborts if `heard` is not called for `MAX_SILENCE_MS`, and thus detects a dead connection. */
-function watchSilence(): Disposable & { readonly signal: AbortSignal; readonly heard: () => void } {
-  const silence = new AbortController();
-  const timer = setTimeout(
-    () => silence.abort(new Error("the gateway sent no data for 40 seconds")),
-    MAX_SILENCE_MS,
-  );
-  timer.unref();
-  return {
-    signal: silence.signal,
-    heard: () => void timer.refresh(),
-    [Symbol.dispose]: () => clearTimeout(timer),
-  };
+  const source = new EventSource(`${api.baseUrl}${path}`, {
+    maxBufferSize: MAX_EVENT_CHARACTERS,
+    async fetch(_, { signal: closed }) {
+      try {
+        const response = await api.open(path, {
+          query: { type },
+          headers: from === undefined ? {} : { "last-event-id": from },
+          signal: AbortSignal.any([signal, silence.signal, closed]),
+        });
+        if (!response.ok) throw await parseErrorResponse(response, api.baseUrl);
+        return new Response(response.body && ReadableStream.from(readBody(response.body)), response);
+      } catch (error) {
+        end(error);
+        throw error;
+      }
+    },
+  });
+  source.onopen = onOpen;
+  source.onmessage = ({ lastEventId, data }) => add(lastEventId, data);
+  source.addEventListener("position", ({ lastEventId }) => add(lastEventId, undefined));
+  source.onerror = ({ message }) => end(new Error(message ?? "the stream has ended"));
+  try {
+    yield* readable;
+  } finally {
+    clearTimeout(timer);
+    source.close();
+  }
 }
 
 /** Returns the stream position before all events at or after a time in ms since 1970. */

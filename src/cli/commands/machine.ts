@@ -1,5 +1,7 @@
 import type { Config } from "../../config/schema.ts";
+import type { Print } from "../../gateway/greeting.ts";
 import type { Finding } from "../../lib/errors.ts";
+import type { Log } from "../../log.ts";
 import type { CommandContext } from "../command-context.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit.ts";
 
@@ -23,14 +25,56 @@ interface Failure {
 export async function runWithConfig(
   context: CommandContext,
   file: string | undefined,
-  run: (config: Config) => Promise<number>,
+  run: (config: Config) => Promise<ExitCode>,
   failure: Failure = {},
 ): Promise<void> {
   const { loadConfig } = await import("../../config/load.ts");
   const loaded = loadConfig(context.io.env, file);
   if (!loaded.ok) throw invalidSettings(loaded.error, failure);
-  context.exitCode = (await run(loaded.value)) as ExitCode;
+  context.exitCode = await run(loaded.value);
 }
+
+/** Arguments of a command that opens the stores. `print` resolves once the result is written, and `log` writes to standard error. */
+export interface StoresRun {
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly print: Print;
+}
+
+/**
+ * Like `runWithConfig`, for a command that opens the gateway's stores.
+ *
+ * @param beginning beginning of the message about an error, such as `No API key was created`
+ */
+export const runOnStores = (
+  context: CommandContext,
+  file: string | undefined,
+  beginning: string,
+  run: (config: Config, given: StoresRun) => Promise<ExitCode>,
+  failure: Failure = {},
+): Promise<void> =>
+  runWithConfig(
+    context,
+    file,
+    async (config) => {
+      const { DataDirInUseError } = await import("../../gateway/stores.ts");
+      const { formatFailure, openLog, print } = await import("../process.ts");
+      const { signal } = context.io;
+      const log = await openLog(config, process.stderr);
+      try {
+        return await run(config, { log, signal, print });
+      } catch (error) {
+        if (signal.aborted || error instanceof CommandError) throw error;
+        const isInUse = error instanceof DataDirInUseError;
+        if (!isInUse) log.fatal({ event: "gateway.failed", err: error }, "command failed");
+        throw new CommandError(formatFailure(beginning, error), {
+          exitCode: isInUse ? EXIT.dataDirInUse : EXIT.failed,
+          cause: error,
+        });
+      }
+    },
+    failure,
+  );
 
 export function invalidSettings(findings: readonly Finding[], failure: Failure = {}): CommandError {
   const { message = "These settings are invalid.", exitCode = EXIT.wrongSettings } = failure;

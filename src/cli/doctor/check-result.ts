@@ -6,21 +6,14 @@ export interface Found {
   readonly suggestedAction: string;
 }
 
-export const ok = (check: string, message: string): Found => ({
-  check,
-  state: "ok",
-  message,
-  suggestedAction: "",
-});
-export const warning = (check: string, message: string, suggestedAction: string): Found => ({
-  check,
-  state: "warning",
-  message,
-  suggestedAction,
-});
-export const wrong = (check: string, message: string, suggestedAction: string): Found => ({
-  check,
-  state: "wrong",
-  message,
-  suggestedAction,
-});
+const finding =
+  (state: Found["state"]) =>
+  (check: string, message: string, suggestedAction = ""): Found => ({
+    check,
+    state,
+    message,
+    suggestedAction,
+  });
+export const ok = finding("ok");
+export const warning = finding("warning");
+export const wrong = finding("wrong");

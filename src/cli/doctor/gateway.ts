@@ -1,18 +1,19 @@
 import packageJson from "../../../package.json" with { type: "json" };
+import type { Problem } from "../../resources/events/problems/schema.ts";
 import { createApi, formatCause } from "../client/api.ts";
 import { type Credentials, findBaseUrl, findCredentials } from "../client/credentials.ts";
-import type { Problem } from "../client/entities.ts";
 import { aboutOf } from "../commands/resources/problems.ts";
 import { CommandError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { type Found, ok, warning, wrong } from "./check-result.ts";
 
 const TIMEOUT_MS = 10_000;
+const WARNING_ACTION = "Run `inlet problems list` for a suggested action, or see the page Watching.";
 
 interface Ready {
   readonly status?: string;
   readonly checks?: Readonly<
-    Record<string, { readonly ok: boolean; readonly reason?: string; readonly problems?: unknown }>
+    Record<string, { readonly ok: boolean; readonly reason?: string; readonly warnings?: readonly string[] }>
   >;
 }
 
@@ -61,10 +62,13 @@ async function checkReadiness(baseUrl: string, signal: AbortSignal): Promise<rea
   const suggestedAction =
     "Check the gateway's log (see the page Logs for event names), its PostgreSQL and its Redis.";
   return [
-    ready.status === "ready"
+    ready.status !== "notReady"
       ? ok("gateway", `${origin} is ready.`)
       : wrong("gateway", `${origin} is not ready: hooks respond with 503.`, "See the failed checks below."),
     ...failing.map(([name, { reason = "" }]) => wrong(`gateway: ${name}`, reason, suggestedAction)),
+    ...Object.entries(ready.checks ?? {}).flatMap(([name, { warnings = [] }]) =>
+      warnings.map((text) => warning(`gateway: ${name}`, text, WARNING_ACTION)),
+    ),
   ];
 }
 

@@ -29,8 +29,8 @@ export async function checkInstallation(
   return [
     ...found,
     ok("settings", "All settings are valid."),
-    ...(config.databaseUrl === undefined ? [await checkPostgres(config)] : []),
-    ...(config.redisUrls.length === 0 ? [await checkRedis()] : []),
+    ...(await checkPostgres(config)),
+    ...(await checkRedis(config)),
     ...(await checkDataDir(config)),
   ];
 }
@@ -48,7 +48,14 @@ function checkNode(): Found {
       );
 }
 
-async function checkPostgres({ dataDir }: Config): Promise<Found> {
+async function checkPostgres(config: Config): Promise<readonly Found[]> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl === undefined) return [await checkEmbeddedPostgres(dataDir)];
+  const { checkExternalPostgres } = await import("./postgres.ts");
+  return checkExternalPostgres({ ...config, databaseUrl });
+}
+
+async function checkEmbeddedPostgres(dataDir: string): Promise<Found> {
   const check = "PostgreSQL";
   try {
     const { findPostgresBinaries, POSTGRES_MAJOR } = await import("../../data/local-postgres/binaries.ts");
@@ -65,7 +72,13 @@ async function checkPostgres({ dataDir }: Config): Promise<Found> {
   }
 }
 
-async function checkRedis(): Promise<Found> {
+async function checkRedis(config: Config): Promise<readonly Found[]> {
+  if (config.redisUrls.length === 0) return [await checkEmbeddedRedis()];
+  const { checkExternalRedis } = await import("./redis.ts");
+  return checkExternalRedis(config);
+}
+
+async function checkEmbeddedRedis(): Promise<Found> {
   try {
     const { findRedisProgram } = await import("../../bus/connection/local-redis.ts");
     return ok("Redis", `embedded, run by ${await findRedisProgram()}`);

@@ -100,12 +100,13 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
     onEnd: () => ending.abort(new Error("ended by a key")),
   });
   const steps = followEvents(api, {
+    env: io.env,
     appId: app.id,
     type: types.length === 1 ? types[0] : undefined,
     from,
     signal,
-    onState(change) {
-      if (change.kind === "waiting") onWaiting("Waiting for the gateway", change.reason);
+    onWaiting(reason) {
+      if (reason !== undefined) onWaiting("Waiting for the gateway", reason);
       else if (waitsFor !== undefined) {
         waitsFor = undefined;
         output.note("Connected again.");

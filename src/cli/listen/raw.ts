@@ -1,5 +1,6 @@
 import { FRAMING_HEADERS } from "../../lib/framing-headers.ts";
 import { sleep } from "../../lib/sleep.ts";
+import type { Delivery, WholeDelivery } from "../../resources/events/deliveries/schema.ts";
 import { ApiError, formatCause, formatPath, parseErrorResponse } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
 import type { App } from "../client/entities.ts";
@@ -12,20 +13,6 @@ export interface RawOptions {
   /** Uids of the channels whose deliveries are forwarded. Empty for all channels. */
   readonly channels: readonly string[];
   readonly timeoutMs: number;
-}
-
-interface DeliverySummary {
-  readonly id: string;
-  readonly channelUid: string;
-  readonly method: string;
-  readonly status: string;
-  readonly receivedAt: string;
-}
-
-interface WholeDelivery extends DeliverySummary {
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  readonly query: Readonly<Record<string, string | readonly string[]>>;
-  readonly bodyBase64: string | null;
 }
 
 const POLL_INTERVAL_MS = 1_000;
@@ -54,8 +41,8 @@ export async function listenRaw({ api, output, io }: Client, options: RawOptions
   await beginning.body?.cancel();
 
   async function look(): Promise<void> {
-    const { items } = await api.list<DeliverySummary>(path, { order: "newest" }, NEWEST);
-    const isNew = ({ id, receivedAt }: DeliverySummary): boolean =>
+    const { items } = await api.list<Delivery>(path, { order: "newest" }, NEWEST);
+    const isNew = ({ id, receivedAt }: Delivery): boolean =>
       !seen.has(id) && Date.parse(receivedAt) >= sinceMs;
     const unseen = items.filter((one) => isNew(one) && isWanted(one.channelUid, channels)).reverse();
     for (const { id } of items) seen.add(id);

@@ -6,7 +6,8 @@ export interface Column<T> {
   readonly value: (row: T) => unknown;
   /** Whether values in this column are never truncated, for example because users copy them. */
   readonly whole?: boolean;
-  readonly color?: (row: T) => Color | undefined;
+  /** Colors by shown text. `*` is the color of all other texts. */
+  readonly colors?: Readonly<Record<string, Color | undefined>>;
 }
 
 export type Color = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
@@ -23,26 +24,22 @@ export function renderTable<T>(
 ): string {
   const texts = rows.map((row) => columns.map(({ value }) => escapeText(textOf(value(row)))));
   const widths = fitWidths(columns, texts, cells);
-  const line = (parts: readonly string[], colorOf: (index: number) => Color | undefined): string =>
+  const line = (parts: readonly string[], colorOf: (part: string, index: number) => Color | undefined) =>
     parts
       .map((part, index) => {
         const fitted = fitTo(widths[index] ?? 0, part);
         const padding = " ".repeat(Math.max(0, (widths[index] ?? 0) - widthOf(fitted)));
-        const color = colorOf(index);
+        const color = colorOf(part, index);
         return (color === undefined ? fitted : paint(color, fitted)) + padding;
       })
       .join(GAP)
       .trimEnd();
   const titles = columns.map(({ title }) => title.toUpperCase());
-  const lines = [
-    line(titles, () => "dim"),
-    ...texts.map((parts, at) =>
-      line(parts, (index) => {
-        const row = rows[at];
-        return row === undefined ? undefined : columns[index]?.color?.(row);
-      }),
-    ),
-  ];
+  const colorOf = (part: string, index: number): Color | undefined => {
+    const { colors = {} } = columns[index] ?? {};
+    return Object.hasOwn(colors, part) ? colors[part] : colors["*"];
+  };
+  const lines = [line(titles, () => "dim"), ...texts.map((parts) => line(parts, colorOf))];
   return `${lines.join("\n")}\n`;
 }
 

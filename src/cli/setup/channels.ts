@@ -42,7 +42,7 @@ export async function reconcileChannel(
     );
   }
   const kept = openSecrets(deps.keyring, before);
-  const content = await checkWanted(deps, { ...wanted, config: { ...kept, ...wanted.config } });
+  const content = await checkWanted(deps, { ...wanted, config: { ...kept, ...wanted.config } }, kept);
   const { plain, secret } = findChannelChanges(before, kept, content);
   if (plain.length + secret.length === 0) return { action: "unchanged", object };
 
@@ -58,8 +58,12 @@ export async function reconcileChannel(
  *
  * @throws SetUpConflict if the config is invalid
  */
-export async function checkWanted(deps: CheckChannelDeps, wanted: WantedChannel): Promise<NewChannel> {
-  const checked = await checkChannel(deps, wanted, "");
+export async function checkWanted(
+  deps: CheckChannelDeps,
+  wanted: WantedChannel,
+  storedSecrets: Readonly<Record<string, unknown>> = {},
+): Promise<NewChannel> {
+  const checked = await checkChannel(deps, { ...wanted, storedSecrets }, "");
   if (!checked.ok) {
     const [first] = checked.error;
     throw new SetUpConflict(`${first?.path ?? ""} ${first?.message ?? "is invalid"}`);

@@ -130,7 +130,7 @@ async function resolveChannel(
   const config = Object.fromEntries(resolved.map(({ name, value }) => [name, value]));
   const merged = mergePatch(template, said.config === undefined ? said : { ...said, config });
   const parsed = channelInputSchema.safeParse(merged);
-  if (!parsed.success) return err(findingsOf(parsed.error, at));
+  if (!parsed.success) return err(findingsOf(parsed.error, merged, at));
   const { uid, title, ...channel } = parsed.data;
   const checked = await checkChannel(deps, channel, "");
   if (!checked.ok) return err(under(at, checked.error));

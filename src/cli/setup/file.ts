@@ -62,7 +62,7 @@ export function parseSetUp(text: string): Result<readonly DeclaredOrganization[]
     return err([{ path: "", message: `is not JSON: ${error instanceof Error ? error.message : error}` }]);
   }
   const parsed = file.safeParse(json);
-  return parsed.success ? ok(parsed.data.organizations) : err(findingsOf(parsed.error));
+  return parsed.success ? ok(parsed.data.organizations) : err(findingsOf(parsed.error, json));
 }
 
 /** Finds duplicate names, and references to objects that the config file does not declare. */

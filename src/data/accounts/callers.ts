@@ -43,32 +43,13 @@ export interface KnownConversation {
  * must check the expiry of a key, because a key can expire while it is cached. All lookups throw UnavailableError if the database
  * is unavailable, so that an outage never makes a valid caller look unknown.
  */
-export interface Callers {
-  readonly findKey: (token: string) => Promise<KnownKey | undefined>;
-  /** Returns why a known API key is inactive. Returns `undefined` if the key is active or unknown. */
-  readonly findEnd: (token: string) => Promise<KeyEnd | undefined>;
-  readonly findKeyById: (keyId: string) => Promise<KnownKey | undefined>;
-  /**
-   * Finds the conversation of a live token. Queries the database each time, because a token becomes invalid when its conversation ends.
-   *
-   * Only unknown tokens are cached, because they never become valid.
-   */
-  readonly findConversation: (liveToken: string) => Promise<KnownConversation | undefined>;
-  readonly findAccount: (
-    organizationId: string,
-    provider: string,
-    identifier: string,
-  ) => Promise<KnownAccount | undefined>;
-  readonly findAccountByIdentity: (identityId: string) => Promise<KnownAccount | undefined>;
-  /** Clears the cache. Called after a change of keys, roles, memberships, accounts or identities. */
-  readonly forget: () => void;
-}
+export type Callers = ReturnType<typeof createCallers>;
 
 /** Maximum age of a cached lookup, in ms. Revocations must take effect within five seconds, and a slow lookup may take two of them. */
 const MAX_AGE_MS = 3_000;
 const MAX_ENTRIES = 10_000;
 
-export function createCallers({ db }: { readonly db: Queryable }): Callers {
+export function createCallers({ db }: { readonly db: Queryable }) {
   const bounds = { maxAgeMs: MAX_AGE_MS, maxEntries: MAX_ENTRIES };
   const byHash = createSingleFlightCache({
     ...bounds,
@@ -91,13 +72,20 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
     load: (id) => readAccount(db, sql`identities.id = ${id}`),
   });
   return {
-    findKey: async (token) => keyInForce(await byHash.get(hashOfToken(token).toString("base64"))),
-    async findEnd(token) {
+    findKey: async (token: string): Promise<KnownKey | undefined> =>
+      keyInForce(await byHash.get(hashOfToken(token).toString("base64"))),
+    /** Returns why a known API key is inactive. Returns `undefined` if the key is active or unknown. */
+    async findEnd(token: string): Promise<KeyEnd | undefined> {
       const found = await byHash.get(hashOfToken(token).toString("base64"));
       return found && "end" in found ? found.end : undefined;
     },
-    findKeyById: async (keyId) => keyInForce(await byId.get(keyId)),
-    async findConversation(liveToken) {
+    findKeyById: async (keyId: string): Promise<KnownKey | undefined> => keyInForce(await byId.get(keyId)),
+    /**
+     * Finds the conversation of a live token. Queries the database each time, because a token becomes invalid when its conversation ends.
+     *
+     * Only unknown tokens are cached, because they never become valid.
+     */
+    async findConversation(liveToken: string): Promise<KnownConversation | undefined> {
       const hash = hashOfToken(liveToken);
       const key = hash.toString("base64");
       if (deadTokens.has(key)) return undefined;
@@ -105,9 +93,10 @@ export function createCallers({ db }: { readonly db: Queryable }): Callers {
       if (found === undefined) deadTokens.set(key, true);
       return found;
     },
-    findAccount: (organizationId, provider, identifier) =>
+    findAccount: (organizationId: string, provider: string, identifier: string) =>
       byIdentity.get(JSON.stringify([organizationId, provider, identifier])),
-    findAccountByIdentity: (identityId) => byIdentityId.get(identityId),
+    findAccountByIdentity: byIdentityId.get,
+    /** Clears the cache. Called after a change of keys, roles, memberships, accounts or identities. */
     forget() {
       byHash.clear();
       byId.clear();

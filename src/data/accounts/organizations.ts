@@ -1,5 +1,6 @@
 import { createId } from "../../lib/ids.ts";
-import type { Trx } from "../database.ts";
+import { inPages } from "../../lib/pages.ts";
+import type { Queryable, Trx } from "../database.ts";
 import { insertAccount } from "./accounts.ts";
 
 export interface NewOrganization {
@@ -40,3 +41,11 @@ export async function createOrganization(
   );
   return { organizationId, spaceId, accountId };
 }
+
+const PAGE = 500;
+
+/** Yields the ids of all organizations in pages. */
+export const pageOrganizations = (db: Queryable) =>
+  inPages("id", "", PAGE, (after, limit) =>
+    db.selectFrom("organizations").select("id").where("id", ">", after).orderBy("id").limit(limit).execute(),
+  );

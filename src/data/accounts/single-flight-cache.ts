@@ -1,15 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 
-export interface SingleFlightCache<V> {
-  /**
-   * Returns a cached or new value that is at most `maxAgeMs` old. Returns `undefined` if the lookup finds nothing, and rejects if
-   * it fails.
-   */
-  readonly get: (key: string) => Promise<V | undefined>;
-  readonly clear: () => void;
-}
-
 /**
  * Caches lookups for a short time, including lookups that found nothing. Concurrent calls with the same key share one lookup.
  *
@@ -20,13 +11,17 @@ export function createSingleFlightCache<V extends object>(options: {
   /** Maximum age of a value in ms. The age is counted from the start of the lookup, because the value may have been read then. */
   readonly maxAgeMs: number;
   readonly maxEntries: number;
-}): SingleFlightCache<V> {
+}) {
   const { load, maxAgeMs, maxEntries } = options;
   const known = new LRUCache<string, { readonly value: Promise<V | undefined>; readonly sinceMs: number }>(
     upToEntries(maxEntries),
   );
   return {
-    get(key) {
+    /**
+     * Returns a cached or new value that is at most `maxAgeMs` old. Returns `undefined` if the lookup finds nothing, and rejects if
+     * it fails.
+     */
+    get(key: string): Promise<V | undefined> {
       const nowMs = performance.now();
       const found = known.get(key);
       if (found !== undefined && nowMs - found.sinceMs <= maxAgeMs) return found.value;

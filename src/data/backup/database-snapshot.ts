@@ -13,38 +13,22 @@ export interface TableShape {
 }
 
 /** A consistent snapshot of the whole database. Opening a snapshot does not block writers. */
-export interface DatabaseSnapshot extends AsyncDisposable {
-  readonly version: string;
-  readonly migrations: readonly AppliedMigration[];
-  /** Id of the key that encrypts all secrets. `undefined` if no gateway has started on this database yet. */
-  readonly masterKeyId: string | undefined;
-  readonly isMasterKey: (key: Buffer) => boolean;
-  readonly tables: readonly TableShape[];
-  /**
-   * Streams the rows of a table in the text format of COPY. After the stream has ended, `rows` returns their number.
-   *
-   * Only one table can be copied at a time.
-   */
-  readonly copy: (table: TableShape) => { readonly content: Readable; readonly rows: () => number };
-  /** Returns the last value of each sequence. Call it after copying all rows, so that no copied row has a number above its sequence. */
-  readonly sequences: () => Promise<Readonly<Record<string, string>>>;
-}
+export type DatabaseSnapshot = Awaited<ReturnType<typeof openDatabaseSnapshot>>;
 
 /**
  * Tables that a backup leaves out.
  *
  * - `schema_migrations`: a restore applies the migrations itself.
  * - `leases`, `changes`, `changes_pruned`: they belong to running gateways and to transactions of this server.
- * - `schema_code`: executable code must not be loaded from a backup. It is compiled again after a restore.
  */
-const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned", "schema_code"];
+const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned"];
 
 /**
  * Opens a snapshot of all data that is committed now.
  *
  * @throws errors of the PostgreSQL driver
  */
-export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<DatabaseSnapshot> {
+export async function openDatabaseSnapshot(connection: PostgresSocket) {
   await using opening = new AsyncDisposableStack();
   const client = new pg.Client({
     ...connection,
@@ -82,16 +66,24 @@ export async function openDatabaseSnapshot(connection: PostgresSocket): Promise<
   return {
     version: server?.server_version ?? "",
     migrations,
+    /** Id of the key that encrypts all secrets. `undefined` if no gateway has started on this database yet. */
     masterKeyId: cluster?.id,
-    isMasterKey: (key) => cluster !== undefined && opensCheck(createSealingKey(key), cluster.check),
-    tables,
-    copy({ name, columns }) {
+    isMasterKey: (key: Buffer): boolean =>
+      cluster !== undefined && opensCheck(createSealingKey(key), cluster.check),
+    tables: tables as readonly TableShape[],
+    /**
+     * Streams the rows of a table in the text format of COPY. After the stream has ended, `rows` returns their number.
+     *
+     * Only one table can be copied at a time.
+     */
+    copy({ name, columns }: TableShape) {
       const list = columns.map(pg.escapeIdentifier).join(", ");
       const stream = client.query(copyTo(`COPY ${pg.escapeIdentifier(name)} (${list}) TO STDOUT`));
       copying = stream;
-      return { content: stream, rows: () => stream.rowCount };
+      return { content: stream as Readable, rows: () => stream.rowCount };
     },
-    async sequences() {
+    /** Returns the last value of each sequence. Call it after copying all rows, so that no copied row has a number above its sequence. */
+    async sequences(): Promise<Readonly<Record<string, string>>> {
       const rows = await select<{ name: string; last: string }>(
         `SELECT sequencename::text AS name, last_value::text AS last FROM pg_sequences
          WHERE schemaname = 'public' AND last_value IS NOT NULL ORDER BY 1`,

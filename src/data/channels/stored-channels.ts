@@ -52,18 +52,9 @@ export interface LiveSource {
  * Finds channels in all organizations. Only event processing may use it, because a sender has no credential except the channel's
  * address.
  */
-export interface StoredChannels {
-  /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
-  readonly findById: (channelId: string) => Promise<AddressedChannel | undefined>;
-  readonly findByNumber: (number: number) => Promise<StoredChannel | undefined>;
-  /** Returns `undefined` if the source should not run, according to its state, config and subscriptions. @throws UnavailableError */
-  readonly findSource: (number: number) => Promise<LiveSource | undefined>;
-}
+export type StoredChannels = ReturnType<typeof createStoredChannels>;
 
-export function createStoredChannels(deps: {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-}): StoredChannels {
+export function createStoredChannels(deps: { readonly db: Queryable; readonly keyring: Keyring }) {
   const { db, keyring } = deps;
   const topics = sql<Readonly<Record<string, string>> | null>`
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
@@ -95,7 +86,8 @@ export function createStoredChannels(deps: {
     return row && toStoredChannel(keyring, row);
   };
   return {
-    async findById(channelId) {
+    /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
+    async findById(channelId: string): Promise<AddressedChannel | undefined> {
       const row = await findRow(channelId);
       if (row) return { channel: toStoredChannel(keyring, row), leftMs: undefined };
       const former = await findFormerAddress(db, keyring, channelId);
@@ -103,7 +95,8 @@ export function createStoredChannels(deps: {
       return channel && { channel, leftMs: former.leftMs };
     },
     findByNumber,
-    async findSource(number) {
+    /** Returns `undefined` if the source should not run, according to its state, config and subscriptions. @throws UnavailableError */
+    async findSource(number: number): Promise<LiveSource | undefined> {
       const row = await findSourceRow(number);
       return (
         row && {

@@ -5,7 +5,8 @@ import type { Row } from "../tables.ts";
 import { writeConnectionState } from "./connections.ts";
 
 export interface IssuedTokens {
-  readonly accessToken: string;
+  /** `undefined` if the connection cannot use the issuer's access token. */
+  readonly accessToken?: string | undefined;
   /** Time in ms since 1970 after which the token must be renewed before use. `undefined` if the issuer states no expiry. */
   readonly renewAtMs: number | undefined;
   readonly refreshToken: string | undefined;
@@ -109,7 +110,7 @@ export async function yieldRenewal(
 
 /**
  * Stores new tokens, unless newer tokens are already stored. Also accepts tokens from a worker whose claim has expired, because
- * they may contain the only valid refresh token.
+ * they may contain the only valid refresh token. Without an access token, the worker keeps its claim and can record a rejection.
  *
  * @param options.connectionVersion version of the connection's config that the token request used
  * @returns true if the tokens were stored
@@ -123,7 +124,8 @@ export async function storeTokens(
 ): Promise<boolean> {
   const generation = turn.generation + 1;
   const { accessToken, refreshToken, renewAtMs } = tokens;
-  const sealed: Sealed = { accessToken, ...(refreshToken !== undefined && { refreshToken }) };
+  const sealed: Sealed = { ...(accessToken && { accessToken }), ...(refreshToken && { refreshToken }) };
+  const isUsable = accessToken !== undefined;
   const stored = await trx
     .updateTable("connectionTokens")
     .set({
@@ -131,9 +133,7 @@ export async function storeTokens(
       sealedTokens: keyring.seal(JSON.stringify(sealed), tokensPlace(turn.connectionId, generation)),
       renewAt: renewAtMs === undefined ? null : new Date(renewAtMs),
       connectionVersion,
-      leaseHolder: null,
-      leaseExpiresAt: null,
-      refusedAt: null,
+      ...(isUsable && { leaseHolder: null, leaseExpiresAt: null, refusedAt: null }),
       ...ANSWERED,
     })
     .where("connectionId", "=", turn.connectionId)
@@ -141,7 +141,7 @@ export async function storeTokens(
     .returning("generation")
     .executeTakeFirst();
   if (stored === undefined) return false;
-  await writeConnectionState(trx, turn.connectionId, { state: "ok" }, nowMs);
+  if (isUsable) await writeConnectionState(trx, turn.connectionId, { state: "ok" }, nowMs);
   return true;
 }
 
@@ -154,6 +154,8 @@ const ANSWERED = { asking: false, answerLostAt: null } as const;
 export interface TokenRejection {
   readonly state: "needsReauth" | "error";
   readonly code: string;
+  /** Sentence for users. */
+  readonly message: string;
 }
 
 /**
@@ -164,7 +166,7 @@ export interface TokenRejection {
 export async function recordRejection(
   trx: Trx,
   turn: RenewalTurn,
-  { state, code }: TokenRejection,
+  { state, code, message }: TokenRejection,
   nowMs: number,
 ): Promise<boolean> {
   const noted = await trx
@@ -179,19 +181,13 @@ export async function recordRejection(
   const isTokenLost = state === "needsReauth" && noted.answerLostAt !== null;
   const error = isTokenLost
     ? { code: "token_lost", message: tokenLost(code, noted.answerLostAt) }
-    : { code, message: REFUSED[state] };
+    : { code, message };
   await writeConnectionState(trx, turn.connectionId, { state, error }, nowMs);
   return isTokenLost;
 }
 
 const tokenLost = (code: string, at: Date | null): string =>
   `The issuer rejected the refresh token (${code}). An earlier response, which may have contained the next refresh token, was lost before Inlet could store it (noticed at ${at?.toISOString()}), because a worker stopped or the network failed. Authorize the connection again, or set a new refresh token.`;
-
-const REFUSED = {
-  needsReauth:
-    "The issuer rejected the grant, or the connection was never authorized. Authorize it, or set a new refresh token.",
-  error: "The issuer rejected the client or its settings. Check the client id, the secret and the endpoints.",
-} as const;
 
 /**
  * Deletes all tokens of a connection, because its grant or its client is being replaced. Tokens from unfinished requests will not

@@ -4,7 +4,8 @@ import { recordChange } from "../changes.ts";
 import { resumeReauthorized } from "../channels/channel-states.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
-import type { ConnectionRow, ConnectionState } from "../tables.ts";
+import type { ConnectionRow } from "../tables.ts";
+import type { ConnectionState } from "./connection-tables.ts";
 
 type Secrets = Readonly<Record<string, unknown>>;
 

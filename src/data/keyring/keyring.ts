@@ -29,8 +29,6 @@ export interface Keyring {
   readonly addressHashKey: Buffer;
   /** Key for access tokens, 32 bytes. All gateways on this database share it. */
   readonly accessTokenKey: Buffer;
-  /** Key for MACs that protect compiled schema code in the database. It is derived from the master key. */
-  readonly codeMacKey: Buffer;
   /**
    * Makes `seal` encrypt with the database's current master key. Returns false if this gateway does not have that key.
    *
@@ -100,7 +98,6 @@ export async function openKeyring(options: {
     channelIdKey,
     addressHashKey: createHmac("sha256", channelIdKey).update("inlet channel address").digest(),
     accessTokenKey: openRandomKey(current, sealedAccessTokenKey, ACCESS_TOKEN_KEY_ROW),
-    codeMacKey: createHmac("sha256", current.bytes).update("inlet code mac").digest(),
     async reload() {
       const { masterKeyId } = await db.selectFrom("cluster").select("masterKeyId").executeTakeFirstOrThrow();
       const known = keys.find(({ id }) => id === masterKeyId);

@@ -1,18 +1,8 @@
 import { execFile } from "node:child_process";
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { syncDirectory } from "../../lib/sync-directory.ts";
 import { POSTGRES_MAJOR, type PostgresBinaries } from "./binaries.ts";
 import { callAs, ownDirectory, type ServerUser } from "./server-user.ts";
 
@@ -50,8 +40,8 @@ export function checkClusterMajor(clusterDir: string): void {
   }
   throw new Error(
     `${clusterDir} was created by PostgreSQL ${major}. This release of Inlet contains PostgreSQL ${POSTGRES_MAJOR} and cannot open it. ` +
-      `Dump it with a PostgreSQL ${major} server (pg_dumpall), move the directory away, start Inlet once, and restore the dump with psql. ` +
-      "Or set DATABASE_URL to a server that has the data.",
+      "Start the previous release of Inlet, run `inlet backup`, and restore the file with this release into an empty data directory " +
+      "(`inlet restore`). Or set DATABASE_URL to a server that has the data.",
   );
 }
 
@@ -87,14 +77,5 @@ export async function initCluster(options: {
     throw new Error(`initdb failed: ${stderr?.trim() || String(error)}`, { cause: error });
   }
   renameSync(partial, clusterDir);
-  syncDirectory(parent);
-}
-
-function syncDirectory(dir: string): void {
-  const handle = openSync(dir, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
+  await syncDirectory(parent);
 }

@@ -10,6 +10,8 @@ export interface Named {
   readonly about: ProblemAbout;
 }
 
+export const ofOrganization = (id: string): Named => ({ organizationId: id, subject: id, about: {} });
+
 /** Maximum number of reported objects per organization. Objects with the lowest ids are reported first. */
 const MOST = 1_000;
 
@@ -142,9 +144,19 @@ export async function listTroubledConnections(
   }));
 }
 
-export const pageOrganizations = (
-  db: Queryable,
-  after: string,
-  limit: number,
-): Promise<readonly { readonly id: string }[]> =>
-  db.selectFrom("organizations").select("id").where("id", ">", after).orderBy("id").limit(limit).execute();
+/** Lists the organizations that had a channel when Redis lost data, if that was noticed within a day. */
+export async function listDataLoss(db: Queryable): Promise<readonly (Named & { readonly lostAt: Date })[]> {
+  const { rows } = await sql<{ id: string; lostAt: Date }>`
+    SELECT o.id, cluster.data_lost_at AS lost_at FROM cluster JOIN organizations AS o ON EXISTS (
+      SELECT FROM channels AS c
+      WHERE c.organization_id = o.id AND NOT c.is_system AND c.created_at < cluster.data_lost_at
+    )
+    WHERE cluster.data_lost_at > clock_timestamp() - interval '1 day'`.execute(db);
+  return rows.map(({ id, lostAt }) => ({ ...ofOrganization(id), lostAt }));
+}
+
+/** Returns the organization that runs the gateway. `undefined` before the first start. */
+export async function findOperator(db: Queryable): Promise<Named | undefined> {
+  const cluster = await db.selectFrom("cluster").select("organizationId").executeTakeFirst();
+  return cluster?.organizationId ? ofOrganization(cluster.organizationId) : undefined;
+}

@@ -16,13 +16,14 @@ export interface Sighting {
   readonly organizationId: string;
   /** Id of the affected object. Its kind and subject identify a problem. */
   readonly subject: string;
-  /** `raised` opens a problem. `near` does not open a problem, but keeps an open problem from being resolved. */
-  readonly level: "raised" | "near";
+  /** `raised`, the default, opens a problem. `near` does not open a problem, but keeps an open problem from being resolved. */
+  readonly level?: "raised" | "near" | undefined;
   readonly severity: ProblemSeverity;
   readonly about: ProblemAbout;
   readonly message: string;
   readonly suggestedAction: string;
-  readonly figures: Readonly<Record<string, number>>;
+  /** Measured values that the message contains. */
+  readonly figures?: Readonly<Record<string, number>>;
 }
 
 export type OpenProblem = Pick<Row<"problems">, "id" | "kind" | "organizationId" | "subject">;
@@ -51,7 +52,7 @@ export function openProblem(
   sighting: Sighting,
   { seenSince, nowMs }: { readonly seenSince: Date; readonly nowMs: number },
 ): Promise<Row<"problems"> | undefined> {
-  const { level: _, about, figures, suggestedAction: cure, ...values } = sighting;
+  const { level: _, about, figures = {}, suggestedAction: cure, ...values } = sighting;
   return db.transaction().execute(async (trx) => {
     const { organizationId } = sighting;
     const organization = trx.selectFrom("organizations").select("id").where("id", "=", organizationId);
@@ -93,7 +94,7 @@ export async function refreshProblems(
   nowMs: number,
 ): Promise<void> {
   if (seen.length === 0) return;
-  const rows = seen.map(({ id, severity, about, message, suggestedAction, figures }) => ({
+  const rows = seen.map(({ id, severity, about, message, suggestedAction, figures = {} }) => ({
     id,
     severity,
     about,

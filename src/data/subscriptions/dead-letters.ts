@@ -49,26 +49,20 @@ export async function expireDeadLetters(
   }
 }
 
-/** Counts the dead letters of each subscription. The result leaves out subscriptions without dead letters. */
-export async function countDeadLettersOf(
+/**
+ * Counts the dead letters of each subscription. The result leaves out subscriptions without dead letters.
+ *
+ * @param subscriptionIds counts only these subscriptions. Defaults to all
+ */
+export async function countDeadLetters(
   db: Queryable,
-  subscriptionIds: readonly string[],
+  subscriptionIds?: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  if (subscriptionIds.length === 0) return new Map();
+  if (subscriptionIds?.length === 0) return new Map();
   const rows = await db
     .selectFrom("deadLetters")
     .select(({ fn }) => ["subscriptionId", fn.countAll<number>().as("total")])
-    .where("subscriptionId", "in", subscriptionIds)
-    .groupBy("subscriptionId")
-    .execute();
-  return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));
-}
-
-/** Counts the dead letters of each subscription. The result leaves out subscriptions without dead letters. */
-export async function countDeadLetters(db: Queryable): Promise<ReadonlyMap<string, number>> {
-  const rows = await db
-    .selectFrom("deadLetters")
-    .select(({ fn }) => ["subscriptionId", fn.countAll<number>().as("total")])
+    .$if(subscriptionIds !== undefined, (query) => query.where("subscriptionId", "in", subscriptionIds ?? []))
     .groupBy("subscriptionId")
     .execute();
   return new Map(rows.map(({ subscriptionId, total }) => [subscriptionId, total]));

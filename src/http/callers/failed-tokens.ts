@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { RateLimiter, RateLimitState } from "../../bus/limits/rate-limiter.ts";
-import { createLimiter } from "../../lib/limiter.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
+import { FairLimiter } from "../../limits/fairness.ts";
 import type { Identified, TokenRejection } from "./identify.ts";
 
 export interface FailedTokens {
@@ -42,8 +42,7 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
   );
   const counted = new LRUCache<string, true>({ ...upToEntries(MAX_TOKENS), ttl: REMEMBERED_MS });
   const right = new LRUCache<string, true>({ ...upToEntries(MAX_TOKENS), ttl: RIGHT_FOR_MS });
-  const lane = createLimiter(LOOK_UPS_AT_ONCE);
-  const waiting = new Map<string, number>();
+  const lane = new FairLimiter(LOOK_UPS_AT_ONCE);
 
   function stateOf(network: string): RateLimitState {
     const known = states.get(network);
@@ -66,19 +65,11 @@ export function createFailedTokens(limiter: RateLimiter): FailedTokens {
       if (stateOf(network).allowed) return identify();
       const digest = hashToken(token);
       if (right.has(digest)) return identify();
-      const before = waiting.get(network) ?? 0;
-      if (before >= MAX_WAITING) return undefined;
-      waiting.set(network, before + 1);
-      try {
-        using _place = await lane.acquire(1, { signal: NEVER_ABORTED, whose: network });
-        const identified = await identify();
-        if (identified.by !== "nobody") right.set(digest, true);
-        return identified;
-      } finally {
-        const left = (waiting.get(network) ?? 1) - 1;
-        if (left === 0) waiting.delete(network);
-        else waiting.set(network, left);
-      }
+      if (lane.waitingOf(network) >= MAX_WAITING) return undefined;
+      using _place = await lane.acquire(1, { signal: NEVER_ABORTED, owner: network });
+      const identified = await identify();
+      if (identified.by !== "nobody") right.set(digest, true);
+      return identified;
     },
   };
 }

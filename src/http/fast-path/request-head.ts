@@ -10,6 +10,8 @@ const HEAD = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]
 const HEAD_END = Buffer.from("\r\n\r\n");
 const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
+/** Matches a host name or address, with an optional port. `node:http` handles all others, most of which are invalid. */
+const HOST = /^[\w.-]*(?::\d+)?$/;
 /** Matches a content length of at most 15 digits, which a JavaScript number represents exactly. */
 const LENGTH = /^\d{1,15}$/;
 
@@ -24,6 +26,9 @@ export interface Head {
   /** Whether the client wants to close the connection after this request. */
   readonly closes: boolean;
 }
+
+/** Returns the size of the head and of the body that it announces, in bytes. */
+export const getRequestBytes = ({ bytes, bodyBytes }: Head): number => bytes + bodyBytes;
 
 /**
  * Parses a request head in the same way as Node. Returns `undefined` if `node:http` must handle the request, for example because it is
@@ -40,7 +45,8 @@ export function readHead(bytes: Buffer): Head | undefined {
   if (headers === undefined) return undefined;
   const { host, connection = "keep-alive", "content-length": length = "0" } = headers;
   const closes = connection === "close";
-  if (host === undefined || !(closes || connection.toLowerCase() === "keep-alive")) return undefined;
+  if (host === undefined || !HOST.test(host) || !(closes || connection.toLowerCase() === "keep-alive"))
+    return undefined;
   if (needsNodeParser(headers) || !LENGTH.test(length)) return undefined;
   return { target: text.slice(TARGET_AT, targetEnd), headers, bytes: end, bodyBytes: Number(length), closes };
 }

@@ -3,7 +3,7 @@ import { type ApiError, createApiError, type ErrorResponse, invalidParameters } 
 import type { HookExchange } from "../../http/hook-exchange.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import type { HeldBody } from "./body-budget.ts";
-import { concatAndFree, createBudgetError, decodeBody, findDecoder, payloadTooLarge } from "./decode-body.ts";
+import { createBudgetError, decodeBody, findDecoder, payloadTooLarge } from "./decode-body.ts";
 
 /**
  * Reads and decodes the body of a request. `maxBytes` limits both the encoded and the decoded size. Returns a promise only if it has to
@@ -15,13 +15,22 @@ import { concatAndFree, createBudgetError, decodeBody, findDecoder, payloadTooLa
  */
 export function readBody(exchange: HookExchange, maxBytes: number, held: HeldBody): Buffer | Promise<Buffer> {
   const encoding = exchange.headers["content-encoding"]?.trim().toLowerCase() ?? "";
-  if (encoding === "" || encoding === "identity") return readBytes(exchange, maxBytes, held);
-  const createDecoder = findDecoder(encoding);
-  if (createDecoder === undefined) {
-    throw createApiError(unsupportedMediaType("This Content-Encoding is not accepted."));
+  if (NO_ENCODING.has(encoding)) return readBytes(exchange, maxBytes, held);
+  const decode = findDecoder(encoding);
+  if (decode === undefined) {
+    const shown = JSON.stringify(encoding.slice(0, MAX_SHOWN_CHARS));
+    throw createApiError(
+      unsupportedMediaType(
+        `The Content-Encoding ${shown} is not accepted: use gzip, deflate, br, zstd, or none.`,
+      ),
+    );
   }
-  return readAndDecode(exchange, { encoding, maxBytes, createDecoder, held });
+  return readAndDecode(exchange, { encoding, maxBytes, decode, held });
 }
+
+/** Values that encode nothing. Some senders name the charset of the body here. */
+const NO_ENCODING: ReadonlySet<string> = new Set(["", "identity", "none", "utf-8", "utf8"]);
+const MAX_SHOWN_CHARS = 100;
 
 async function readAndDecode(
   exchange: HookExchange,
@@ -80,6 +89,15 @@ function readStream(stream: Readable, maxBytes: number, held: HeldBody): Promise
     });
     stream.on("close", onClose);
   });
+}
+
+/** Joins the chunks and frees their memory immediately, because garbage collection frees large buffers too late. */
+function concatAndFree(chunks: readonly Buffer[], bytes: number): Buffer {
+  const [first] = chunks;
+  if (chunks.length === 1 && first !== undefined) return first;
+  const whole = Buffer.concat(chunks, bytes);
+  for (const chunk of chunks) freeBuffer(chunk);
+  return whole;
 }
 
 const incompleteBodyError = (): ApiError =>

@@ -1,8 +1,8 @@
 import type { ChannelKindName } from "../../event/channel.ts";
-import { createLimiter } from "../../lib/limiter.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 import { createWorkerQueue, type Exceeded, type JobOptions } from "../../lib/worker-queue.ts";
+import { FairLimiter } from "../../limits/fairness.ts";
 import type { RuleSet } from "../../normalize/compile.ts";
 import { explainEach } from "../../normalize/explain.ts";
 import { type Fault, invalidBody } from "../../normalize/fault.ts";
@@ -58,7 +58,7 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
     maxHeapMiB: MAX_HEAP_MIB,
     toSend: withOwnBody,
   });
-  const pulledLimiter = createLimiter(MAX_PULLED);
+  const pulledLimiter = new FairLimiter(MAX_PULLED);
   const ids = new WeakMap<RuleSet, number>();
   let lastId = 0;
 
@@ -70,14 +70,14 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
 
   /** Adds the generated code of all schemas to the rules. Compiles schemas that have no generated code yet. */
   async function createSentRules(rules: RuleSet): Promise<SentRules> {
-    const { channel, config, definitions, topics, forms } = rules;
+    const { channel, config, definitions, topics, reading } = rules;
     const generated: SentRules["generated"][number][] = [];
     for (const { schema } of definitions) {
       const compiled =
         schema === undefined ? undefined : await deps.validatorFor(schema, channel.organizationId);
       generated.push(compiled?.generated);
     }
-    return { channel, config, definitions, topics, forms, generated };
+    return { channel, config, definitions, topics, reading, generated };
   }
 
   /**
@@ -109,7 +109,7 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
   /** Normalizes a fetched delivery. Waits for room in the queue, because a rejection would force the source to reconnect. */
   async function normalizePulled(...args: Parameters<Explainer>): Promise<Normalized> {
     const lane = args[0].channel.organizationId;
-    using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, whose: lane });
+    using _ = await pulledLimiter.acquire(1, { signal: NEVER_ABORTED, owner: lane });
     return await normalizeInWorker({ lane, mayExceedQueue: true }, ...args);
   }
 

@@ -1,3 +1,5 @@
+import { Transform } from "node:stream";
+
 export interface ArchivePart {
   readonly name: string;
   /** Size of the gzip file. */
@@ -22,3 +24,15 @@ export const MANIFEST = "manifest.json";
 /** Name of the last entry: the SHA-256 digest of the manifest, in the format of `sha256sum --check`. */
 export const MANIFEST_DIGEST = "manifest.json.sha256";
 export const PART_ENDING = ".gz";
+
+/** Creates a stream that passes all bytes on, and calls `onBytes` with their number so far. */
+export function countBytes(onBytes: ((bytes: number) => void) | undefined): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      bytes += chunk.length;
+      onBytes?.(bytes);
+      done(null, chunk);
+    },
+  });
+}

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type Readable, Transform } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { extract } from "tar-stream";
@@ -8,6 +8,7 @@ import { z } from "zod";
 import {
   ArchiveError,
   type ArchivePart,
+  countBytes,
   MANIFEST,
   MANIFEST_DIGEST,
   type Manifest,
@@ -79,18 +80,10 @@ export async function* readArchive(
 }
 
 async function* readEntries(file: string, { signal, onBytes }: ReadOptions) {
-  let bytes = 0;
-  const counting = new Transform({
-    transform(chunk: Buffer, _, done) {
-      bytes += chunk.length;
-      onBytes?.(bytes);
-      done(null, chunk);
-    },
-  });
   const entries = extract();
   const source = createReadStream(file, { signal, highWaterMark: 256 * 1024 });
   let failure: unknown;
-  const read = pipeline(source, counting, entries).catch((error: unknown) => {
+  const read = pipeline(source, countBytes(onBytes), entries).catch((error: unknown) => {
     failure = error;
   });
   let last: string | undefined;

@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type FileHandle, link, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type Readable, Transform } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { pack } from "tar-stream";
-import { type ArchivePart, MANIFEST, MANIFEST_DIGEST, PART_ENDING } from "./archive.ts";
+import { syncDirectory } from "../sync-directory.ts";
+import { type ArchivePart, countBytes, MANIFEST, MANIFEST_DIGEST, PART_ENDING } from "./archive.ts";
 
 /** Writes an archive under a temporary name until `finish` succeeds. Disposal before `finish` removes all temporary files. */
 export interface ArchiveWriter extends AsyncDisposable {
@@ -72,7 +73,7 @@ export async function createArchive(
       let bytes = 0;
       await pipeline(
         content,
-        counting(onBytes),
+        countBytes(onBytes),
         createGzip({ level: GZIP_LEVEL }),
         async (compressed: AsyncIterable<Buffer>) => {
           for await (const chunk of compressed) {
@@ -117,17 +118,6 @@ async function place(partial: string, file: string): Promise<void> {
   await rm(partial);
 }
 
-function counting(onBytes: ((bytes: number) => void) | undefined): Transform {
-  let bytes = 0;
-  return new Transform({
-    transform(chunk: Buffer, _, done) {
-      bytes += chunk.length;
-      onBytes?.(bytes);
-      done(null, chunk);
-    },
-  });
-}
-
 /** Writes the whole chunk at a position, and returns the position after the chunk. */
 async function writeAt(file: FileHandle, position: number, chunk: Buffer): Promise<number> {
   for (let done = 0; done < chunk.length; ) {
@@ -144,9 +134,4 @@ async function* readFrom(file: FileHandle): AsyncGenerator<Buffer> {
     at += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  await using directory: FileHandle = await open(path, "r");
-  await directory.sync();
 }

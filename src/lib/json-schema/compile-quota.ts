@@ -1,6 +1,5 @@
-import { LRUCache } from "lru-cache";
+import { TokenBuckets } from "../../limits/token-buckets.ts";
 import { QuotaError } from "../errors.ts";
-import { upToEntries } from "../up-to-entries.ts";
 
 /**
  * Limits the CPU time that each lane (an organization) may spend on compiling schemas. An unused quota accumulates for at most a
@@ -13,7 +12,6 @@ export interface CompileQuota {
 }
 
 const MINUTE_MS = 60_000;
-const MAX_LANES = 10_000;
 
 /**
  * Creates a quota. A compilation may start while any quota is left. Its CPU time is charged afterwards, so the quota can become
@@ -27,33 +25,20 @@ export function createCompileQuota(options: {
   readonly nowMs?: () => number;
 }): CompileQuota {
   const { msPerMinuteOf, nowMs = () => performance.now() } = options;
-  /** CPU time that each lane has used, in ms, after deducting the quota that was refilled until `atMs`. */
-  const spent = new LRUCache<string, { readonly cpuMs: number; readonly atMs: number }>(
-    upToEntries(MAX_LANES),
-  );
-
-  const spentBy = (lane: string, perMinute: number): number => {
-    const known = spent.get(lane);
-    return known === undefined
-      ? 0
-      : Math.max(0, known.cpuMs - ((nowMs() - known.atMs) * perMinute) / MINUTE_MS);
+  /** A token is one millisecond of CPU time. */
+  const buckets = new TokenBuckets<string>({ burstMs: MINUTE_MS });
+  const perSecond = (lane: string): number | undefined => {
+    const perMinute = msPerMinuteOf(lane);
+    return perMinute === undefined ? undefined : perMinute / 60;
   };
-
   return {
     require(lane) {
-      const perMinute = msPerMinuteOf(lane);
-      if (perMinute === undefined) return;
-      const overMs = spentBy(lane, perMinute) - perMinute;
-      if (overMs < 0) return;
-      const waitMs = Math.max(1, (overMs * MINUTE_MS) / perMinute);
+      const waitMs = buckets.look(lane, perSecond(lane), nowMs());
+      if (waitMs === 0) return;
       throw new QuotaError("the organization has used up its CPU time for compiling schemas", {
         retryAfterSeconds: Math.ceil(waitMs / 1_000),
       });
     },
-    spend(lane, cpuMs) {
-      const perMinute = msPerMinuteOf(lane);
-      if (perMinute === undefined) return;
-      spent.set(lane, { cpuMs: spentBy(lane, perMinute) + cpuMs, atMs: nowMs() });
-    },
+    spend: (lane, cpuMs) => buckets.overdraw(lane, cpuMs, perSecond(lane), nowMs()),
   };
 }

@@ -30,7 +30,7 @@ export interface CompiledSchema {
 
 export interface SchemaCompiler extends AsyncDisposable {
   /**
-   * Compiles a schema, or returns it from the cache or the code store. Compilations are scheduled round-robin by lane. If several
+   * Compiles a schema, or returns it from the cache. Compilations are scheduled round-robin by lane. If several
    * lanes need the same schema, each lane queues a compilation, and all of them use the first result. The path of a finding is a
    * JSON Pointer into the schema.
    *

@@ -9,19 +9,10 @@ import type { CompileQuota } from "./compile-quota.ts";
 import type { CompiledSchema, JsonSchema, SchemaCompiler, SchemaViolation } from "./compiled-schema.ts";
 import { evaluateCode, PatternBudgetError, validatorOf } from "./evaluate.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
+import { findExcess, MAX_STORED_LENGTH, type SchemaSize, TOO_LONG } from "./stored-limits.ts";
 import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
 
-/**
- * Persistent store for generated validator code. The gateway executes this code, so `find` must return only code that `keep`
- * stored.
- */
-export interface CodeStore {
-  readonly find: (digest: string) => Promise<GeneratedCode | undefined>;
-  readonly keep: (digest: string, generated: GeneratedCode) => void;
-}
-
 export interface SchemaCompilerOptions {
-  readonly codeStore?: CodeStore;
   /** Maximum total length in characters of the generated code in the memory cache. */
   readonly maxCodeLength?: number;
   readonly maxCompileCpuMs?: number;
@@ -29,13 +20,13 @@ export interface SchemaCompilerOptions {
   readonly maxCheckCpuMs?: number;
   /** CPU time quota per lane. Unlimited if omitted. */
   readonly quota?: CompileQuota;
-  /** Called for each schema that was missing from the memory cache. With `stored`, the code came from the persistent store. */
-  readonly onCompiled?: (result: "stored" | "compiled" | "refused", seconds: number) => void;
+  /** Called for each schema that was missing from the memory cache. */
+  readonly onCompiled?: (result: "compiled" | "refused", seconds: number) => void;
 }
 
 interface Cached extends CompiledSchema {
   /** `undefined` for boolean schemas. */
-  readonly size?: { readonly textLength: number; readonly codeLength: number; readonly cost: number };
+  readonly size?: SchemaSize;
 }
 
 type Compiled = Result<Cached, readonly Finding[]>;
@@ -61,18 +52,6 @@ const MAX_SMALL_LENGTH = 8 * 1024;
  * compiles it instead.
  */
 const MAX_SMALL_CPU_MS = 500;
-/** Maximum length of a schema that may be stored, in characters. For comparison, a schema for all GitHub events has 340,000. */
-const MAX_STORED_LENGTH = 512 * 1024;
-/**
- * Maximum length in characters of the code generated from a stored schema. For comparison, a schema for all GitHub events generates
- * 4 million.
- */
-const MAX_STORED_CODE_LENGTH = 8 * 1024 * 1024;
-/**
- * Maximum cost of a stored schema: the number of subschemas that apply to the same place in a value. At this cost, validating one place
- * takes 150 ms. Recursive schemas have infinite cost and are exempt.
- */
-const MAX_STORED_COST = 1_000_000;
 /**
  * Maximum length of generated code to evaluate on the calling thread, in characters. The code for GitHub's largest event (400 kB) takes 7
  * ms, and the code for all of its events (4 MB) takes 77 ms.
@@ -94,8 +73,6 @@ const MAX_PATTERN_SIZE_HERE = 5_000;
  */
 const PATTERN_BUDGET_HERE = 1_000_000;
 
-const TOO_LONG: Finding = { path: "", message: `has more than ${MAX_STORED_LENGTH} characters` };
-
 /** Report a violation instead of throwing. Callers retry after an error, and would retry the same value forever. */
 const TOO_COSTLY: SchemaViolation = {
   path: "",
@@ -108,7 +85,7 @@ const TOO_COSTLY: SchemaViolation = {
  * and short schemas never wait for long ones.
  */
 export function startSchemaCompiler(options: SchemaCompilerOptions = {}): SchemaCompiler {
-  const { codeStore, maxCompileCpuMs = 10_000, maxCheckCpuMs = 3_000 } = options;
+  const { maxCompileCpuMs = 10_000, maxCheckCpuMs = 3_000 } = options;
   const maxSmallCpuMs = Math.min(maxCompileCpuMs, MAX_SMALL_CPU_MS);
   const short = createQueue("short schemas", maxSmallCpuMs);
   const long = createQueue("long schemas", maxCompileCpuMs);
@@ -172,23 +149,20 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
 
   async function compileText(text: string, digest: string, caller: JobOptions): Promise<Compiled> {
     const sinceMs = performance.now();
-    const report = (result: "stored" | "compiled" | "refused"): void =>
+    const report = (result: "compiled" | "refused"): void =>
       options.onCompiled?.(result, (performance.now() - sinceMs) / 1000);
-    const kept = await codeStore?.find(digest);
-    const answer = kept ? ok(kept) : await generate(text, caller);
-    if (!answer.ok) {
+    const generated = await generate(text, caller);
+    if (!generated.ok) {
       report("refused");
-      return answer;
+      return generated;
     }
-    const generated = answer.value;
-    if (!kept) codeStore?.keep(digest, generated);
-    const { code } = generated;
+    const { code, cost } = generated.value;
     const inWorker = checkInWorker(digest, code, checking);
-    const validate = isCheap(generated) ? await takeTurn(() => checkHere(code, inWorker)) : inWorker;
-    const size = { textLength: text.length, codeLength: code.length, cost: generated.cost };
+    const validate = isCheap(generated.value) ? await takeTurn(() => checkHere(code, inWorker)) : inWorker;
+    const size = { textLength: text.length, codeLength: code.length, cost };
     const compiled = { validate, size, generated: { digest, code } };
     cache.set(digest, compiled, { size: code.length });
-    report(kept ? "stored" : "compiled");
+    report("compiled");
     return ok(compiled);
   }
 
@@ -228,7 +202,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
     compile: (schema, { signal, lane }) => unlessAborted(signal, compile(schema, lane)),
     async check(schema, { signal, lane }) {
       const compiled = await unlessAborted(signal, compile(schema, lane, MAX_STORED_LENGTH));
-      return compiled.ok ? findExcess(compiled.value) : compiled.error;
+      return compiled.ok ? findExcess(compiled.value.size) : compiled.error;
     },
     peek,
     [Symbol.asyncDispose]: async () => {
@@ -280,21 +254,6 @@ function checkInWorker(digest: string, code: string, worker: Work): CompiledSche
 
 const isCheap = ({ code, cost, patternSize }: GeneratedCode): boolean =>
   code.length <= MAX_CODE_LENGTH_HERE && cost <= MAX_COST_HERE && patternSize <= MAX_PATTERN_SIZE_HERE;
-
-/**
- * Returns the limits that a schema exceeds. Recursive schemas may have infinite cost, because each validation has its own time
- * limit.
- */
-function findExcess({ size }: Cached): readonly Finding[] {
-  if (size === undefined) return [];
-  const { textLength, codeLength, cost } = size;
-  if (textLength > MAX_STORED_LENGTH) return [TOO_LONG];
-  if (codeLength > MAX_STORED_CODE_LENGTH)
-    return [{ path: "", message: `generates more than ${MAX_STORED_CODE_LENGTH} characters of code` }];
-  if (!Number.isFinite(cost) || cost <= MAX_STORED_COST) return [];
-  const message = `applies subschemas to one value up to ${cost} times; the maximum is ${MAX_STORED_COST}`;
-  return [{ path: "", message }];
-}
 
 function toCanonicalText(schema: JsonSchema): string | undefined {
   try {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { link, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { syncDirectory } from "../sync-directory.ts";
 
 const KEY_BYTES = 32;
 const KEY_FILE = "master.key";
@@ -37,11 +38,7 @@ export const findMasterKey = (dataDir: string): Promise<Buffer | undefined> =>
   readKey(join(dataDir, KEY_FILE));
 
 /** Stores a master key in a data directory that has none. Resolves when the key is safely on disk. */
-export async function putMasterKey(dataDir: string, key: Buffer): Promise<void> {
-  const file = join(dataDir, KEY_FILE);
-  await rename(await writeSynced(file, key), file);
-  await syncDirectory(dataDir);
-}
+export const putMasterKey = (dataDir: string, key: Buffer): Promise<void> => putKey(dataDir, KEY_FILE, key);
 
 /** Removes a master key that was created but is not used. */
 export async function dropMasterKey(dataDir: string): Promise<void> {
@@ -61,9 +58,7 @@ export async function prepareNextMasterKey(
 ): Promise<Buffer> {
   const existing = await findNextMasterKey(dataDir);
   if (existing) return existing;
-  const file = join(dataDir, NEXT_FILE);
-  await rename(await writeSynced(file, key), file);
-  await syncDirectory(dataDir);
+  await putKey(dataDir, NEXT_FILE, key);
   return key;
 }
 
@@ -101,15 +96,16 @@ async function readKey(file: string): Promise<Buffer | undefined> {
   );
 }
 
+async function putKey(dataDir: string, name: string, key: Buffer): Promise<void> {
+  const file = join(dataDir, name);
+  await rename(await writeSynced(file, key), file);
+  await syncDirectory(dataDir);
+}
+
 /** Writes the key to `<file>.new`, syncs the file to disk and returns its path. */
 async function writeSynced(file: string, key: Buffer): Promise<string> {
   const partial = `${file}.new`;
   await rm(partial, { force: true });
   await writeFile(partial, `${key.toString("base64")}\n`, { flag: "wx", mode: 0o600, flush: true });
   return partial;
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path, "r");
-  await directory.sync();
 }

@@ -22,3 +22,5 @@ export function levelOf(value: number, { raised, near }: Bound): "raised" | "nea
   if (value >= raised) return "raised";
   return value >= near ? "near" : undefined;
 }
+
+export const formatPercent = (part: number): string => `${Math.floor(part * 100)} %`;

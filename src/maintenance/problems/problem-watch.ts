@@ -22,7 +22,7 @@ import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
 import { createSystemEvent } from "../../normalize/entry.ts";
 import type { Check } from "./checks.ts";
-import { createTransitions, type TransitionTiming } from "./transitions.ts";
+import { createTransitions } from "./transitions.ts";
 
 export interface ProblemWatchDeps {
   readonly db: Queryable;
@@ -39,19 +39,7 @@ export interface ProblemWatchDeps {
   readonly timing?: Partial<ProblemTiming>;
 }
 
-export interface ProblemTiming extends TransitionTiming {
-  readonly everyMs: number;
-  /** Interval between slow checks, in ms. Slow checks need many Redis queries. */
-  readonly slowEveryMs: number;
-}
-
-/** Detects problems and publishes events about them. Disposal waits for the check in flight. */
-export interface ProblemWatch extends AsyncDisposable {
-  /** Seconds since the last successful check, by problem kind. Empty if another gateway checks for problems. */
-  readonly ages: () => ReadonlyMap<ProblemKind, number>;
-  /** Number of open problems by kind and state, as of the last check. Empty if another gateway checks for problems. */
-  readonly counts: () => readonly ProblemCount[];
-}
+export type ProblemTiming = typeof TIMING;
 
 export interface ProblemCount {
   readonly kind: ProblemKind;
@@ -59,8 +47,9 @@ export interface ProblemCount {
   readonly count: number;
 }
 
-const TIMING: ProblemTiming = {
+const TIMING = {
   everyMs: 10_000,
+  /** Interval between slow checks, in ms. Slow checks need many Redis queries. */
   slowEveryMs: 30_000,
   openAfterMs: 20_000,
   resolveAfterMs: 60_000,
@@ -74,13 +63,13 @@ const MOST_FAILING = 8;
 const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
 
 /**
- * Starts periodic checks. Each check compares the problems found with the open ones.
+ * Starts periodic checks, which compare the problems found with the open ones. Disposal waits for the check in flight.
  *
  * A state change and its event are written in one transaction. The event is deleted from the database once it is published. Its id is
  * derived from the problem and the change, so publishing it twice after a crash has no effect. While Redis is unavailable, events wait, and
  * problems that only Redis can reveal are neither opened nor resolved.
  */
-export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
+export function startProblemWatch(deps: ProblemWatchDeps) {
   const { db, keyring, checks, isHolder, clock, log } = deps;
   const timing = { ...TIMING, ...deps.timing };
   const decide = createTransitions(timing);
@@ -244,8 +233,10 @@ export function startProblemWatch(deps: ProblemWatchDeps): ProblemWatch {
     onRecovered: () => log.info({ event: "problems.recovered" }, "problems are stored and published again"),
   });
   return {
-    ages: () =>
-      new Map([...checkedAtMs].map(([kind, atMs]) => [kind, (performance.now() - atMs) / 1_000] as const)),
+    /** Seconds since the last successful check, by problem kind. Empty if another gateway checks for problems. */
+    ages: (): ReadonlyMap<ProblemKind, number> =>
+      new Map([...checkedAtMs].map(([kind, atMs]) => [kind, (performance.now() - atMs) / 1_000])),
+    /** Number of open problems by kind and state, as of the last check. Empty if another gateway checks for problems. */
     counts: () => counted,
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };

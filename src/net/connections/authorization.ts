@@ -1,8 +1,10 @@
 import * as oauth from "oauth4webapi";
 import { OutboundError } from "../outbound.ts";
 import { isCallable } from "../redirects.ts";
+import { findServer, type IssuerFetch } from "./issuer.ts";
 import type { OAuth2Config } from "./oauth2.ts";
-import { exchangeCode, type Fetch, findServer, type TokenAnswer, type TokenCall } from "./token-endpoint.ts";
+import { exchangeCode, type TokenCall } from "./token-endpoint.ts";
+import type { TokenAnswer } from "./token-response.ts";
 
 export interface AuthorizationRequest {
   readonly url: string;
@@ -18,7 +20,7 @@ export interface AuthorizationRequest {
 export async function authorizationRequest(
   config: OAuth2Config,
   { state, redirectUri }: { readonly state: string; readonly redirectUri: string },
-  fetch: Fetch,
+  fetch: IssuerFetch,
 ): Promise<AuthorizationRequest> {
   const server = await findServer(config, fetch);
   const url = URL.parse(server.authorization_endpoint ?? "");

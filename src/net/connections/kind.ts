@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { appendToQuery, removeFromQuery } from "../../lib/url-query.ts";
 import type { OutboundRequest } from "../outbound.ts";
 
 /** Headers and query parameters that authenticate a request. All of their values are secret. */
@@ -39,6 +40,7 @@ export function withCredentials(
   { headers = {}, query = {} }: AppliedCredentials,
 ): OutboundRequest {
   const url = new URL(request.url);
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  removeFromQuery(url, Object.keys(query));
+  appendToQuery(url, Object.entries(query));
   return { ...request, url: url.href, headers: { ...request.headers, ...headers } };
 }

@@ -83,6 +83,15 @@ const configSchema = z
     resource: httpUrl
       .optional()
       .describe("URI of the API that the token is for: the parameter `resource` (RFC 8707)."),
+    tokenTypes: z
+      .array(z.string().regex(/^[\w.:+-]{1,64}$/, "must be 1 to 64 letters, digits or . : + _ -"))
+      .max(10)
+      .default([])
+      .meta({
+        description:
+          "Token types of the issuer to use like bearer tokens, in any case. By default, only `bearer` and a missing type are accepted.",
+        example: ["bot"],
+      }),
     tokenParameters: parameters.describe("Additional parameters for the token endpoint."),
     authorizationParameters: parameters.describe("Additional parameters for the authorization endpoint."),
   })

@@ -5,9 +5,10 @@ import { UnavailableError } from "../../lib/errors.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { NeedsReauthError } from "../credentials.ts";
-import { OutboundError } from "../outbound.ts";
+import type { IssuerFetch } from "./issuer.ts";
 import { type OAuth2Config, oauth2 } from "./oauth2.ts";
-import { type Fetch, requestTokens, type Tokens } from "./token-endpoint.ts";
+import { requestTokens } from "./token-endpoint.ts";
+import { type TokenAnswer, TokenRequestError, type Tokens } from "./token-response.ts";
 
 /** A stored connection with decrypted secrets. Do not log it or return it to a client. */
 export interface LoadedConnection {
@@ -49,22 +50,26 @@ export interface TokenStore {
     options: { readonly restMs: number; readonly isAnswerLost: boolean },
   ) => Promise<void>;
   /**
-   * Stores tokens, and resolves when they are committed. Has no effect if another worker has stored a newer token since the claim.
+   * Stores tokens, and resolves when they are committed. Has no effect if another worker has stored a newer token since the claim. Without
+   * an access token, `turn.holder` keeps its claim, now for the next generation.
    */
-  readonly store: (turn: Turn, tokens: Tokens, connectionVersion: number) => Promise<void>;
+  readonly store: (turn: Turn, tokens: NewTokens, connectionVersion: number) => Promise<void>;
   /**
    * Records that the issuer rejected the grant. Returns true if a lost earlier response may have contained the valid refresh token.
    */
   readonly recordRejection: (
     turn: Turn,
-    refusal: { readonly state: "needsReauth" | "error"; readonly code: string },
+    refusal: { readonly state: "needsReauth" | "error"; readonly code: string; readonly message: string },
   ) => Promise<boolean>;
 }
+
+/** Tokens to store. The access token is missing if the connection cannot use it. */
+export type NewTokens = Omit<Tokens, "accessToken"> & Partial<Pick<Tokens, "accessToken">>;
 
 export interface RenewerDeps {
   readonly store: TokenStore;
   /** Sends requests to the issuer. The timeouts must be well below `LEASE_MS`, so that a request ends before the lease expires. */
-  readonly fetch: Fetch;
+  readonly fetch: IssuerFetch;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -116,7 +121,9 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
       const { tokens } = connection;
       if (tokens.generation > generation && tokens.accessToken !== undefined) return connection;
       if (tokens.rejectedAtMs !== undefined && clock() - tokens.rejectedAtMs < RETRY_DEAD_MS)
-        throw createGrantError();
+        throw new NeedsReauthError(
+          "the issuer rejected the connection's grant or settings less than a minute ago",
+        );
       const turn: Turn = { connectionId, generation: tokens.generation, holder: randomUUID() };
       // Check the config again after the request. If the config has changed in the meantime, the new tokens are invalid.
       if (await store.claim(turn, LEASE_MS)) await requestAndStore(connection, turn);
@@ -137,17 +144,26 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
     const answer = await requestOrYield(config, refreshToken, turn);
     if (answer.kind === "tokens") {
       const { tokens } = answer;
-      await storeTokens(
-        turn,
-        { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken },
-        connection.version,
-      );
-      return;
+      const next = tokens.refreshToken ?? refreshToken;
+      await storeTokens(turn, { ...tokens, refreshToken: next }, connection.version);
+    } else {
+      await recordRejection(connection, turn, answer);
     }
-    const { code } = answer;
-    const state = answer.kind === "dead" ? "needsReauth" : "error";
-    const facts = { connection: connection.id, code };
-    if (await store.recordRejection(turn, { state, code })) {
+  }
+
+  async function recordRejection(
+    { version }: LoadedConnection,
+    turn: Turn,
+    { kind, code, message, refreshToken }: Exclude<TokenAnswer, { kind: "tokens" }>,
+  ): Promise<never> {
+    let { generation } = turn;
+    if (refreshToken !== undefined) {
+      await storeTokens(turn, { renewAtMs: undefined, refreshToken }, version);
+      generation++;
+    }
+    const state = kind === "dead" ? "needsReauth" : "error";
+    const facts = { connection: turn.connectionId, code, reason: message };
+    if (await store.recordRejection({ ...turn, generation }, { state, code, message })) {
       log.error(
         { event: "connection.token_lost", ...facts },
         "the issuer rejects a refresh token; the response that may have contained the next refresh token was lost",
@@ -157,24 +173,25 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
         { event: "connection.token_refused", ...facts },
         "the issuer rejects the token of a connection",
       );
-    throw createGrantError(answer.code);
+    throw new NeedsReauthError(message);
   }
 
   async function requestOrYield(config: OAuth2Config, refreshToken: string | undefined, turn: Turn) {
     if (config.grant !== "clientCredentials" && refreshToken === undefined) {
-      return { kind: "dead", code: "never_authorized" } as const;
+      return { kind: "dead", code: "never_authorized", message: NEVER_AUTHORIZED } as const;
     }
     try {
       return await requestTokens(config, refreshToken, { fetch, nowMs: clock() });
     } catch (error) {
-      const isAnswerLost = refreshToken !== undefined && mayHaveLostAnswer(error);
+      const isAnswerLost =
+        refreshToken !== undefined && error instanceof TokenRequestError && error.mayHaveIssued;
       await store.yieldTurn(turn, { restMs: RETRY_DELAY_MS, isAnswerLost }).catch(() => {});
       throw error;
     }
   }
 
   /** Store the tokens before using the access token. Otherwise, another worker could send the old refresh token again. */
-  async function storeTokens(turn: Turn, tokens: Tokens, version: number): Promise<void> {
+  async function storeTokens(turn: Turn, tokens: NewTokens, version: number): Promise<void> {
     for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2_000)) {
       try {
         await store.store(turn, tokens, version);
@@ -216,11 +233,4 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
   };
 }
 
-/** Returns whether the issuer may have issued tokens although the request failed. */
-const mayHaveLostAnswer = (error: unknown): boolean =>
-  error instanceof OutboundError && ["timeout", "reset", "tooLarge", "protocol"].includes(error.code);
-
-const createGrantError = (code?: string): NeedsReauthError =>
-  new NeedsReauthError(
-    `the issuer rejects the connection's grant${code ? ` (${code})` : ""}; authorize the connection again`,
-  );
+const NEVER_AUTHORIZED = "The connection was never authorized. Authorize it, or set a refresh token.";

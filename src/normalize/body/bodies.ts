@@ -1,11 +1,15 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { TextDecoder } from "node:util";
-import { parseForm } from "../../event/form.ts";
-import type { FormReading } from "../../event/form-reading.ts";
+import { isAttributeText } from "../../event/attribute-text.ts";
+import { type BodyReading, DEFAULT_READING, type FormReading } from "../../event/body-reading.ts";
+import { isMediaType, isTypeList, readCharset, withCharset } from "../../event/content-type.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
+import { parseForm, queryValues } from "../../lib/urlencoded.ts";
 import { type Fault, invalidBody } from "../fault.ts";
+import { withFormatHint } from "./format-hint.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
+import { findXmlCharset } from "./xml-charset.ts";
 
 /** Format of a message body, as declared by a `Content-Type` header. */
 export interface BodyFormat {
@@ -17,13 +21,13 @@ export interface BodyFormat {
 export interface Body {
   readonly kind: BodyFormat["kind"];
   readonly bytes: Buffer;
-  /** Decoded text. `undefined` for binary bodies (`bytes`). */
+  /** Decoded text. `undefined` for binary bodies (`bytes`) and for an empty body. */
   readonly text: string | undefined;
   /** Whether the received bytes equal `text` encoded as UTF-8. */
   readonly isVerbatim: boolean;
   /**
    * Parsed value, on which paths are evaluated. Forms and XML become JSON values, text and NDJSON stay strings. `undefined` for
-   * binary bodies.
+   * binary bodies and for an empty body.
    */
   readonly value: unknown;
   /** The JSON text from which `value` was parsed. `undefined` if the body is not JSON. */
@@ -41,15 +45,23 @@ const KINDS: ReadonlyMap<string, BodyFormat["kind"]> = new Map([
   ["application/x-www-form-urlencoded", "form"],
   ["application/xml", "xml"],
   ["text/xml", "xml"],
-  ["application/x-ndjson", "ndjson"],
-  ["application/ndjson", "ndjson"],
-  ["application/jsonl", "ndjson"],
-  ["application/x-jsonlines", "ndjson"],
 ]);
+/** Types of JSON lines. Senders use many, because no type is registered. `json-seq` (RFC 7464) separates values by another character. */
+const LINES_TYPE =
+  /^(?:application|text)\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines|ldjson|json-seq)$|\+json-seq$|^application\/stream\+json$/;
 
+/** Content types of events whose sender declares something that is not a media type. */
+const TYPES: Readonly<Record<BodyFormat["kind"], string>> = {
+  json: JSON_TYPE,
+  ndjson: JSON_TYPE,
+  form: "application/x-www-form-urlencoded",
+  xml: "application/xml",
+  text: "text/plain",
+  bytes: "application/octet-stream",
+};
+
+const NO_BYTES = Buffer.alloc(0);
 const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim: true } as const;
-
-const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s"]+))/i;
 
 /**
  * Parses a `Content-Type` header. A missing header means JSON. Returns `undefined` for `multipart/*`, which the gateway rejects
@@ -62,26 +74,27 @@ export function parseBodyFormat(contentType: string | undefined): BodyFormat | u
   if (type.startsWith("multipart/")) return undefined;
   const kind = findBodyKind(type);
   if (end === -1) return { kind };
-  const match = CHARSET.exec(contentType);
-  const charset = (match?.[1] ?? match?.[2])?.trim().toLowerCase();
+  const charset = readCharset(contentType);
   return charset === undefined ? { kind } : { kind, charset };
 }
 
 /**
- * Decodes and parses a body according to its content type. An error rejects the whole delivery.
- *
- * @param isPart whether the body was cut out of a text that was already decoded. A leading U+FEFF in plain text is then content, not a byte
- * order mark
+ * Decodes and parses a body according to its content type. An empty body has no value. An error rejects the whole delivery.
  */
 export function readBody(
   bytes: Buffer,
   contentType = JSON_TYPE,
-  { isPart = false }: { readonly isPart?: boolean } = {},
+  { isPart = false, reading = DEFAULT_READING }: ReadOptions = {},
 ): Result<Body, Fault> {
   const format = parseBodyFormat(contentType);
   if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
+  if (isTypeList(contentType))
+    return err(invalidBody(`the request declares several content types: ${contentType}`));
   const { kind } = format;
-  if (kind === "bytes") return ok({ kind, bytes, contentType, ...NO_TEXT });
+  if (!isPart && isEmpty(bytes, kind)) return ok({ kind, bytes: NO_BYTES, contentType, ...NO_TEXT });
+  const type = isMediaType(contentType) && isAttributeText(contentType) ? contentType : TYPES[kind];
+  if (kind === "bytes") return ok({ kind, bytes, contentType: type, ...NO_TEXT });
+  if (kind === "form") return readForm(bytes, type, reading);
   const decoded = decodeText(bytes, findCharset(bytes, format), { keepsMark: isPart && kind === "text" });
   if (!decoded.ok) return err(invalidBody(decoded.error));
   const { text, isVerbatim } = decoded.value;
@@ -95,19 +108,90 @@ export function readBody(
     isVerbatim,
     value: read.value instanceof JsonText ? read.value.value : read.value,
     json: read.value instanceof JsonText ? read.value : undefined,
-    contentType: isJson ? JSON_TYPE : withUtf8Charset(contentType, format),
+    contentType: isJson ? JSON_TYPE : withUtf8Charset(type, format),
   });
 }
 
+/** Returns whether a body has no value. White space has none in JSON and XML. */
+const isEmpty = (bytes: Buffer, kind: BodyFormat["kind"]): boolean =>
+  bytes.length === 0 ||
+  (bytes.length <= MAX_BLANK_BYTES &&
+    (kind === "json" || kind === "xml") &&
+    /^\s*$/.test(bytes.toString("latin1")));
+
+const MAX_BLANK_BYTES = 16;
+
+interface ReadOptions {
+  /**
+   * Whether the body was cut out of a text that was already decoded. A leading U+FEFF in plain text is then content, not a byte order mark.
+   */
+  readonly isPart?: boolean;
+  readonly reading?: BodyReading;
+}
+
+const UTF = /^(?:utf|(?:us-)?ascii)/i;
+
+function readForm(
+  bytes: Buffer,
+  contentType: string,
+  { forms, formCharset }: BodyReading,
+): Result<Body, Fault> {
+  const charset = findFormCharset(bytes, contentType, formCharset);
+  const decoded = UTF.test(charset)
+    ? decodeText(bytes, charset, { keepsMark: false })
+    : ok({ text: escapeBytes(bytes), isVerbatim: isAscii(bytes) });
+  if (!decoded.ok) return err(invalidBody(decoded.error));
+  const { text, isVerbatim } = decoded.value;
+  // The escapes of a form in UTF-16 are in UTF-8 (WHATWG Encoding, section 4.3).
+  const fields = UTF.test(charset) ? parseForm(Buffer.from(text)) : parseForm(bytes, charset);
+  if (!fields.ok)
+    return err(withFormatHint(invalidBody(`${fields.error}; ${CHARSET_HINT}`), { kind: "form", bytes }));
+  return extractForm(
+    {
+      kind: "form",
+      bytes,
+      text,
+      isVerbatim,
+      value: fields.value,
+      json: undefined,
+      contentType:
+        charset === "utf-8" && readCharset(contentType) === undefined
+          ? contentType
+          : withCharset(contentType, UTF.test(charset) ? "utf-8" : charset),
+    },
+    forms,
+  );
+}
+
+export const CHARSET_HINT =
+  "the sender should declare its encoding in `Content-Type`, or you can set the channel's `formCharset`";
+
+/** Returns the encoding of a form: from the channel's config, the content type, or the field `_charset_` (HTML, section 4.10.18.5). */
+function findFormCharset(bytes: Buffer, contentType: string, setting: BodyReading["formCharset"]): string {
+  if (typeof setting === "string") return setting.toLowerCase();
+  const inField = (name: string): string | undefined => {
+    const value = bytes.includes(name) ? queryValues(`?${bytes.toString("latin1")}`)[name] : undefined;
+    return typeof value === "string" && value !== "" ? value.toLowerCase() : undefined;
+  };
+  const named = setting && inField(setting.field);
+  return named ?? readCharset(contentType) ?? inField("_charset_") ?? "utf-8";
+}
+
+/** Returns a form as ASCII text, with all other bytes escaped. */
+const escapeBytes = (bytes: Buffer): string =>
+  bytes
+    .toString("latin1")
+    .replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
+
 /** Extracts the body that a form field contains, according to the channel's `forms` field. */
-export function readForm(form: Body, reading: FormReading): Result<Body, Fault> {
+function extractForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {
     return err(invalidBody(`this channel does not accept forms: ${reading.refuse}`));
   }
   const { field } = reading;
   const found = Object.entries(form.value ?? {}).find(([name]) => name === field)?.[1];
-  if (typeof found === "string") return readBody(Buffer.from(found), JSON_TYPE);
+  if (typeof found === "string" && found !== "") return readBody(Buffer.from(found), JSON_TYPE);
   const shown = JSON.stringify(field);
   return err(invalidBody(`the form must contain exactly one field ${shown} with the JSON of the delivery`));
 }
@@ -124,11 +208,10 @@ function readText(kind: BodyFormat["kind"], text: string): Result<unknown, Fault
   switch (kind) {
     case "json":
       return readJson(text);
-    case "form":
-      return ok(parseForm(text));
     case "xml":
       return parseXml(text);
     case "ndjson":
+    case "form":
     case "text":
     case "bytes":
       return ok(text);
@@ -141,29 +224,18 @@ function findBodyKind(type: string): BodyFormat["kind"] {
   if (type === "") return "json";
   const kind = KINDS.get(type);
   if (kind !== undefined) return kind;
+  if (LINES_TYPE.test(type)) return "ndjson";
   if (type.endsWith("+json")) return "json";
   if (type.endsWith("+xml")) return "xml";
   return type.startsWith("text/") ? "text" : "bytes";
 }
 
 const findCharset = (bytes: Buffer, { kind, charset }: BodyFormat): string | undefined =>
-  charset ?? (kind === "xml" ? xmlCharset(bytes) : undefined);
-
-/**
- * Returns the charset from a byte order mark or the XML declaration (RFC 7303 section 3). Only used if the content type has no
- * `charset` parameter.
- */
-function xmlCharset(bytes: Buffer): string | undefined {
-  const start = bytes.toString("latin1", 0, 100);
-  if (start.startsWith("\xFF\xFE")) return "utf-16le";
-  if (start.startsWith("\xFE\xFF")) return "utf-16be";
-  return /^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start)?.[1]?.toLowerCase();
-}
+  kind === "xml" ? findXmlCharset(bytes, charset) : charset;
 
 /** Sets the charset parameter of a content type to UTF-8, because events contain the decoded text. */
 function withUtf8Charset(contentType: string, { charset }: BodyFormat): string {
-  if (charset === undefined || charset === "utf-8") return contentType;
-  return contentType.replace(CHARSET, "; charset=utf-8");
+  return charset === undefined || charset === "utf-8" ? contentType : withCharset(contentType, "utf-8");
 }
 
 /** Decoded text without its byte order mark. */

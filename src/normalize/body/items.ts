@@ -43,7 +43,7 @@ export function splitItems(
   budget: PathBudget,
   limit: number,
 ): Split {
-  if (body.kind === "ndjson") return splitLines(body.text ?? "", limit);
+  if (body.kind === "ndjson" && body.bytes.length > 0) return splitLines(body.text ?? "", limit);
   if (itemsPath === undefined) {
     return { kind: "items", items: [{ index: 0, value: body.value, json: body.json, isBody: true }] };
   }
@@ -94,12 +94,18 @@ function splitQuery(
   };
 }
 
+/** Starts each value of a JSON text sequence (RFC 7464). It never occurs inside of a JSON value. */
+const RECORD_SEPARATOR = "\x1E";
+
 function splitLines(text: string, limit: number): Split {
   const items: (Item | BrokenItem)[] = [];
+  const separator = text.startsWith(RECORD_SEPARATOR) ? RECORD_SEPARATOR : "\n";
   for (let start = 0; start < text.length; ) {
-    const newline = text.indexOf("\n", start);
-    const end = newline === -1 ? text.length : newline;
-    const line = text.slice(start, text.charAt(end - 1) === "\r" ? end - 1 : end);
+    const found = text.indexOf(separator, start);
+    const end = found === -1 ? text.length : found;
+    let last = end;
+    while (last > start && "\r\n".includes(text.charAt(last - 1))) last--;
+    const line = text.slice(start, last);
     start = end + 1;
     if (line.trim() === "") continue;
     if (items.length === limit) return { kind: "tooMany", limit };

@@ -8,7 +8,13 @@ import {
   type JSONPathQuery,
   jsonpath,
 } from "json-p3";
-import { compileLinearRegExp, type LinearRegExp, PatternError } from "../../lib/regexp/linear-regexp.ts";
+import type { LinearRegExp } from "../../lib/regexp/linear-regexp.ts";
+import {
+  compilePattern,
+  estimateMaxInstructions,
+  type PatternFunction,
+  tryCompilePattern,
+} from "./i-regexp.ts";
 import { type PathBudget, PathBudgetError, PathSyntaxError } from "./path.ts";
 
 export const MAX_DESCENTS = 2;
@@ -31,7 +37,6 @@ const NODES_PER_PATTERN_INSTRUCTION = 16;
 
 type Value = JSONPathNode["value"];
 type Expression = jsonpath.expressions.FilterExpression;
-type PatternFunction = "match" | "search";
 
 /**
  * Compiles and runs the paths of one set of event definitions, and charges every visited node to the current budget. Only one
@@ -280,44 +285,4 @@ const createChild = (node: JSONPathNode, step: string | number, value: Value): J
 function isDirect(selector: jsonpath.JSONPathSelector): boolean {
   const { IndexSelector, NameSelector } = jsonpath.selectors;
   return selector instanceof NameSelector || selector instanceof IndexSelector;
-}
-
-function compilePattern(name: PatternFunction, pattern: string): LinearRegExp {
-  // Reject unbalanced parentheses, because they would pair with the group that is added around the pattern below.
-  if (!hasBalancedParentheses(pattern)) throw new PatternError("the pattern has unbalanced parentheses");
-  const mapped = mapDots(pattern);
-  return compileLinearRegExp(name === "match" ? `^(?:${mapped})$` : mapped, "u");
-}
-
-function tryCompilePattern(name: PatternFunction, pattern: string): LinearRegExp | undefined {
-  try {
-    return compilePattern(name, pattern);
-  } catch (error) {
-    if (error instanceof PatternError) return undefined;
-    throw error;
-  }
-}
-
-function hasBalancedParentheses(pattern: string): boolean {
-  let depth = 0;
-  for (const [token] of pattern.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()]/gsu)) {
-    if (token === "(") depth++;
-    if (token === ")") depth--;
-    if (depth < 0) return false;
-  }
-  return depth === 0;
-}
-
-/** Estimates the maximum number of automaton instructions of a pattern. Each repetition count multiplies the estimate. */
-function estimateMaxInstructions(pattern: string): number {
-  let most = pattern.length;
-  for (const [, least, last] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
-    most *= Math.max(Number(least) + 1, Number(last ?? 0));
-  }
-  return most;
-}
-
-/** Replaces each dot outside a character class. In I-Regexp, a dot matches any character except line ends (RFC 9485 section 5.3). */
-function mapDots(pattern: string): string {
-  return pattern.replace(/\\.|\[(?:\\.|[^\]\\])*\]|\./gsu, (token) => (token === "." ? "[^\\n\\r]" : token));
 }

@@ -3,8 +3,12 @@ import { hasAddress, openAddress } from "../../data/channels/address-columns.ts"
 import type { Queryable } from "../../data/database.ts";
 import type { Keyring } from "../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../data/tables.ts";
+import type { Definition } from "../../event/definition.ts";
 import type { Caller } from "../../http/context.ts";
-import { notFound } from "../../http/errors.ts";
+import { invalidParameters, notFound } from "../../http/errors.ts";
+import { tryDefinitions } from "../../ingest/check-definitions.ts";
+import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
+import type { Deps } from "../kit/deps.ts";
 import { pathText } from "../kit/params.ts";
 import { type AppScope, appParams } from "./app-scope.ts";
 
@@ -35,6 +39,23 @@ export async function getChannel(
     .executeTakeFirst();
   if (!row) throw notFound("channel");
   return row;
+}
+
+/**
+ * Returns the channel as the gateway processes its deliveries, or with other definitions if `events` has some.
+ * @throws ApiError 404 if the channel was deleted; 400 if a definition is invalid
+ */
+export async function getCompiledChannel(
+  { findCompiledChannel, schemas, stopping }: Deps,
+  number: number | undefined,
+  events?: readonly Definition[],
+): Promise<CompiledChannel> {
+  const stored = number === undefined ? undefined : await findCompiledChannel(number);
+  if (!stored) throw notFound("channel");
+  if (events === undefined) return stored;
+  const tried = await tryDefinitions(schemas, stored, events, stopping);
+  if (!tried.ok) throw invalidParameters(tried.error);
+  return tried.value;
 }
 
 /** Returns the channel's secret address if the caller may see addresses, and otherwise the channel's uid. */

@@ -20,7 +20,8 @@ export interface AppScope {
   readonly appId: string;
 }
 
-export const appParams = { appId: pathId("app", "app") } as const;
+export const appParams = { appId: pathId("app", "app") };
+export const subscriptionParams = { ...appParams, subscriptionId: pathId("sub", "subscription") };
 
 /** Reads the scope from a request. Does not check that the app exists or belongs to the organization. */
 export const appScopeOf = ({ organizationId }: Caller, { appId }: { readonly appId: string }): AppScope => ({

@@ -1,33 +1,15 @@
 import { z } from "zod";
-import type { Queryable } from "../../data/database.ts";
-import type { Keyring } from "../../data/keyring/keyring.ts";
 import { definitionsSchema } from "../../event/definition.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
-import { invalidParameters, notFound } from "../../http/errors.ts";
-import { tryDefinitions } from "../../ingest/check-definitions.ts";
-import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
-import type { Explain } from "../../ingest/explain.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { SchemaCompiler } from "../../lib/json-schema/compiled-schema.ts";
+import { invalidParameters } from "../../http/errors.ts";
+import type { Shown } from "../../http/fields.ts";
 import { redactTexts } from "../../lib/secrets/redact.ts";
 import { explainedItemSchema, MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../events/explained-item.ts";
 import type { Resource } from "../kit/resource.ts";
 import { defineRoute } from "../kit/route.ts";
-import { channelParams, getChannel } from "./app-channel.ts";
+import { channelParams, getChannel, getCompiledChannel } from "./app-channel.ts";
 import { appScopeOf } from "./app-scope.ts";
 import { givenDelivery, skipVerification, toRawRequest } from "./given-delivery.ts";
-
-export interface ExplainDeps {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-  readonly explain: Explain;
-  /** `undefined` if the channel was deleted. @throws UnavailableError */
-  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
-  readonly schemas: Pick<SchemaCompiler, "check">;
-  readonly clock: Clock;
-  /** Aborts when the gateway shuts down. */
-  readonly stopping: AbortSignal;
-}
 
 const explainSchema = z.strictObject({
   method: z.string().min(1).max(16).default("POST"),
@@ -65,29 +47,24 @@ const explanationSchema = z
     description: "How a delivery would be processed, step by step, without publishing it.",
   });
 
-export const explanations: Resource<ExplainDeps> = {
-  path: "/apps/:appId/channels/:channelId/explain",
+export type Explanation = Shown<z.output<typeof explanationSchema>>;
+
+export const explanations: Resource = {
   tag: "Channels",
-  routes: ({ db, keyring, explain, findCompiledChannel, schemas, clock, stopping }) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/",
-        operation: "explainDelivery",
-        summary: "Explain how a delivery would be processed",
-        description:
-          "Processes the delivery like a received one, without publishing, storing or counting it. Shows the verification, the items, the values of each path, schema errors, topics, ids and whether an id is already known. Use `events` to try other definitions.",
-        params: channelParams,
-        body: explainSchema,
-        answer: explanationSchema,
-      },
-      async ({ caller, params, body }) => {
+  params: channelParams,
+  routes: (deps) => [
+    defineRoute({
+      at: "POST /apps/:appId/channels/:channelId/explain",
+      operation: "explainDelivery",
+      summary: "Explain how a delivery would be processed",
+      description:
+        "Processes the delivery like a received one, without publishing, storing or counting it. Shows the verification, the items, the values of each path, schema errors, topics, ids and whether an id is already known. Use `events` to try other definitions.",
+      body: explainSchema,
+      answer: explanationSchema,
+      async handle({ caller, params, body }) {
+        const { db, keyring, explain, clock } = deps;
         const { number } = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
-        const stored = await findCompiledChannel(number);
-        if (!stored) throw notFound("channel");
-        const tried = body.events && (await tryDefinitions(schemas, stored, body.events, stopping));
-        if (tried?.ok === false) throw invalidParameters(tried.error);
-        const channel = tried?.value ?? stored;
+        const channel = await getCompiledChannel(deps, number, body.events);
         const request = toRawRequest(body, clock());
         if (request.body.length > channel.limits.maxBodyBytes) {
           const message = `must not be larger than the channel's limits.maxBodyBytes (${channel.limits.maxBodyBytes})`;
@@ -109,6 +86,6 @@ export const explanations: Resource<ExplainDeps> = {
           ),
         };
       },
-    ),
+    }),
   ],
 };

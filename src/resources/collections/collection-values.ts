@@ -81,7 +81,11 @@ export function readValues(
     }
     const read = schemaOf(field).safeParse(value);
     if (read.success) values.push([field.id, read.data]);
-    else findings.push({ path, message: read.error.issues.map(issueMessage).join("; ") });
+    else
+      findings.push({
+        path,
+        message: read.error.issues.map((issue) => issueMessage(issue, value)).join("; "),
+      });
   }
   return findings.length > 0 ? { findings } : { values: Object.fromEntries(values) };
 }

@@ -1,24 +1,12 @@
 import { z } from "zod";
-import type { RedisBus } from "../../bus/connection/redis.ts";
-import type { DeliveryRecords } from "../../bus/deliveries/delivery-records.ts";
-import type { Groups } from "../../bus/groups/groups.ts";
 import { type Backlog, readBacklogs } from "../../bus/groups/subscription-groups.ts";
-import type { EntryIndex } from "../../bus/topics/entry-index.ts";
-import type { Queryable } from "../../data/database.ts";
 import { listCoverage } from "../../data/subscriptions/subscriptions.ts";
 import { DELIVERY_STATUSES } from "../../event/delivery-record.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Deps } from "../kit/deps.ts";
+import { countRows } from "../kit/list-page.ts";
 import type { Resource } from "../kit/resource.ts";
 import { defineRoute } from "../kit/route.ts";
-
-export interface OverviewDeps {
-  readonly db: Queryable;
-  readonly redis: RedisBus;
-  readonly groups: Groups;
-  readonly entries: EntryIndex;
-  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read">;
-  readonly clock: Clock;
-}
+import { appFigures } from "./app-figures.ts";
 
 const HOUR_MS = 3_600_000;
 /** Maximum number of channels for delivery figures. With more channels, the figures are null, because computing them would be slow. */
@@ -72,25 +60,27 @@ const overviewSchema = z
   })
   .meta({ id: "Overview", description: "Current figures of the organization's event flow." });
 
-export const overview: Resource<OverviewDeps> = {
-  path: "/overview",
+export const overview: Resource = {
   tag: "Problems",
   routes: (deps) => [
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "getOverview",
-        summary: "Get the key figures of the organization",
-        answer: overviewSchema,
-      },
-      async ({ caller: { organizationId } }) => {
-        const { ready, durability, memoryUsedFraction = null } = deps.redis.state();
+    defineRoute({
+      at: "GET /overview",
+      operation: "getOverview",
+      summary: "Get the key figures of the organization",
+      answer: overviewSchema,
+      async handle({ caller: { organizationId } }) {
+        const { db, redis } = deps;
+        const { ready, durability, memoryUsedFraction = null } = redis.state();
         const [deliveries, subscriptions, deadLetters, openProblems] = await Promise.all([
           deliveriesOf(deps, organizationId),
           subscriptionsOf(deps, organizationId),
-          countDeadLettersIn(deps.db, organizationId),
-          countOpenProblems(deps.db, organizationId),
+          countRows(db.selectFrom("deadLetters").where("organizationId", "=", organizationId)),
+          countRows(
+            db
+              .selectFrom("problems")
+              .where("organizationId", "=", organizationId)
+              .where("resolvedAt", "is", null),
+          ),
         ]);
         return {
           bus: { ready, durability, memoryUsedFraction },
@@ -100,11 +90,12 @@ export const overview: Resource<OverviewDeps> = {
           openProblems,
         };
       },
-    ),
+    }),
+    appFigures(deps),
   ],
 };
 
-async function deliveriesOf({ db, deliveryRecords, clock }: OverviewDeps, organizationId: string) {
+async function deliveriesOf({ db, deliveryRecords, clock }: Deps, organizationId: string) {
   const channels = await db
     .selectFrom("channels")
     .select("number")
@@ -127,7 +118,7 @@ async function deliveriesOf({ db, deliveryRecords, clock }: OverviewDeps, organi
   return { byStatus, medianMs: at(0.5), p99Ms: at(0.99) };
 }
 
-async function subscriptionsOf(deps: OverviewDeps, organizationId: string) {
+async function subscriptionsOf(deps: Deps, organizationId: string) {
   const rows = await deps.db
     .selectFrom("subscriptions")
     .select("id")
@@ -151,23 +142,4 @@ async function subscriptionsOf(deps: OverviewDeps, organizationId: string) {
     lagSeconds: over("lagSeconds", Math.max),
     pending: over("pending", sum),
   };
-}
-
-async function countDeadLettersIn(db: Queryable, organizationId: string): Promise<number> {
-  const { n } = await db
-    .selectFrom("deadLetters")
-    .select(({ fn }) => fn.countAll<number>().as("n"))
-    .where("organizationId", "=", organizationId)
-    .executeTakeFirstOrThrow();
-  return n;
-}
-
-async function countOpenProblems(db: Queryable, organizationId: string): Promise<number> {
-  const { n } = await db
-    .selectFrom("problems")
-    .select(({ fn }) => fn.countAll<number>().as("n"))
-    .where("organizationId", "=", organizationId)
-    .where("resolvedAt", "is", null)
-    .executeTakeFirstOrThrow();
-  return n;
 }

@@ -21,50 +21,27 @@ const onlyOf = (kind: string, params: unknown): unknown =>
     : params;
 
 /** Schema of an input. `params` must contain the settings block named after the kind, and any other block must be empty. */
-const inputOf = <K extends keyof typeof BLOCKS, P extends z.ZodRawShape>(kind: K, params: P) =>
+const inputOf = (kind: string, block: z.ZodType) =>
   z.strictObject({
     key: z.string().min(1).max(255).meta({ description: "The name of the answer. Unique within the form." }),
     title,
     description: prose,
     required: z.boolean().default(false),
     kind: z.literal(kind),
-    params: z.preprocess((given) => onlyOf(kind, given), z.strictObject(params)),
+    params: z.preprocess((given) => onlyOf(kind, given), z.strictObject({ [kind]: block })),
   });
 
-const { address, choice, date, dateTime, email, file, nps, number } = BLOCKS;
-const { phone, range, rating, secret, text, time, url, yesNo } = BLOCKS;
+const [firstInput, ...otherInputs] = Object.entries(BLOCKS).map(([kind, block]) =>
+  inputOf(kind, block),
+) as unknown as readonly [InputSchema, ...InputSchema[]];
 
-const itemInput = z
-  .discriminatedUnion(
-    "kind",
-    [
-      inputOf("address", { address }),
-      inputOf("choice", { choice }),
-      inputOf("date", { date }),
-      inputOf("dateTime", { dateTime }),
-      inputOf("email", { email }),
-      inputOf("file", { file }),
-      inputOf("nps", { nps }),
-      inputOf("number", { number }),
-      inputOf("phone", { phone }),
-      inputOf("range", { range }),
-      inputOf("rating", { rating }),
-      inputOf("secret", { secret }),
-      inputOf("text", { text }),
-      inputOf("time", { time }),
-      inputOf("url", { url }),
-      inputOf("yesNo", { yesNo }),
-    ],
-    {
-      error: ({ code }) =>
-        code === "invalid_union" ? `must be one of ${Object.keys(BLOCKS).join(", ")}` : undefined,
-    },
-  )
-  .meta({
-    id: "FormInput",
-    description:
-      "A question of a form. `params` holds the block named by the kind. Other blocks may be null or empty and are dropped.",
-  });
+type InputSchema = ReturnType<typeof inputOf>;
+
+const itemInput = z.discriminatedUnion("kind", [firstInput, ...otherInputs]).meta({
+  id: "FormInput",
+  description:
+    "A question of a form. `params` holds the block named by the kind. Other blocks may be null or empty and are dropped.",
+});
 
 const formItem = z
   .strictObject({

@@ -7,15 +7,14 @@ import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { ApiError, invalidParameters } from "../../http/errors.ts";
 import { requireAccounts } from "../kit/account-scope.ts";
+import type { Deps } from "../kit/deps.ts";
 import { requireRow, SPACES } from "../kit/references.ts";
-import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../kit/row-limit.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import {
   type Grant,
   grant,
-  type IamDeps,
   permissionsOfGrant,
   requireOtherAdministrator,
   requireTakeable,
@@ -76,35 +75,32 @@ export const apiKeys = standardResource({
     },
   },
   without: ["create"],
-  more: (deps: IamDeps, { answer, insert }: Kit<typeof apiKey>) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/",
-        operation: "createApiKey",
-        summary: "Create an API key",
-        creates: true,
-        body: apiKey.input,
-        answer: newApiKeySchema,
-        missing: "the account, a role or the space does not exist",
-        conflict: ROW_LIMIT_CONFLICT,
-        description:
-          "`key` is the bearer token. Only this response contains it. The key has its own permissions and the current permissions of its roles. Without `accountId`, Inlet creates a service account for the key. A key for another account is rejected (403).",
-      },
-      ({ caller, body }) =>
+  more: (deps, { answer, insert }) => [
+    defineRoute({
+      at: "POST /iam/api-keys",
+      operation: "createApiKey",
+      summary: "Create an API key",
+      creates: true,
+      body: apiKey.input,
+      answer: newApiKeySchema,
+      missing: "the account, a role or the space does not exist",
+      conflict: ROW_LIMIT_CONFLICT,
+      description:
+        "`key` is the bearer token. Only this response contains it. The key has its own permissions and the current permissions of its roles. Without `accountId`, Inlet creates a service account for the key. A key for another account is rejected (403).",
+      handle: ({ caller, body }) =>
         deps.db.transaction().execute(async (trx) => {
           const { token, ...stored } = createToken();
           const row = await insert(trx, caller, {}, { ...body, ...stored });
           return { ...(await answer(trx, caller, row)), key: token };
         }),
-    ),
+    }),
   ],
 });
 
 /** Returns the account for the new key: the caller's account, or a new service account. @throws ApiError 403, 404 */
 async function accountOf(
   trx: Trx,
-  { requireRoom }: Pick<IamDeps, "requireRoom">,
+  { requireRoom }: Deps,
   caller: Caller,
   { accountId, name }: { readonly accountId?: string | null | undefined; readonly name: string },
   nowMs: number,

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { AUDIT_ACTIONS, AUDIT_ENTITIES } from "../../data/accounts/audit-entry.ts";
-import type { RejectionCounts } from "../../data/accounts/rejections.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
@@ -10,11 +9,6 @@ import { listOf, nonJsonAnswer } from "../kit/answer.ts";
 import { listPage, mapPage } from "../kit/list-page.ts";
 import type { Resource } from "../kit/resource.ts";
 import { defineRoute } from "../kit/route.ts";
-
-export interface AuditDeps {
-  readonly db: Queryable;
-  readonly refusals: Pick<RejectionCounts, "note" | "write">;
-}
 
 const times = {
   from: timeInput.optional().describe("Selects records created at or after this time."),
@@ -82,54 +76,44 @@ const refusalRecord = z
 
 const BATCH = 500;
 
-export const audit: Resource<AuditDeps> = {
-  path: "/audit",
+export const audit: Resource = {
   tag: "Audit",
   routes: ({ db, refusals }) => [
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listAudit",
-        summary: "List audit records",
-        description:
-          "Every change of the organization's resources, oldest first. Each record is written in the transaction of the change. Records also cover deleted events, access to quarantined items and dead letters, replayed events and issued tokens. A record has field names, never values. `INLET_AUDIT_RETENTION_DAYS` sets how long records are retained.",
-        query: filters.extend(pageQuery),
-        answer: listOf(auditRecord),
-      },
-      async ({ caller, query: { limit, offset, ...wanted } }) =>
+    defineRoute({
+      at: "GET /audit",
+      operation: "listAudit",
+      summary: "List audit records",
+      description:
+        "Every change of the organization's resources, oldest first. Each record is written in the transaction of the change. Records also cover deleted events, access to quarantined items and dead letters, replayed events and issued tokens. A record has field names, never values. `INLET_AUDIT_RETENTION_DAYS` sets how long records are retained.",
+      query: filters.extend(pageQuery),
+      answer: listOf(auditRecord),
+      handle: async ({ caller, query: { limit, offset, ...wanted } }) =>
         mapPage(await listPage(recordsOf(db, caller, wanted), { limit, offset }), render),
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/export",
-        operation: "exportAudit",
-        summary: "Export audit records",
-        description:
-          "All records that match the filters, oldest first, without a limit. Each line is one JSON object as in `listAudit`. If the export ends early, use the `at` of the last line as `from` of the next call.",
-        query: filters,
-        answer: nonJsonAnswer("application/x-ndjson", "The audit records, one JSON object per line."),
-      },
-      async ({ caller, query }) => {
+    }),
+    defineRoute({
+      at: "GET /audit/export",
+      operation: "exportAudit",
+      summary: "Export audit records",
+      description:
+        "All records that match the filters, oldest first, without a limit. Each line is one JSON object as in `listAudit`. If the export ends early, use the `at` of the last line as `from` of the next call.",
+      query: filters,
+      answer: nonJsonAnswer("application/x-ndjson", "The audit records, one JSON object per line."),
+      async handle({ caller, query }) {
         const lines = ReadableStream.from(exportLines(db, caller, query)).pipeThrough(
           new TextEncoderStream(),
         );
         return new Response(lines, { headers: { "content-type": "application/x-ndjson" } });
       },
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/rejections",
-        operation: "listRejections",
-        summary: "Count rejected requests",
-        description:
-          "Requests to the management API that were rejected with 401 or 403, counted by hour, caller and address, newest first. Requests that other gateways rejected appear within ten seconds.",
-        query: z.object({ ...times, ...pageQuery }),
-        answer: listOf(refusalRecord),
-      },
-      async ({ caller, query: { from, to, limit, offset } }) => {
+    }),
+    defineRoute({
+      at: "GET /audit/rejections",
+      operation: "listRejections",
+      summary: "Count rejected requests",
+      description:
+        "Requests to the management API that were rejected with 401 or 403, counted by hour, caller and address, newest first. Requests that other gateways rejected appear within ten seconds.",
+      query: z.object({ ...times, ...pageQuery }),
+      answer: listOf(refusalRecord),
+      async handle({ caller, query: { from, to, limit, offset } }) {
         await refusals.write();
         const operators = db.selectFrom("cluster").select("organizationId");
         let found = db
@@ -142,20 +126,9 @@ export const audit: Resource<AuditDeps> = {
           );
         if (from !== undefined) found = found.where("lastAt", ">=", new Date(from));
         if (to !== undefined) found = found.where("hour", "<", new Date(to));
-        const { total } = await found
-          .select(({ fn }) => fn.countAll<number>().as("total"))
-          .executeTakeFirstOrThrow();
-        const rows = await found
-          .selectAll()
-          .orderBy("hour", "desc")
-          .orderBy("count", "desc")
-          .orderBy("address")
-          .orderBy("keyId")
-          .orderBy("status")
-          .limit(limit)
-          .offset(offset)
-          .execute();
-        const items = rows.map(({ hour, lastAt, organizationId, accountId, keyId, ...row }) => ({
+        const newest = found.selectAll().orderBy("hour", "desc").orderBy("count", "desc");
+        const page = await listPage(newest, { limit, offset }, ["address", "keyId", "status"]);
+        return mapPage(page, ({ hour, lastAt, organizationId, accountId, keyId, ...row }) => ({
           ...row,
           organizationId: organizationId || null,
           accountId: accountId || null,
@@ -163,9 +136,8 @@ export const audit: Resource<AuditDeps> = {
           hour: hour.toISOString(),
           lastAt: lastAt.toISOString(),
         }));
-        return { items, total };
       },
-    ),
+    }),
   ],
 };
 

@@ -1,19 +1,13 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { recordAccess } from "../../data/accounts/audit.ts";
-import { ACCESS_TOKEN_SECONDS, type AccessTokens } from "../../http/callers/access-tokens.ts";
+import { ACCESS_TOKEN_SECONDS } from "../../http/callers/access-tokens.ts";
 import { bearerToken, notAMember, ORGANIZATION_HEADER } from "../../http/callers/authenticate.ts";
-import type { Identify } from "../../http/callers/identify.ts";
 import type { Caller } from "../../http/context.ts";
 import { ApiError, invalidParameters, notFound } from "../../http/errors.ts";
+import type { Deps } from "../kit/deps.ts";
+import { recordUse } from "../kit/record-use.ts";
 import type { Resource } from "../kit/resource.ts";
-import type { RowDeps } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";
-
-export interface AuthDeps extends RowDeps {
-  readonly accessTokens: AccessTokens;
-  readonly identify: Identify;
-}
 
 const accessTokenSchema = z
   .object({
@@ -54,58 +48,50 @@ const whoamiSchema = z
     },
   });
 
-export const auth: Resource<AuthDeps> = {
-  path: "/auth",
+export const auth: Resource = {
   tag: "Authentication",
   routes: (deps) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/tokens",
-        operation: "createAccessToken",
-        summary: "Get an access token",
-        description:
-          "Send an API key or a token of the OpenID Connect issuer as bearer token. An access token is rejected (403), because it could otherwise renew itself. " +
-          "The new token has the current permissions of the key or member each time it is used. It expires no later than the request's token.",
-        body: z.strictObject({
-          organizationId: z.string().optional().meta({
-            description:
-              "The organization to act for, if the issuer's token does not name one. An API key always acts for its own organization.",
-          }),
+    defineRoute({
+      at: "POST /auth/tokens",
+      operation: "createAccessToken",
+      summary: "Get an access token",
+      description:
+        "Send an API key or a token of the OpenID Connect issuer as bearer token. An access token is rejected (403), because it could otherwise renew itself. " +
+        "The new token has the current permissions of the key or member each time it is used. It expires no later than the request's token.",
+      body: z.strictObject({
+        organizationId: z.string().optional().meta({
+          description:
+            "The organization to act for, if the issuer's token does not name one. An API key always acts for its own organization.",
         }),
-        answer: accessTokenSchema,
-        missing: "the request has an API key and names another organization",
-        permission: null,
-        unplaced: true,
-      },
-      async ({ caller, body: { organizationId }, c }) => {
+      }),
+      answer: accessTokenSchema,
+      missing: "the request has an API key and names another organization",
+      permission: null,
+      unplaced: true,
+      async handle({ caller, body: { organizationId }, c }) {
         const { id, seconds, ...owner } =
           caller.by === "oidc"
             ? await identityOf(deps, c, organizationId)
             : { id: keyOf(caller, organizationId), seconds: ACCESS_TOKEN_SECONDS };
-        const entry = { action: "issue", entity: "accessToken", id } as const;
-        await recordAccess(deps.db, { ...caller, ...owner }, [entry], deps.clock());
+        await recordUse(deps, { ...caller, ...owner }, "issue", "accessToken", [id]);
         const accessToken = await deps.accessTokens.issue(id, seconds);
         return { accessToken, tokenType: "Bearer" as const, expiresIn: seconds };
       },
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/whoami",
-        operation: "getCaller",
-        summary: "Get the caller",
-        description:
-          "The account and organization of the request's token, and its permissions. A user interface can use this to show only permitted actions.",
-        answer: whoamiSchema,
-        permission: null,
-      },
-      ({ caller }) => describeCaller(deps, caller),
-    ),
+    }),
+    defineRoute({
+      at: "GET /auth/whoami",
+      operation: "getCaller",
+      summary: "Get the caller",
+      description:
+        "The account and organization of the request's token, and its permissions. A user interface can use this to show only permitted actions.",
+      answer: whoamiSchema,
+      permission: null,
+      handle: ({ caller }) => describeCaller(deps, caller),
+    }),
   ],
 };
 
-async function describeCaller({ db }: AuthDeps, caller: Caller): Promise<z.input<typeof whoamiSchema>> {
+async function describeCaller({ db }: Deps, caller: Caller): Promise<z.input<typeof whoamiSchema>> {
   const { by, keyId, accountId, organizationId, defaultSpaceId, permissions } = caller;
   if (by === "liveToken") throw new Error("a live token only gives access to its conversation");
   const account = await db
@@ -135,16 +121,7 @@ function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): s
 }
 
 /** Finds the identity that belongs to the token and the named organization. @throws ApiError 400, 401, 403 */
-async function identityOf(
-  { identify, clock }: AuthDeps,
-  c: Context,
-  named = c.req.header(ORGANIZATION_HEADER),
-): Promise<{
-  readonly id: string;
-  readonly seconds: number;
-  readonly accountId: string;
-  readonly organizationId: string;
-}> {
+async function identityOf({ identify, clock }: Deps, c: Context, named = c.req.header(ORGANIZATION_HEADER)) {
   const identified = await identify(bearerToken(c.req.header("authorization")) ?? "", named);
   if (identified.by !== "oidc")
     throw new ApiError("unauthenticated", "The organization has no identity for the subject of this token.");

@@ -6,12 +6,7 @@ import { requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
-import type { RowDeps } from "../kit/resource-spec.ts";
-
-export interface IamDeps extends RowDeps {
-  /** Returns the sorted names of all permissions, including `*`. */
-  readonly permissionNames: () => readonly string[];
-}
+import type { Deps } from "../kit/deps.ts";
 
 /** Permissions and roles of an API key or a membership. A role adds its own permissions. */
 export interface Grant {
@@ -39,7 +34,7 @@ export const roleIdsInput = z.array(z.string()).max(100).default([]).meta({
  * @throws ApiError 400 for an unknown permission; 403 for a permission that the caller does not hold
  */
 export function grantPermissions(
-  { permissionNames }: IamDeps,
+  { permissionNames }: Deps,
   caller: Caller,
   permissions: readonly string[],
   before: readonly string[] = [],
@@ -61,7 +56,7 @@ export function grantPermissions(
  */
 export async function grant(
   trx: Trx,
-  deps: IamDeps,
+  deps: Deps,
   caller: Caller,
   { permissions, roleIds }: Grant,
   before: Grant = { permissions: [], roleIds: [] },

@@ -1,9 +1,8 @@
 import { ACCOUNTS, requireRow } from "../kit/references.ts";
-import type { Write } from "../kit/resource-spec.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { grant, type IamDeps, requireTakeable } from "./iam-grants.ts";
+import { grant, requireTakeable } from "./iam-grants.ts";
 import { heldPermissions, rolesOf } from "./render-permission.ts";
-import { membership, type membershipFields, organization } from "./schema.ts";
+import { membership, organization } from "./schema.ts";
 
 /** Routes of memberships. A membership gives permissions to an account that signs in through an OpenID Connect issuer. */
 export const memberships = standardResource({
@@ -15,7 +14,7 @@ export const memberships = standardResource({
   audit: "membership",
   feed: "access",
   taken: { when: "the account is already a member", message: "The account is already a member.", of: "new" },
-  async prepare({ trx, deps, caller, before, values }: Write<typeof membershipFields, IamDeps>) {
+  async prepare({ trx, deps, caller, before, values }) {
     const granted = await grant(trx, deps, caller, values, before);
     if (before) await requireTakeable(trx, caller, before, granted);
     else await requireRow(trx, caller, ACCOUNTS, values.accountId);

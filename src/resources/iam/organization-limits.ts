@@ -1,27 +1,15 @@
 import { z } from "zod";
 import { recordAudit } from "../../data/accounts/audit.ts";
-import {
-  LIMIT_NAMES,
-  type LimitDefaults,
-  type LimitName,
-  limitsInForce,
-} from "../../data/accounts/limits.ts";
+import { LIMIT_NAMES, type LimitName, limitsInForce } from "../../data/accounts/limits.ts";
 import { recordChange } from "../../data/changes.ts";
 import type { Queryable } from "../../data/database.ts";
 import type { Row } from "../../data/tables.ts";
 import type { Caller } from "../../http/context.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import { id } from "../../http/fields.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { pathId } from "../kit/params.ts";
 import type { Resource } from "../kit/resource.ts";
 import { defineRoute } from "../kit/route.ts";
-
-export interface LimitsDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
-  readonly limitDefaults: LimitDefaults;
-}
 
 const MEANINGS: Readonly<Record<LimitName, string>> = {
   topicBytes:
@@ -45,8 +33,8 @@ const MOST = 2 ** 50;
 const limit = z.int().min(1).max(MOST).nullable();
 const overLimit = z.enum(["refuse", "trim"]);
 
-const eachLimit = <T extends z.ZodType>(schemaOf: (name: LimitName) => T) =>
-  Object.fromEntries(LIMIT_NAMES.map((name) => [name, schemaOf(name)])) as Record<LimitName, T>;
+const eachLimit = <T>(of: (name: LimitName) => T) =>
+  Object.fromEntries(LIMIT_NAMES.map((name) => [name, of(name)])) as Record<LimitName, T>;
 
 const limitsSchema = z
   .object({
@@ -67,12 +55,10 @@ const limitsPatchSchema = z.strictObject({
   overLimit: overLimit.optional(),
 });
 
-const params = { organizationId: pathId("org", "organization") };
-
 /** Routes for the limits of organizations. Only the operator can set limits, but each organization can read its own. */
-export const organizationLimits: Resource<LimitsDeps> = {
-  path: "/organizations/:organizationId/limits",
+export const organizationLimits: Resource = {
   tag: "Organizations",
+  params: { organizationId: pathId("org", "organization") },
   routes: ({ db, clock, limitDefaults }) => {
     async function show(queryable: Queryable, organizationId: string, isOperators: boolean) {
       const own = await queryable
@@ -82,10 +68,7 @@ export const organizationLimits: Resource<LimitsDeps> = {
         .executeTakeFirst();
       const inForce = limitsInForce(limitDefaults, own, isOperators);
       const shown = (limits: Partial<Row<"organizationLimits">> | typeof inForce) =>
-        Object.fromEntries(LIMIT_NAMES.map((name) => [name, limits[name] ?? null])) as Record<
-          LimitName,
-          number | null
-        >;
+        eachLimit((name) => limits[name] ?? null);
       return {
         organizationId,
         ...shown(own ?? {}),
@@ -95,35 +78,27 @@ export const organizationLimits: Resource<LimitsDeps> = {
     }
 
     return [
-      defineRoute(
-        {
-          method: "get",
-          path: "/",
-          operation: "getOrganizationLimits",
-          summary: "Get the limits of an organization",
-          description:
-            "Callers can read their own organization. The operator's organization can read any organization.",
-          params,
-          answer: limitsSchema,
-        },
-        async ({ caller, params: { organizationId } }) => {
+      defineRoute({
+        at: "GET /organizations/:organizationId/limits",
+        operation: "getOrganizationLimits",
+        summary: "Get the limits of an organization",
+        description:
+          "Callers can read their own organization. The operator's organization can read any organization.",
+        answer: limitsSchema,
+        async handle({ caller, params: { organizationId } }) {
           const operators = await requireVisible(db, caller, organizationId);
           return show(db, organizationId, operators === organizationId);
         },
-      ),
-      defineRoute(
-        {
-          method: "put",
-          path: "/",
-          operation: "updateOrganizationLimits",
-          summary: "Set the limits of an organization",
-          description:
-            "All gateways apply the change within two seconds. Only the operator's organization can set limits (403). Each organization can set its own `overLimit`. `null` resets a limit to the default.",
-          params,
-          body: limitsPatchSchema,
-          answer: limitsSchema,
-        },
-        ({ caller, params: { organizationId }, body }) =>
+      }),
+      defineRoute({
+        at: "PUT /organizations/:organizationId/limits",
+        operation: "updateOrganizationLimits",
+        summary: "Set the limits of an organization",
+        description:
+          "All gateways apply the change within two seconds. Only the operator's organization can set limits (403). Each organization can set its own `overLimit`. `null` resets a limit to the default.",
+        body: limitsPatchSchema,
+        answer: limitsSchema,
+        handle: ({ caller, params: { organizationId }, body }) =>
           db.transaction().execute(async (trx) => {
             const isLimited = LIMIT_NAMES.some((name) => body[name] !== undefined);
             if (isLimited && (await findOperators(trx)) !== caller.organizationId)
@@ -132,13 +107,9 @@ export const organizationLimits: Resource<LimitsDeps> = {
             const given = Object.entries(body).filter(([, value]) => value !== undefined);
             if (given.length > 0) {
               const change = Object.fromEntries(given);
-              const none = Object.fromEntries(LIMIT_NAMES.map((name) => [name, null])) as Record<
-                LimitName,
-                null
-              >;
               await trx
                 .insertInto("organizationLimits")
-                .values({ ...none, ...change, organizationId })
+                .values({ ...eachLimit(() => null), ...change, organizationId })
                 .onConflict((conflict) => conflict.column("organizationId").doUpdateSet(change))
                 .execute();
               await recordChange(trx, { kind: "limits", key: organizationId });
@@ -148,7 +119,7 @@ export const organizationLimits: Resource<LimitsDeps> = {
             }
             return show(trx, organizationId, operators === organizationId);
           }),
-      ),
+      }),
     ];
   },
 };

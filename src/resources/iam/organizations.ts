@@ -7,11 +7,9 @@ import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { ApiError } from "../../http/errors.ts";
 import { listRows, type OwnedTable } from "../kit/references.ts";
-import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import { insideGroups } from "./group-members.ts";
-import type { IamDeps } from "./iam-grants.ts";
 import { heldPermissions, renderRoles } from "./render-permission.ts";
 import { apiKey, group, membership, newApiKeySchema, organization, space } from "./schema.ts";
 
@@ -65,20 +63,17 @@ export const organizations = standardResource({
     },
   },
   without: ["create"],
-  more: ({ db, clock }: IamDeps, { answer }: Kit<typeof organization>) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/",
-        operation: "createOrganization",
-        summary: "Create an organization",
-        creates: true,
-        body: organization.input,
-        answer: newOrganizationSchema,
-        description:
-          "Creates the organization with a space, a service account and an API key with the permission `*`. Only this response contains the key. The caller itself cannot see the new organization. Only the operator's organization, the one from the first start, can create organizations.",
-      },
-      ({ caller, body }) =>
+  more: ({ db, clock }, { answer }) => [
+    defineRoute({
+      at: "POST /organizations",
+      operation: "createOrganization",
+      summary: "Create an organization",
+      creates: true,
+      body: organization.input,
+      answer: newOrganizationSchema,
+      description:
+        "Creates the organization with a space, a service account and an API key with the permission `*`. Only this response contains the key. The caller itself cannot see the new organization. Only the operator's organization, the one from the first start, can create organizations.",
+      handle: ({ caller, body }) =>
         db.transaction().execute(async (trx) => {
           await requireOperator(trx, caller);
           const names = { organization: body.name, space: "default", account: "default" };
@@ -103,7 +98,7 @@ export const organizations = standardResource({
             apiKey: { ...apiKey.render(key, { defaultSpaceId: key.spaceId }), key: first.token },
           };
         }),
-    ),
+    }),
   ],
 });
 

@@ -6,7 +6,8 @@ import { formatTimestamp } from "../../lib/clock.ts";
 import { createId, timeOfId } from "../../lib/ids.ts";
 import { listRows } from "../kit/references.ts";
 import type { EntityOf } from "../kit/shape.ts";
-import { type Permission, role } from "./schema.ts";
+import type { Permission } from "./permission-schema.ts";
+import { role } from "./schema.ts";
 
 /**
  * Renders a permission as an entity of an organization. No table stores permissions. The id and times are derived from

@@ -4,10 +4,9 @@ import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
 import { conflict } from "../../http/errors.ts";
 import { pageBodySchema } from "../../http/page.ts";
 import { listOf } from "../kit/answer.ts";
-import type { Kit } from "../kit/resource-spec.ts";
 import { defineRoute } from "../kit/route.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-import { grantPermissions, type IamDeps, requireOtherAdministrator } from "./iam-grants.ts";
+import { grantPermissions, requireOtherAdministrator } from "./iam-grants.ts";
 import { rolePermissions } from "./render-permission.ts";
 import { role } from "./schema.ts";
 
@@ -44,18 +43,15 @@ export const roles = standardResource({
     },
     delete: { conflict: "an API key or a membership has the role" },
   },
-  more: (_deps: IamDeps, { list }: Kit<typeof role>) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/list",
-        operation: "queryRoles",
-        summary: "List the roles, with paging in the body",
-        body: pageBodySchema,
-        answer: listOf(role.entity),
-      },
-      ({ caller, body }) => list(caller, {}, body.pagination, {}),
-    ),
+  more: (_deps, { list }) => [
+    defineRoute({
+      at: "POST /iam/roles/list",
+      operation: "queryRoles",
+      summary: "List the roles, with paging in the body",
+      body: pageBodySchema,
+      answer: listOf(role.entity),
+      handle: ({ caller, body }) => list(caller, {}, body.pagination, {}),
+    }),
   ],
 });
 

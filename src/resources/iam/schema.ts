@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, type Shown } from "../../http/fields.ts";
+import { id } from "../../http/fields.ts";
 import {
   hidden,
   json,
@@ -19,11 +19,11 @@ import {
   organizationId,
   textInput,
   textUpTo,
-  times,
 } from "../kit/fields.ts";
 import { bounded } from "../kit/free-form.ts";
-import { type EntityOf, type Inside, shape, type TableOf } from "../kit/shape.ts";
+import { type Inside, shape, type TableOf } from "../kit/shape.ts";
 import { permissionsInput, roleIdsInput } from "./iam-grants.ts";
+import { permissionSchema } from "./permission-schema.ts";
 
 /**
  * Tables of the identity and access entities.
@@ -50,21 +50,6 @@ const INSIDE = { description: "`null` when nested in another entity." };
 /** Turns off the default `organizationId` field, which then has no column and appears in no request or response. */
 const noColumn = hidden(unstored(z.string()));
 const accountId = withAnswer(once(accountIdInput), id("acc"));
-
-export const permissionSchema = z
-  .object({
-    id: id("perm"),
-    name: z.string().meta({ example: "apps.read" }),
-    description: z.string(),
-    organizationId: id("org"),
-    ...times,
-  })
-  .meta({
-    id: "Permission",
-    description:
-      "An allowed operation. The name is the first noun of a path, followed by `.read` or `.write`.",
-  });
-export type Permission = Shown<z.output<typeof permissionSchema>>;
 
 const roleFields = {
   name: nameInput,
@@ -120,7 +105,7 @@ export const group = shape({
   meta: { id: "Group", description: "A named set of accounts. A group grants no permissions." },
 });
 
-export const membershipFields = {
+const membershipFields = {
   accountId,
   organizationId,
   role: z
@@ -245,7 +230,7 @@ const defaultSpaceId = z
   .nullable()
   .optional()
   .meta({ description: "A space of the organization. Default: the caller's default space.", example: null });
-export const apiKeyFields = {
+const apiKeyFields = {
   name: nameInput.meta({ example: "Deployment" }),
   prefix: readOnly(
     z.string().nullable().meta({
@@ -308,5 +293,3 @@ export const newApiKeySchema = apiKey.entity
     id: "NewApiKey",
     description: "An API key with its bearer token. The token cannot be retrieved later.",
   });
-export type NewApiKey = Shown<z.output<typeof newApiKeySchema>>;
-export type Organization = EntityOf<typeof organization>;

@@ -39,12 +39,14 @@ export const ownerId = withAnswer(
   idAnswer,
 );
 
+export const UID = /^[A-Za-z0-9_.-]{1,64}$/;
+export const UID_MESSAGE = "must be 1 to 64 characters of A-Z a-z 0-9 _ . -";
 export const uidField = (words: string) =>
   withAnswer(
     orElse(
       z
         .string()
-        .regex(/^[A-Za-z0-9_.-]{1,64}$/, "must be 1 to 64 characters of A-Z a-z 0-9 _ . -")
+        .regex(UID, UID_MESSAGE)
         .optional()
         .meta({ description: `Unique in the organization. Default: the ${words}'s id.`, example: "support" }),
       ({ id }) => id,

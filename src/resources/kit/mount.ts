@@ -9,51 +9,54 @@ import { readJson, requireFitText } from "../../http/read-json.ts";
 import { isKnown } from "../../http/version.ts";
 import { withoutNulls } from "../../http/without-nulls.ts";
 import { isList } from "./answer.ts";
+import type { Deps } from "./deps.ts";
+import type { ParamSchemas } from "./params.ts";
 import { parseInput, type Resource } from "./resource.ts";
 import type { QuerySchema, Route } from "./route.ts";
 
 export interface MountedRoute extends Route {
   readonly tag: string;
+  readonly method: "get" | "post" | "put" | "delete";
   /** Path below the API version prefix. Parameters are written as `:name`. */
-  readonly fullPath: string;
+  readonly path: string;
+  readonly params: ParamSchemas;
   /** Permission that the caller needs, or `null` if every caller may use the route. */
   readonly permission: string | null;
 }
 
 /**
  * Collects the routes of all resources, sorted so that the router matches static path segments before parameters.
- * @throws Error if a route does not declare exactly the parameters in its path
+ * @throws Error if a resource has no schema for a parameter in the path of one of its routes
  */
-export function collectRoutes<Deps>(
-  resources: readonly Resource<Deps>[],
-  deps: Deps,
-): readonly MountedRoute[] {
+export function collectRoutes(resources: readonly Resource[], deps: Deps): readonly MountedRoute[] {
   return resources
     .flatMap((resource) => resource.routes(deps).map((route) => mountedRoute(resource, route)))
-    .map((route) => ({ route, rank: rank(route.fullPath) }))
+    .map((route) => ({ route, rank: rank(route.path) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : Number(a.rank > b.rank)))
     .map(({ route }) => route);
 }
 
-function mountedRoute<Deps>({ path, tag }: Resource<Deps>, route: Route): MountedRoute {
-  const fullPath = route.path === "/" ? path : path + route.path;
-  const named = [...fullPath.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name);
-  const described = Object.keys(route.params ?? {});
-  if (named.sort().join() !== described.sort().join()) {
-    throw new Error(`operation ${route.operation}: params must declare the parameters of ${fullPath}`);
-  }
-  if (route.confined !== undefined && !described.includes(route.confined)) {
-    throw new Error(`operation ${route.operation}: ${fullPath} has no parameter ${route.confined}`);
-  }
-  return { ...route, tag, fullPath, permission: computePermission(fullPath, route) };
+function mountedRoute({ tag, params: known = {} }: Resource, route: Route): MountedRoute {
+  const [verb = "", path = ""] = route.at.split(" ");
+  const method = verb.toLowerCase() as MountedRoute["method"];
+  const params = Object.fromEntries(
+    [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = ""]) => {
+      const schema = known[name];
+      if (schema === undefined) throw new Error(`${route.at}: the resource declares no parameter ${name}`);
+      return [name, schema];
+    }),
+  );
+  if (route.confined !== undefined && !(route.confined in params))
+    throw new Error(`${route.at} has no parameter ${route.confined}`);
+  const permission = route.permission === undefined ? computePermission(method, path) : route.permission;
+  return { ...route, tag, method, path, params, permission };
 }
 
 /** Derives the permission of a route from its path and method: `GET /knowledge-bases/:id` requires `knowledgeBases.read`. */
-function computePermission(fullPath: string, { method, permission }: Route): string | null {
-  if (permission !== undefined) return permission;
-  const [, noun = ""] = fullPath.split("/");
+function computePermission(method: string, path: string): string {
+  const [, noun = ""] = path.split("/");
   const camelCased = noun.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  return `${camelCased}.${isRead(method, fullPath) ? "read" : "write"}`;
+  return `${camelCased}.${isRead(method, path) ? "read" : "write"}`;
 }
 
 /** Returns whether a request only reads data. `POST …/list` also reads: it has its page parameters in the body. */
@@ -69,9 +72,8 @@ const rank = (path: string): string =>
 
 /** Registers a route. Before the handler runs, a request must pass the checks of permission, query, body and path. */
 export function mountRoute(api: Hono<ApiEnv>, route: MountedRoute, doOnce: DoOnce): void {
-  const { method, fullPath, matched, path } = route;
-  const pattern = matched ? fullPath.slice(0, fullPath.length - path.length) + matched.path : fullPath;
-  api.on(method, pattern, async (c) => {
+  const { method, matched, path } = route;
+  api.on(method, matched?.path ?? path, async (c) => {
     if (!route.isPublic && !route.allows?.(c.get("caller"), c.req.param()))
       requireAllowed(c.get("caller"), route);
     const query = readQuery(route, c);
@@ -113,7 +115,7 @@ async function readBody(c: Context): Promise<unknown> {
 }
 
 function parseParams(
-  { params = {}, matched }: MountedRoute,
+  { params, matched }: MountedRoute,
   c: Context<ApiEnv>,
 ): Readonly<Record<string, string>> {
   const given: Record<string, string> = matched?.params(c) ?? c.req.param();

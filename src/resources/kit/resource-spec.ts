@@ -6,26 +6,15 @@ import type { Caller } from "../../http/context.ts";
 import type { Shown } from "../../http/fields.ts";
 import type { Listed, Page } from "../../http/page.ts";
 import type { Versioned } from "../../http/version.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Deps } from "./deps.ts";
 import type { Fields } from "./field.ts";
 import type { OwnedTable, Reference } from "./references.ts";
-import type { QuerySchema, Route, RouteSpec } from "./route.ts";
-import type { EnforceRowLimit } from "./row-limit.ts";
+import type { Endpoint, QuerySchema, Route, RouteSpec } from "./route.ts";
 import type { EntityOf, InsideOf, RowOf, RowOfShape, Shape, ValuesOf } from "./shape.ts";
 
-export interface RowDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
-  readonly requireRoom: EnforceRowLimit;
-}
-
-export interface ResourceSpec<
-  F extends Fields,
-  X extends z.ZodRawShape,
-  D extends RowDeps,
-  Q extends z.ZodRawShape,
-> {
-  readonly path: string;
+export interface ResourceSpec<F extends Fields, X extends z.ZodRawShape, Q extends z.ZodRawShape> {
+  /** Path of the list. Its first segment names the permissions, such as `apps.read` and `apps.write`. */
+  readonly path: `/${string}`;
   readonly tag: string;
   /** Name of the resource, from which operation ids and the path parameter are derived: `apiKey` gives `createApiKey` and `:apiKeyId`. */
   readonly name: string;
@@ -80,17 +69,17 @@ export interface ResourceSpec<
     rows: readonly RowOf<F>[],
     caller: Caller,
   ) => Promise<(row: RowOf<F>) => InsideOf<X>>;
-  /** Creates the response for one row, if it differs from the row's entry in a list. @throws ApiError 404 */
+  /** Creates the response for one row, if only that response has the optional parts of the shape. @throws ApiError 404 */
   readonly answer?: (db: Queryable, caller: Caller, id: string) => Promise<Response>;
   /** Returns stricter request schemas, for fields whose stored values may no longer be valid in new requests. */
-  readonly narrow?: (deps: D) => z.ZodRawShape;
+  readonly narrow?: (deps: Deps) => z.ZodRawShape;
   /**
    * Like `prepare`, but called before the transaction, with the body only. Use it for slow checks, which would keep a
    * database connection busy.
    */
   readonly readBody?: (
     body: Partial<ValuesOf<F>>,
-    deps: D,
+    deps: Deps,
     caller: Caller,
   ) => Promise<Partial<Shown<ValuesOf<F>>>>;
   /** Reads the current values of fields that have no column, so that a patch can be applied to them. */
@@ -98,12 +87,12 @@ export interface ResourceSpec<
   /** Called before the row is locked, for locks on other rows that must be taken first. */
   readonly lockFirst?: (trx: Trx, caller: Caller, patch: object) => Promise<void>;
   /** Called before a row is written. Throws to reject the write, or returns values that replace those in the request. */
-  readonly prepare?: (write: Write<F, D>) => Promise<Partial<ValuesOf<F>>>;
+  readonly prepare?: (write: Write<F>) => Promise<Partial<ValuesOf<F>>>;
   /** Called after the row is written, to write related rows in the same transaction. */
-  readonly afterWrite?: (write: Write<F, D> & { readonly row: RowOf<F> }) => Promise<void>;
+  readonly afterWrite?: (write: Write<F> & { readonly row: RowOf<F> }) => Promise<void>;
   /** Called instead of the default deletion. Either throws to reject the request, or calls `remove` to delete the row. */
   readonly remove?: (
-    removal: Pick<Write<F, D>, "trx" | "caller" | "deps" | "nowMs"> & {
+    removal: Pick<Write<F>, "trx" | "caller" | "deps" | "nowMs"> & {
       readonly row: RowOf<F>;
       readonly remove: () => Promise<void>;
     },
@@ -120,12 +109,12 @@ export interface ResourceSpec<
   };
   /** Standard operations that the resource does not have, for example because `more` replaces them. */
   readonly without?: readonly Operation[];
-  readonly more?: (deps: D, kit: Kit<Shape<F, X>>) => readonly Route[];
+  readonly more?: (deps: Deps, kit: Kit<Shape<F, X>>) => readonly Route[];
 }
 
 export type Operation = "create" | "list" | "get" | "update" | "delete";
 type Notes = Pick<
-  RouteSpec<Record<never, never>, QuerySchema, z.ZodType, z.ZodType>,
+  RouteSpec<Endpoint, QuerySchema, z.ZodType, z.ZodType>,
   "description" | "missing" | "conflict" | "confined" | "allows"
 >;
 
@@ -149,10 +138,10 @@ export interface Within {
   readonly lock?: "create" | "createShared" | "always" | "alwaysShared";
 }
 
-export interface Write<F extends Fields, D> {
+export interface Write<F extends Fields> {
   readonly trx: Trx;
   readonly caller: Caller;
-  readonly deps: D;
+  readonly deps: Deps;
   readonly nowMs: number;
   readonly id: string;
   /** The row before the change. `undefined` on creation. */

@@ -1,15 +1,16 @@
 import type { z } from "zod";
 import { conflict, invalidParameters } from "../../http/errors.ts";
 import { findingsOf } from "../../lib/findings.ts";
+import type { Deps } from "./deps.ts";
+import type { ParamSchemas } from "./params.ts";
 import type { Route } from "./route.ts";
 
-/**
- * A group of API routes below the same path prefix. The first path segment names the permissions (`apps.read`,
- * `apps.write`), and `tag` is the heading in the API reference.
- */
-export interface Resource<Deps> {
-  readonly path: string;
+/** A group of API routes. */
+export interface Resource {
+  /** Heading in the API reference. */
   readonly tag: string;
+  /** Schemas of the parameters in the paths of the routes. */
+  readonly params?: ParamSchemas;
   readonly routes: (deps: Deps) => readonly Route[];
 }
 
@@ -20,7 +21,7 @@ export function parseInput<S extends z.ZodType>(
   base: readonly PropertyKey[] = [],
 ): z.output<S> {
   const parsed = schema.safeParse(input);
-  if (!parsed.success) throw invalidParameters(findingsOf(parsed.error, base));
+  if (!parsed.success) throw invalidParameters(findingsOf(parsed.error, input, base));
   return parsed.data;
 }
 

@@ -1,29 +1,36 @@
 import type { Context } from "hono";
 import type { z } from "zod";
-import type { ApiEnv, Caller, RequestEnv } from "../../http/context.ts";
+import type { ApiEnv, Caller } from "../../http/context.ts";
 import type { Answer, HandlerResult } from "./answer.ts";
-import type { ParamSchemas } from "./params.ts";
 
 export type QuerySchema = z.ZodObject;
 
+/** Method and whole path below the API version prefix, such as `GET /apps/:appId/topics`. */
+export type Endpoint = `${"GET" | "POST" | "PUT" | "DELETE"} /${string}`;
+
+type NamesIn<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<`/${Rest}`>
+  : Path extends `${string}/:${infer Name}`
+    ? Name
+    : never;
+/** Path parameters of an endpoint. */
+export type ParamsOf<At extends Endpoint> = Readonly<Record<NamesIn<At>, string>>;
+
 /** Declaration of a route, without its handler. It defines how the route is registered, validated and documented. */
 export interface RouteSpec<
-  P extends ParamSchemas,
+  At extends Endpoint,
   Q extends QuerySchema,
   B extends z.ZodType,
   A extends Answer,
 > {
-  readonly method: "get" | "post" | "put" | "delete";
-  /** Path after the path of the resource, such as `/`, `/:roleId` or `/list`. */
-  readonly path: string;
+  /** The resource declares a schema for each parameter. If a parameter does not match its schema, the response is a 404. */
+  readonly at: At;
   /** Custom router pattern with a function that reads its parameters, for parameters that span several path segments. */
   readonly matched?: { readonly path: string; readonly params: (c: Context) => Record<string, string> };
   /** Unique operation id, such as `updateRole`. Client generators use it as the method name. */
   readonly operation: string;
   readonly summary: string;
   readonly description?: string;
-  /** Schema for each parameter in the full path. If a parameter does not match its schema, the response is a 404. */
-  readonly params?: P;
   /** Schema of the query parameters. If one is invalid, unknown or repeated, the response is a 400. */
   readonly query?: Q;
   /** Accepts unknown query parameters, because other servers redirect to this route and may add their own. */
@@ -56,47 +63,46 @@ export interface RouteSpec<
   readonly versioned?: true;
 }
 
-interface Checked<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType> {
-  readonly params: { readonly [K in keyof P]: z.output<P[K]> };
+export interface Input<At extends Endpoint, Q extends QuerySchema, B extends z.ZodType> {
+  readonly caller: Caller;
+  readonly params: ParamsOf<At>;
   readonly query: z.output<Q>;
   readonly body: z.output<B>;
-}
-
-export interface Input<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
-  extends Checked<P, Q, B> {
-  readonly caller: Caller;
   readonly c: Context<ApiEnv>;
 }
 
-export interface PublicInput<P extends ParamSchemas, Q extends QuerySchema, B extends z.ZodType>
-  extends Checked<P, Q, B> {
-  readonly c: Context<RequestEnv>;
-}
-
-export interface Route extends RouteSpec<ParamSchemas, QuerySchema, z.ZodType, Answer> {
+export interface Route extends RouteSpec<Endpoint, QuerySchema, z.ZodType, Answer> {
   readonly isPublic: boolean;
-  readonly handle: (input: Input<ParamSchemas, QuerySchema, z.ZodType>) => Promise<unknown>;
+  readonly handle: (
+    input: Input<Endpoint, QuerySchema, z.ZodType> & { readonly params: Readonly<Record<string, string>> },
+  ) => Promise<unknown>;
 }
 
 /**
  * Defines a route. Before the handler runs, the request is checked: token (401), permission (403), query and body (400), then path (404).
  */
 export function defineRoute<
+  At extends Endpoint,
   A extends Answer,
-  P extends ParamSchemas = Record<never, never>,
   Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
->(spec: RouteSpec<P, Q, B, A>, handle: (input: Input<P, Q, B>) => Promise<HandlerResult<A>>): Route {
-  // The cast is safe, because the input was parsed with the schemas in `spec`.
-  return { ...spec, isPublic: false, handle: handle as Route["handle"] };
+>(
+  route: RouteSpec<At, Q, B, A> & { readonly handle: (input: Input<At, Q, B>) => Promise<HandlerResult<A>> },
+): Route {
+  // The cast is safe, because the input was parsed with the schemas in `route`.
+  return { ...route, isPublic: false, handle: route.handle as Route["handle"] };
 }
 
 /** Defines a route that needs no token. Its handler therefore gets no caller. */
 export function definePublicRoute<
+  At extends Endpoint,
   A extends Answer,
-  P extends ParamSchemas = Record<never, never>,
   Q extends QuerySchema = QuerySchema,
   B extends z.ZodType = z.ZodUndefined,
->(spec: RouteSpec<P, Q, B, A>, handle: (input: PublicInput<P, Q, B>) => Promise<HandlerResult<A>>): Route {
-  return { ...spec, permission: null, isPublic: true, handle: handle as unknown as Route["handle"] };
+>(
+  route: RouteSpec<At, Q, B, A> & {
+    readonly handle: (input: Omit<Input<At, Q, B>, "caller">) => Promise<HandlerResult<A>>;
+  },
+): Route {
+  return { ...defineRoute(route), permission: null, isPublic: true };
 }

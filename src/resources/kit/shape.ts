@@ -132,9 +132,10 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     prefix,
     fields: Object.fromEntries(fields),
     entity: z.object(entityShape as z.ZodRawShape).meta(meta),
-    part: z
-      .object(partShape as z.ZodRawShape)
-      .meta({ id: `${meta.id}Part`, description: `${meta.id}, nested in another entity.` }),
+    part: z.object(partShape as z.ZodRawShape).meta({
+      id: `${meta.id}Part`,
+      description: `${meta.id} as a part of another response. Its own nested entities are null or omitted.`,
+    }),
     input: checked(z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) })),
     content,
     patch: toPatchSchema(content),

@@ -6,7 +6,7 @@ import type { Fields } from "./field.ts";
 import { toPatchSchema, toPatchSchemaWithId, withoutId } from "./merge.ts";
 import { pathId } from "./params.ts";
 import type { Resource } from "./resource.ts";
-import type { Kit, Operation, ResourceSpec, RowDeps } from "./resource-spec.ts";
+import type { Kit, Operation, ResourceSpec } from "./resource-spec.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { ROW_LIMIT_CONFLICT } from "./row-limit.ts";
 import type { Shape } from "./shape.ts";
@@ -46,9 +46,8 @@ import { standardRows } from "./standard-rows.ts";
 export function standardResource<
   F extends Fields,
   X extends z.ZodRawShape = Record<never, never>,
-  D extends RowDeps = RowDeps,
   Q extends z.ZodRawShape = Record<never, never>,
->(given: ResourceSpec<F, X, D, Q>): Resource<D> {
+>(given: ResourceSpec<F, X, Q>): Resource {
   const { words = toWords(given.name) } = given;
   const spec = { ...given, words };
   const { path, tag, name, shape, within, filters, narrow, taken, inUse, notes, without = [] } = spec;
@@ -56,17 +55,17 @@ export function standardResource<
   const entity = shape.entity as unknown as z.ZodType<object>;
   const one = name.charAt(0).toUpperCase() + name.slice(1);
   const aThing = `${/^[aeiou]/i.test(words) ? "an" : "a"} ${words}`;
-  const param = `${name}Id`;
-  const above = within && { params: { [within.param]: pathId(within.parent.prefix, within.parent.words) } };
-  const item = { path: `/:${param}`, params: { ...above?.params, [param]: pathId(shape.prefix, words) } };
-  const idOf = (params: Readonly<Record<string, string>>): string => params[param] ?? "";
+  const idParam = `${name}Id`;
+  const parent = within && { [within.param]: pathId(within.parent.prefix, within.parent.words) };
+  const onePath = `${path}/:${idParam}` as const;
+  const idOf = (params: Readonly<Record<string, string>>): string => params[idParam] ?? "";
   const conflict = taken && { conflict: taken.when };
   const named = Object.keys(spec.references ?? {});
   const versioned = spec.version && ({ versioned: true } as const);
 
   return {
-    path,
     tag,
+    params: { ...parent, [idParam]: pathId(shape.prefix, words) },
     routes(deps) {
       const run = rows(deps);
       const fresh = narrow?.(deps);
@@ -74,97 +73,80 @@ export function standardResource<
       const content = fresh ? shape.content.extend(fresh) : shape.content;
       const operations: Readonly<Record<Operation, () => Route>> = {
         create: () =>
-          defineRoute(
-            {
-              method: "post",
-              path: "/",
-              operation: `create${one}`,
-              summary: `Create ${aThing}`,
-              body: notes?.create?.body ?? (input as z.ZodType<object>),
-              answer: entity,
-              creates: true,
-              ...above,
-              ...(named.length > 0 && { missing: describeMissing(named) }),
-              ...versioned,
-              ...notes?.create,
-              ...(spec.owner !== "id" && {
-                conflict: [notes?.create?.conflict ?? taken?.when ?? [], ROW_LIMIT_CONFLICT]
-                  .flat()
-                  .join("; or "),
-              }),
-            },
-            ({ caller, params, body, c }) => run.create(caller, params, body, c),
-          ),
+          defineRoute({
+            at: `POST ${path}`,
+            operation: `create${one}`,
+            summary: `Create ${aThing}`,
+            body: notes?.create?.body ?? (input as z.ZodType<object>),
+            answer: entity,
+            creates: true,
+            ...(named.length > 0 && { missing: describeMissing(named) }),
+            ...versioned,
+            ...notes?.create,
+            ...(spec.owner !== "id" && {
+              conflict: [notes?.create?.conflict ?? taken?.when ?? [], ROW_LIMIT_CONFLICT]
+                .flat()
+                .join("; or "),
+            }),
+            handle: ({ caller, params, body, c }) => run.create(caller, params, body, c),
+          }),
         list: () =>
-          defineRoute(
-            {
-              method: "get",
-              path: "/",
-              operation: `list${toPlural(one)}`,
-              summary: `List the ${toPlural(words)}`,
-              query: z.object({ ...filters?.query, ...pageQuery }),
-              answer: listOf(entity),
-              ...above,
-              ...notes?.list,
-            },
-            ({ caller, params, query: { limit, offset, ...filters } }) =>
+          defineRoute({
+            at: `GET ${path}`,
+            operation: `list${toPlural(one)}`,
+            summary: `List the ${toPlural(words)}`,
+            query: z.object({ ...filters?.query, ...pageQuery }),
+            answer: listOf(spec.answer ? (shape.part as z.ZodType<object>) : entity),
+            ...notes?.list,
+            handle: ({ caller, params, query: { limit, offset, ...filters } }) =>
               run.list(caller, params, { limit, offset }, filters),
-          ),
+          }),
         get: () =>
-          defineRoute(
-            {
-              method: "get",
-              operation: `get${one}`,
-              summary: `Get ${aThing}`,
-              answer: entity,
-              ...item,
-              ...versioned,
-              ...notes?.get,
-            },
-            ({ caller, params, c }) => run.get(caller, params, idOf(params), c),
-          ),
+          defineRoute({
+            at: `GET ${onePath}`,
+            operation: `get${one}`,
+            summary: `Get ${aThing}`,
+            answer: entity,
+            ...versioned,
+            ...notes?.get,
+            handle: ({ caller, params, c }) => run.get(caller, params, idOf(params), c),
+          }),
         update: () =>
-          defineRoute(
-            {
-              method: "put",
-              operation: `update${one}`,
-              summary: `Change ${aThing}`,
-              body: spec.identified
-                ? (toPatchSchemaWithId(content) as z.ZodType<object>)
-                : toPatchSchema(content),
-              answer: entity,
-              ...item,
-              ...(named.some((field) => field in shape.content.shape) && {
-                missing: `the ${words}, or an entity that the change refers to, does not exist`,
-              }),
-              ...(taken?.of !== "new" && conflict),
-              ...versioned,
-              ...notes?.update,
-            },
-            ({ caller, params, body, c }) => {
+          defineRoute({
+            at: `PUT ${onePath}`,
+            operation: `update${one}`,
+            summary: `Change ${aThing}`,
+            body: spec.identified
+              ? (toPatchSchemaWithId(content) as z.ZodType<object>)
+              : toPatchSchema(content),
+            answer: entity,
+            ...(named.some((field) => field in shape.content.shape) && {
+              missing: `the ${words}, or an entity that the change refers to, does not exist`,
+            }),
+            ...(taken?.of !== "new" && conflict),
+            ...versioned,
+            ...notes?.update,
+            handle({ caller, params, body, c }) {
               const id = idOf(params);
               const patch = spec.identified ? withoutId(id, body as { id: string }) : body;
               return run.update(caller, params, id, patch, c);
             },
-          ),
+          }),
         delete: () =>
-          defineRoute(
-            {
-              method: "delete",
-              operation: `delete${one}`,
-              summary: `Delete ${aThing}`,
-              answer: deleted,
-              ...item,
-              ...(inUse && { conflict: inUse.when }),
-              ...versioned,
-              ...notes?.delete,
-            },
-            async ({ caller, params, c }) => {
+          defineRoute({
+            at: `DELETE ${onePath}`,
+            operation: `delete${one}`,
+            summary: `Delete ${aThing}`,
+            answer: deleted,
+            ...(inUse && { conflict: inUse.when }),
+            ...versioned,
+            ...notes?.delete,
+            async handle({ caller, params, c }) {
               const id = idOf(params);
               await run.remove(caller, params, id, c);
               return { id };
             },
-          ),
+          }),
       };
       const standard = (Object.keys(operations) as Operation[]).filter((one) => !without.includes(one));
       return [

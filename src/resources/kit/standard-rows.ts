@@ -12,21 +12,19 @@ import { requireMatch, showVersion } from "../../http/version.ts";
 import { createId, isId } from "../../lib/ids.ts";
 import { changedFields } from "../../lib/json/changed-fields.ts";
 import { conflictIfInUse, conflictIfTaken } from "./conflicts.ts";
+import type { Deps } from "./deps.ts";
 import type { Field, Fields } from "./field.ts";
 import { listPage } from "./list-page.ts";
 import { applyPatch } from "./merge.ts";
 import { type AnyRow, type AnyRows, anyTable, getRow, requireRow, rowsWhere } from "./references.ts";
-import type { Kit, ParentIds, ResourceSpec, RowDeps, Selection } from "./resource-spec.ts";
+import type { Kit, ParentIds, ResourceSpec, Selection } from "./resource-spec.ts";
 
 /** Implements the five standard operations on the rows of a resource. By default, a caller can only access rows of its own organization. */
-export function standardRows<
-  F extends Fields,
-  X extends z.ZodRawShape,
-  D extends RowDeps,
-  Q extends z.ZodRawShape,
->(given: ResourceSpec<F, X, D, Q> & { readonly words: string }) {
+export function standardRows<F extends Fields, X extends z.ZodRawShape, Q extends z.ZodRawShape>(
+  given: ResourceSpec<F, X, Q> & { readonly words: string },
+) {
   // Use general types here. Only the code that declares a resource needs the specific types.
-  const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, D, z.ZodRawShape>;
+  const spec = given as unknown as ResourceSpec<Fields, z.ZodRawShape, z.ZodRawShape>;
   const { words } = given;
   const { table, shape, audit, feed, owner = "organizationId", visible, foreign, within, version } = spec;
   const { prefix } = shape;
@@ -152,7 +150,7 @@ export function standardRows<
     return row;
   };
 
-  return (deps: D) => {
+  return (deps: Deps) => {
     const { db, clock } = deps;
 
     const insert = async (trx: Trx, caller: Caller, place: ParentIds, body: object): Promise<AnyRow> => {

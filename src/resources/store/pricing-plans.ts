@@ -1,4 +1,5 @@
 import { conflict } from "../../http/errors.ts";
+import { countRows } from "../kit/list-page.ts";
 import { ARTIFACTS } from "../kit/references.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import { pricingPlan } from "./schema.ts";
@@ -28,12 +29,9 @@ export const storePricingPlans = standardResource({
   },
   async prepare({ trx, before, values: { artifactId } }) {
     if (before) return {};
-    const { count } = await trx
-      .selectFrom("pricingPlans")
-      .select((eb) => eb.fn.countAll<number>().as("count"))
-      .where("artifactId", "=", artifactId)
-      .executeTakeFirstOrThrow();
-    if (count >= MAX_PLANS) throw conflict(`An artifact can have at most ${MAX_PLANS} pricing plans.`);
+    const plans = trx.selectFrom("pricingPlans").where("artifactId", "=", artifactId);
+    if ((await countRows(plans)) >= MAX_PLANS)
+      throw conflict(`An artifact can have at most ${MAX_PLANS} pricing plans.`);
     return {};
   },
   notes: {

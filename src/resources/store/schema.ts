@@ -3,7 +3,7 @@ import { id } from "../../http/fields.ts";
 import { readOnly, withAnswer } from "../kit/field.ts";
 import { nameInput } from "../kit/fields.ts";
 import { amount, amountInput, currency, currencyInput } from "../kit/money.ts";
-import { type EntityOf, shape, type TableOf } from "../kit/shape.ts";
+import { shape, type TableOf } from "../kit/shape.ts";
 
 export const interval = z
   .enum(["month", "year"])
@@ -29,4 +29,3 @@ export const pricingPlan = shape({
   fields: planFields,
   meta: { id: "PricingPlan", description: "A price of an artifact." },
 });
-export type PricingPlan = EntityOf<typeof pricingPlan>;

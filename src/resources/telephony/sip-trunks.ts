@@ -3,14 +3,8 @@ import { z } from "zod";
 import type { Trx } from "../../data/database.ts";
 import { conflict } from "../../http/errors.ts";
 import { nameInput, organizationId } from "../kit/fields.ts";
-import type { RowDeps } from "../kit/resource-spec.ts";
 import { shape, type TableOf } from "../kit/shape.ts";
 import { standardResource } from "../kit/standard-resource.ts";
-
-export interface SipTrunkDeps extends RowDeps {
-  /** Names of the configured carriers. */
-  readonly sipProviders: readonly string[];
-}
 
 declare module "../../data/tables.ts" {
   interface Tables {
@@ -61,7 +55,7 @@ export const sipTrunks = standardResource({
     meta: { id: "SipTrunk", description: "A connection to a carrier for phone numbers." },
   }),
   audit: "sipTrunk",
-  narrow: ({ sipProviders }: SipTrunkDeps) => ({
+  narrow: ({ sipProviders }) => ({
     sipProvider: z.enum(sipProviders).meta({ description: "The carrier." }),
   }),
   inUse: {

@@ -1,6 +1,6 @@
 import type { HandshakeReply } from "../../event/ingest.ts";
 import type { RawRequest } from "../../event/received.ts";
-import { isSecretIn } from "../../lib/constant-time.ts";
+import { isEncodedSecretIn, isSecretIn } from "../../lib/constant-time.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compilePins } from "../keys/pinned-url.ts";
 import { compilePresence, compileSource, RequestView } from "../message/request-view.ts";
@@ -167,7 +167,8 @@ function compileCondition(
   }
   if (equals !== undefined) return (view) => read(view) === equals;
   if (equalsSecret === undefined) return (view) => (read(view) ?? "") !== "";
-  return (view) => isSecretIn(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
+  const isSecret = where === "header" ? isSecretIn : isEncodedSecretIn;
+  return (view) => isSecret(read(view) ?? "", secretsAt(view.request.arrivedAtMs, equalsSecret));
 }
 
 /**

@@ -55,7 +55,10 @@ export function compileMessage(config: SignedMessageConfig): ReadMessage {
     if (refused) return refused;
     const id = readId?.(view);
     if (id !== undefined && !isDeliveryId(id)) {
-      return reject("malformed", "the delivery id is empty, too long, or not valid Unicode");
+      return reject(
+        "malformed",
+        "the delivery id is empty, too long, or contains control characters or noncharacters",
+      );
     }
     const baseUrl = config.baseUrl ?? context.hooksUrl;
     const unkeyed = render(view, { secret: "", baseUrl });

@@ -1,7 +1,7 @@
 import { err, ok, type Result, unwrap } from "../../lib/result.ts";
 import { compileTemplate, type Template } from "../../lib/template.ts";
 import type { SignedMessageConfig } from "./config.ts";
-import { compileSource, headerText, type ReadText, type RequestView, scalarToText } from "./request-view.ts";
+import { compileSource, type ReadText, type RequestView, scalarToText } from "./request-view.ts";
 
 export type ParameterConfig = NonNullable<SignedMessageConfig["parameters"]>;
 type SignedHeaderConfig = NonNullable<SignedMessageConfig["signedHeaders"]>;
@@ -61,8 +61,8 @@ export function compileSignedHeaders(config: SignedHeaderConfig): ReadText {
     if (listed.length === 0 || listed.length > MAX_SIGNED_HEADERS) return undefined;
     const written: string[] = [];
     for (const name of listed) {
-      const value = headerText(view.request.headers[name]);
-      if (value === undefined) return undefined;
+      const value = view.request.headers[name];
+      if (typeof value !== "string") return undefined;
       written.push(write({ name, value }));
     }
     return written.join(config.between);

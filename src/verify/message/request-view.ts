@@ -1,7 +1,8 @@
-import { parseForm } from "../../event/form.ts";
+import { mergeContentTypes, readCharset } from "../../event/content-type.ts";
 import type { RawRequest } from "../../event/received.ts";
-import { queryValues, type Values } from "../../event/values.ts";
+import type { Values } from "../../event/values.ts";
 import { unwrap } from "../../lib/result.ts";
+import { parseForm, queryValues } from "../../lib/urlencoded.ts";
 import { compileBodyPath } from "./body-path.ts";
 import type { MessageSource, RequestSource } from "./source.ts";
 
@@ -49,11 +50,13 @@ const NO_ITEMS: Values = Object.freeze(Object.create(null));
 const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 function parse({ headers, body }: RawRequest, readAs: string | undefined) {
-  const type = readAs ?? headers["content-type"];
-  const text = body.toString("utf8");
-  if (typeof type === "string" && FORM.test(type)) return { value: parseForm(text), isForm: true };
+  const type = readAs ?? mergeContentTypes(headers["content-type"]);
+  if (typeof type === "string" && FORM.test(type)) {
+    const fields = parseForm(body, readCharset(type));
+    return { value: fields.ok ? fields.value : undefined, isForm: true };
+  }
   try {
-    return { value: JSON.parse(text), isForm: false };
+    return { value: JSON.parse(body.toString("utf8")), isForm: false };
   } catch {
     return { value: undefined, isForm: false };
   }
@@ -68,7 +71,7 @@ export function compileSource({ in: where, name }: MessageSource): ReadText {
   switch (where) {
     case "header": {
       const lower = name.toLowerCase();
-      return ({ request }) => headerText(request.headers[lower]);
+      return ({ request }) => single(request.headers[lower]);
     }
     case "query":
       return ({ query }) => single(query[name]);
@@ -116,9 +119,3 @@ export function scalarToText(value: unknown): string | undefined {
 
 const single = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
-
-/** Decodes a header as UTF-8. Node decodes headers as Latin-1, but senders sign UTF-8 text. */
-export function headerText(value: string | readonly string[] | undefined): string | undefined {
-  if (typeof value !== "string") return undefined;
-  return /[\u0080-\u00ff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;
-}

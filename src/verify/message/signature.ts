@@ -26,6 +26,7 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
   const where = `the ${place.in === "body" ? "value in the body" : place.in} ${place.name}`;
   const readers = [place.name, ...place.alsoNamed].map((name) => compileSource({ in: place.in, name }));
   const split = items && compileItems(items);
+  const isInUrl = place.in === "query" && encoding === "base64";
   return (view) => {
     const signatures: Buffer[] = [];
     let found = false;
@@ -34,7 +35,8 @@ export function compileSignatures(place: SignaturePlace): ReadSignatures {
       if (value === undefined) continue;
       found = true;
       for (const text of split ? split(value, view) : [value]) {
-        const signature = decode(text, prefix, encoding);
+        // A plus sign of base64 that a sender does not escape decodes to a space.
+        const signature = decode(isInUrl ? text.replaceAll(" ", "+") : text, prefix, encoding);
         if (signature !== undefined) signatures.push(signature);
       }
     }

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { RawRequest } from "../../event/received.ts";
-import { queryValues } from "../../event/values.ts";
 import { checkFields } from "../../lib/check-fields.ts";
-import { isSecretIn } from "../../lib/constant-time.ts";
+import { isEncodedSecretIn, isSecretIn } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
-import { compileSource, compileTexts, headerText, RequestView } from "../message/request-view.ts";
+import { queryValues } from "../../lib/urlencoded.ts";
+import { compileSource, compileTexts, RequestView } from "../message/request-view.ts";
 import { consumedBy } from "../message/signature.ts";
 import { findWrongName, nameField } from "../message/source.ts";
 import { defineScheme, reject } from "../verifier.ts";
@@ -78,7 +78,8 @@ export const token = defineScheme({
       verify(request, { secrets, readAs }) {
         const sent = read(request, readAs);
         if (sent === undefined || sent.length === 0) return missing;
-        return sent.every((text) => isSecretIn(text, secrets)) ? ok({}) : mismatch;
+        const isSecret = place.in === "header" ? isSecretIn : isEncodedSecretIn;
+        return sent.every((text) => isSecret(text, secrets)) ? ok({}) : mismatch;
       },
     };
   },
@@ -93,15 +94,14 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenConfig): Read
   switch (where) {
     case "bearer":
       return ({ headers, target }) => {
-        const inHeader = /^bearer +(?<token>\S+)$/i.exec(headerText(headers.authorization) ?? "")?.groups
-          ?.token;
+        const inHeader = /^bearer +(?<token>\S+)$/i.exec(textOf(headers.authorization))?.groups?.token;
         const inQuery = queryValues(target)[BEARER_PARAMETER];
         // RFC 6750 section 2 allows only one method per request, so reject a request with a token in both places.
         if (inQuery === undefined) return one(inHeader);
         return inHeader === undefined && typeof inQuery === "string" ? one(inQuery) : undefined;
       };
     case "basic":
-      return ({ headers }) => one(basicCredentials(headerText(headers.authorization) ?? ""));
+      return ({ headers }) => one(basicCredentials(textOf(headers.authorization)));
     case "body": {
       const texts = compileTexts(name);
       return (request, readAs) => texts(new RequestView(request, readAs));
@@ -118,6 +118,9 @@ function compileReader({ in: where, name = "", prefix = "" }: TokenConfig): Read
       return where satisfies never;
   }
 }
+
+const textOf = (value: RawRequest["headers"][string] | undefined): string =>
+  typeof value === "string" ? value : "";
 
 /** Returns HTTP Basic credentials (RFC 7617) as `user:password`, decoded as UTF-8. */
 function basicCredentials(header: string): string | undefined {

@@ -9,6 +9,7 @@ import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts
 import { createLog } from "../../../src/log.ts";
 import { opened } from "../../support/opened.ts";
 import { openClient, type RedisServer, startRedis } from "../../support/redis.ts";
+import { createTestLog } from "../../support/test-log.ts";
 import { until } from "../../support/until.ts";
 
 interface Data {
@@ -24,11 +25,7 @@ afterEach(() => {
 });
 
 let queues = 0;
-const lines: Record<string, unknown>[] = [];
-const log = createLog({
-  level: "warn",
-  destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
-});
+const { log } = createTestLog("warn");
 
 /** Opens a queue with a unique name. */
 const open = (url = server.url, name = `test-${queues++}`): JobQueue<Data> =>
@@ -147,22 +144,6 @@ describe("a job in the job queue", () => {
       async () => !(await server.client.keys(`inlet:{jobs.${name}}*`)).some((key) => /:[ab]$/.test(key)),
     );
     expect(starts).toEqual([1, 2, 3]);
-  });
-
-  it("is retried with a backoff, up to the given number of attempts", async () => {
-    await using queue = open();
-    const failures: number[] = [];
-    const attempts: number[] = [];
-    await using _ = queue.work(
-      async () => {
-        attempts.push(Date.now());
-        throw new Error("no");
-      },
-      { concurrency: 1, backoffMs: (n) => 10 * failures.push(n) },
-    );
-    await queue.add({ id: "x", data: { n: 1 }, attempts: 3 });
-    await until(() => attempts.length === 3);
-    expect(failures).toEqual([1, 2]);
   });
 });
 

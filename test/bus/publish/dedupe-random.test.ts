@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Receipt } from "../../../src/bus/publish/publish.ts";
+import type { Receipt } from "../../../src/bus/publish/publish-batch.ts";
 import {
   LONG_WRITE_TIMEOUT,
   now,

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
-import type { Publish, Receipt } from "../../../src/bus/publish/publish.ts";
+import type { Publish } from "../../../src/bus/publish/publish.ts";
+import type { Receipt } from "../../../src/bus/publish/publish-batch.ts";
 import { now, testChannel, testEvent, testPolicy, testTopic } from "../support.ts";
 
 interface OnRedis {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { StaleSourceError } from "../../../src/bus/errors.ts";
 import { cursorKey } from "../../../src/bus/keys.ts";
-import type { Receipt } from "../../../src/bus/publish/publish.ts";
+import type { Receipt } from "../../../src/bus/publish/publish-batch.ts";
 import type { ChannelIdentity } from "../../../src/event/channel.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { startRedis } from "../../support/redis.ts";

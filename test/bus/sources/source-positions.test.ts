@@ -196,14 +196,17 @@ test("the state of a pull source can be written only by the current owner of the
   const owner = await take();
   expect(await states.write(channel.number, owner.epoch, { state: "open", owner: "w2" }, 1000)).toBe(true);
   expect(await states.write(channel.number, old.epoch, { state: "waiting" }, 2000)).toBe(false);
-  const lastError = { code: "gap", message: "a gap", atMs: 3000 };
-  await states.write(channel.number, owner.epoch, { state: "open", lastError, lagMs: 3, nextAtMs: 9 }, 3000);
+  const lastError = { code: "reset", message: "cut", atMs: 3000 };
+  const lastWarning = { code: "gap", message: "a gap", atMs: 3000 };
+  const written = { state: "open", lastError, lastWarning, lagMs: 3, nextAtMs: 9 } as const;
+  await states.write(channel.number, owner.epoch, written, 3000);
   await states.write(channel.number, owner.epoch, { nextAtMs: null }, 4000);
   expect(await states.read(channel.number)).toEqual({
     state: "open",
     sinceMs: 1000,
     owner: "w2",
     lastError,
+    lastWarning,
     lagMs: 3,
     lastEventAtMs: undefined,
     nextAtMs: undefined,

@@ -17,8 +17,8 @@ it("a CloudEvents validation request has its callback URL called even after the 
         called.resolve(url);
         throw new Error("away");
       },
-      fetch: () => fetch,
       open: () => Promise.reject(new Error("away")),
+      findBlockedAddress: async () => undefined,
     },
     log: createLog({ level: "silent" }),
   });

@@ -14,7 +14,9 @@ const plain = { request: { url: "https://api.example.com/rows" } };
 
 function findings(config: object): readonly string[] {
   const parsed = pollingConfigSchema.safeParse(config);
-  return parsed.success ? [] : findingsOf(parsed.error).map(({ path, message }) => `${path}: ${message}`);
+  return parsed.success
+    ? []
+    : findingsOf(parsed.error, config).map(({ path, message }) => `${path}: ${message}`);
 }
 
 describe("the settings of a polling channel", () => {
@@ -56,6 +58,17 @@ describe("the settings of a polling channel", () => {
     ],
     ["request.query.since", { ...base, request: { ...base.request, query: { since: "{{cursor | hex}}" } } }],
     ["request.query.since", { ...base, request: { ...base.request, query: { since: "{{page}}" } } }],
+    [
+      "request.query.since",
+      { ...base, request: { ...base.request, query: { since: "{{cursor | pattern:YYYY-MM-DD}}" } } },
+    ],
+    [
+      "pagination.lastPagePath",
+      {
+        ...base,
+        pagination: { by: "cursorToken", path: "$.n", name: "n", hasMorePath: "$.m", lastPagePath: "$.l" },
+      },
+    ],
     ["request.query.since", { ...base, discriminator: query }],
     ["request.query.since", { ...base, request: { ...base.request, query: { since: "{{cursor" } } }],
     [

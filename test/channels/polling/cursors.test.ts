@@ -17,7 +17,7 @@ describe("polling with a token from the server's last response", () => {
     const rig = rigOf(config, SINCE);
     server.answers = [page([1], "a b"), page([2], "c"), page([])];
     for (let polls = 0; polls < 4; polls++) await rig.poll();
-    expect(queries()).toEqual(["", "since=a+b", "since=c", "since=c"]);
+    expect(queries()).toEqual(["", "since=a b", "since=c", "since=c"]);
     const header = rigOf({ ...config, discriminator: { by: "token", header: "X-Next" } }, SINCE);
     server.answers = [json({ rows: [] }, { "x-next": "7" })];
     await header.poll();
@@ -206,12 +206,23 @@ describe("a dry run of a poll", () => {
     expect(dry).toMatchObject({
       request: { method: "GET", url: `${server.origin}/?since=1`, body: null },
       response: { status: 200, headers: { "x-page": "1" }, bytes: 19 },
+      known: 1,
       end: { kind: "done" },
     });
     expect(dry.deliveries.map(({ body }) => String(body))).toEqual(['[null,{"id":2}]']);
     expect(polling.cursor?.show(dry.cursor ?? "")).toEqual({ sequence: "2" });
     expect(rig.cursor).toBe(cursor);
     expect(rig.log).toHaveLength(1);
+  });
+
+  it("counts the items of a page without new items", async () => {
+    for (const order of ["ascending", "descending", "unordered"] as const) {
+      const rig = rigOf({ discriminator: { by: "seenSet" }, order });
+      server.answers = [json([{ id: 2 }, { id: 1 }, null])];
+      expect(await rig.dryRun()).toMatchObject({ deliveries: [{}], known: 0 });
+      await rig.poll();
+      expect(await rig.dryRun()).toMatchObject({ end: { kind: "done" }, deliveries: [], known: 2 });
+    }
   });
 
   it("requests only one page, and returns the result that a real poll would have", async () => {

@@ -10,8 +10,12 @@ describe("a poll of a paginated API", () => {
     pagination: { by: "nextUrlPath", path: "$.next" },
   } as const;
 
-  it("fails when a page links to a page that was already read", async () => {
-    server.answers = [json({ ...rows(1), next: "/rows?page=2" }), json({ ...rows(2), next: "/rows?page=2" })];
+  it("fails when a page links to an earlier page", async () => {
+    server.answers = [
+      json({ ...rows(1), next: "/rows?page=2" }),
+      json({ ...rows(2), next: "/rows?page=3" }),
+      json({ ...rows(2), next: "/rows?page=2" }),
+    ];
     const rig = rigOf(config);
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_repeated" });
     expect(idsOf(rig)).toEqual(["1", "2"]);
@@ -20,7 +24,13 @@ describe("a poll of a paginated API", () => {
   it("fails without a request if the next page is on another origin", async () => {
     for (const next of ["http://127.0.0.1:9/rows", "//localhost/rows", "https://example.com/"]) {
       server.answers = [json({ ...rows(1), next })];
-      expect(await rigOf(config).poll()).toMatchObject({ kind: "failed", code: "origin", isRejection: true });
+      const { origin } = new URL(next, "http://x");
+      expect(await rigOf(config).poll()).toMatchObject({
+        kind: "failed",
+        code: "origin",
+        isRejection: true,
+        message: expect.stringContaining(`is at ${origin}, but the channel calls ${server.origin}.`),
+      });
     }
   });
 

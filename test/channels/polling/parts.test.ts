@@ -5,8 +5,8 @@ import {
   type TimestampFormat,
 } from "../../../src/channels/polling/config/timestamps.ts";
 import { SeenKeys } from "../../../src/channels/polling/cursor/seen-keys.ts";
-import { redactSent } from "../../../src/channels/polling/fetch/secrets.ts";
 import { findLink } from "../../../src/channels/polling/pagination/link-header.ts";
+import { redactSent } from "../../../src/channels/pull/redact-sent.ts";
 
 describe("a timestamp", () => {
   it.each<[string, TimestampFormat, string | undefined]>([

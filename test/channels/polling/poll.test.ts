@@ -47,6 +47,20 @@ describe("a response to a poll", () => {
     expect(idsOf(rig)).toEqual(["1", "2"]);
   });
 
+  it("yields the values of a JSON text sequence, of which only the new ones are published", async () => {
+    const rig = rigOf({ itemsPath: undefined });
+    const sequence =
+      (...ids: readonly number[]): Answer =>
+      (_, r) =>
+        r
+          .writeHead(200, { "content-type": "application/json-seq" })
+          .end(ids.map((id) => `\x1E{\n  "id": ${id}\n}\n`).join(""));
+    server.answers = [sequence(1, 2), sequence(1, 2, 3)];
+    await rig.poll();
+    await rig.poll();
+    expect(idsOf(rig)).toEqual(["1", "2", "3"]);
+  });
+
   it("makes the poll fail if its status or body does not match the `successOn` setting", async () => {
     const config = { successOn: { statuses: [202], path: "$.ready", equals: true } };
     const rig = rigOf(config);
@@ -233,6 +247,44 @@ describe("a delivery of a polling channel", () => {
   });
 });
 
+describe("a polled feed in XML", () => {
+  const xml =
+    (text: string, encoding: BufferEncoding = "utf8"): Answer =>
+    (_, response) =>
+      response.writeHead(200, { "content-type": "application/rss+xml" }).end(Buffer.from(text, encoding));
+  const feed = { itemsPath: "$.rss.channel.item", itemId: "$.guid" } as const;
+  const items = [
+    `<item><guid>1</guid><title>é</title></item>`,
+    `<item><guid isPermaLink="false">2</guid><title>b</title></item>`,
+    `<item><guid isPermaLink="true"><![CDATA[https://example.com/3]]></guid><title>c</title></item>`,
+  ];
+  const rss = (encoding: string, ...some: readonly string[]) =>
+    `<?xml version="1.0" encoding="${encoding}"?><rss><channel>${some.join("")}</channel></rss>`;
+
+  it("has the same item ids with and without attributes of the guid", async () => {
+    const rig = rigOf(feed);
+    server.answers = [
+      xml(rss("utf-8", ...items)),
+      xml(rss("utf-8", ...items.map((item) => item.replace("<title>", "<title a='b'>")))),
+    ];
+    for (let polls = 0; polls < 2; polls++) expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(idsOf(rig)).toEqual(["1", "2", "https://example.com/3"]);
+    expect(rig.failures).toBe(0);
+  });
+
+  it.each<[string, string, BufferEncoding]>([
+    ["UTF-8 declared as UTF-16", "utf-16", "utf8"],
+    ["UTF-8 with an unknown encoding", "unicode", "utf8"],
+    ["Latin-1", "ISO-8859-1", "latin1"],
+    ["UTF-16 without a byte order mark", "utf-16", "utf16le"],
+  ])("is read in %s", async (_, declared, encoding) => {
+    const rig = rigOf(feed);
+    server.answers = [xml(rss(declared, ...items), encoding)];
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    expect(rig.log[0]?.data).toContain("é");
+  });
+});
+
 describe("a request of a poll", () => {
   it("has its placeholders filled in, and omits query parameters without a value", async () => {
     const rig = rigOf({
@@ -253,6 +305,52 @@ describe("a request of a poll", () => {
     expect(server.requests[1]?.url).toBe(
       "/a/2026-01-31?x=2026-01-31T10%3A00%3A00.750Z&since=1769853600&ms=1769853600750&last=2026-01-31T00%3A00%3A00.000Z",
     );
+  });
+
+  it("keeps the query of the URL byte for byte, and appends all other parameters with %20 for spaces", async () => {
+    const own = "$filter=modified%20gt%202020&flag&tilde=~&plus=a+b&%7e=%2f&after={{cursor | isoSeconds}}";
+    const rig = rigOf({
+      discriminator: { by: "timestamp", path: "$.at" },
+      request: { url: `${server.origin}/rows?${own}`, query: { "the name": "a b+c" } },
+      pagination: { by: "cursorToken", path: "$.next", name: "page" },
+    });
+    server.answers = [json({ rows: [], next: "2 3" }), json({ rows: [] })];
+    expect(await rig.poll()).toEqual({ kind: "done" });
+    const sent = own.replace("{{cursor | isoSeconds}}", "1970-01-01T00%3A00%3A00Z");
+    expect(server.requests.map(({ url }) => url)).toEqual([
+      `/rows?${sent}&the%20name=a%20b%2Bc`,
+      `/rows?${sent}&the%20name=a%20b%2Bc&page=2%203`,
+    ]);
+  });
+
+  it("replaces a parameter of the URL that selects the page", async () => {
+    const rig = rigOf({
+      request: { url: `${server.origin}/rows?a=%20&page=0&b` },
+      pagination: { by: "page", param: "page" },
+    });
+    server.answers = [json(rows())];
+    await rig.poll();
+    expect(server.requests[0]?.url).toBe("/rows?a=%20&b&page=1");
+  });
+
+  it.each([
+    ["iso", "2026-01-30T09:05:07.089Z"],
+    ["isoSeconds", "2026-01-30T09:05:07Z"],
+    ["epochSeconds", "1769763907"],
+    ["epochMillis", "1769763907089"],
+    ["date", "2026-01-30"],
+    ["pattern:yyyy-MM-dd HH:mm:ss", "2026-01-30 09:05:07"],
+    ["pattern: dd.MM.yyyy", "30.01.2026"],
+    ["pattern:yyyyMMdd'T'HHmmss.SSS'Z'", "20260130T090507.089Z"],
+  ])("can contain the cursor in the format %s", async (format, shown) => {
+    const rig = rigOf({
+      discriminator: { by: "timestamp", path: "$.at" },
+      request: { url: `${server.origin}/`, query: { since: `{{cursor | ${format}}}` } },
+      startAt: { value: "2026-01-30T09:05:07.089Z" },
+    });
+    server.answers = [json(rows())];
+    await rig.poll();
+    expect(decodeURIComponent(server.requests[0]?.url ?? "")).toBe(`/?since=${shown}`);
   });
 
   it("can have a JSON or text body with placeholders", async () => {

@@ -112,8 +112,9 @@ describe("polling an API with page numbers or offsets", () => {
     upstream.nowMs += 1000;
     upstream.insert();
     // The first six items share a timestamp, so the walk restarts there. The deletion before its second page moves the fourth item to the
-    // first page.
-    upstream.faults = [undefined, undefined, { kind: "do", change: () => upstream.delete("r00001") }];
+    // first page. Three requests check the order of the first two pages, and the fourth restarts the walk.
+    const deletion = { kind: "do", change: () => upstream.delete("r00001") } as const;
+    upstream.faults = [undefined, undefined, undefined, undefined, deletion];
     expect(await rig.pollAll()).toEqual({ kind: "done" });
     expect(rig.log.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `r0000${n}`));
   });
@@ -236,5 +237,14 @@ describe("polling with a stored set of seen items", () => {
     expect(await rig.poll()).toMatchObject({ kind: "failed", code: "position_full" });
     expect(rig.log).toHaveLength(4);
     expect(rig.cursor?.length).toBeLessThan(200);
+  });
+});
+
+describe("polling a single document", () => {
+  it("publishes an item again if a version of the document did not contain it", async () => {
+    const rig = rigOf({ discriminator: { by: "etag" } });
+    const [stays, returns] = [{ id: "stays" }, { id: "returns" }];
+    const pages = [[stays, returns], [stays, returns], [stays], [stays, returns]];
+    expect(await pollEach(rig, ...pages)).toEqual(["stays", "returns", "returns"]);
   });
 });

@@ -380,8 +380,13 @@ export async function live(upstream: PollUpstream, scheme: Scheme, played: Story
     }
   }
 
-  const faultOf = (fault: Poll["faults"][number]): Fault | undefined => {
-    if (fault === undefined) return undefined;
+  const faultOf = (
+    fault: Poll["faults"][number],
+    index: number,
+    faults: Poll["faults"],
+  ): Fault | undefined => {
+    // A page that names itself twice is the last page.
+    if (fault === undefined || (fault === "repeat" && faults.indexOf(fault) < index)) return undefined;
     if (typeof fault === "object") return { kind: "do", change: () => apply(fault) };
     if (fault === "status") return { kind: "status", status: 500 };
     return fault === "do" ? undefined : { kind: fault };

@@ -102,6 +102,17 @@ export class PollRig {
     return this.source.dryRun({ ...this.run(new AbortController().signal), cursor });
   }
 
+  /** The cursor as the API shows it. */
+  shownCursor(): unknown {
+    return this.cursor === undefined ? null : polling.cursor?.show(this.cursor);
+  }
+
+  setCursor(value: unknown): void {
+    const parsed = polling.cursor?.parse(value, this.config);
+    if (parsed?.ok !== true) throw new Error(`not a cursor: ${JSON.stringify(value)}`);
+    this.cursor = parsed.value;
+  }
+
   run(signal: AbortSignal, config = this.config): SourceRun {
     return {
       channel: {

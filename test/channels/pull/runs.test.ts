@@ -2,11 +2,12 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { OpenRun, SourceObservation } from "../../../src/channels/pull/open-run.ts";
 import { createSourcePace } from "../../../src/channels/pull/source-pace.ts";
 import { createSourceRuns, type SourceRuns } from "../../../src/channels/pull/source-runs.ts";
-import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { setFoundState } from "../../../src/data/channels/channel-states.ts";
 import { recordFirstRun } from "../../../src/data/channels/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
+import { givenChannel, numberOf } from "../../support/channels.ts";
+import { listEntries } from "../../support/entries.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 import { countingKind, createUpstream } from "./sources-support.ts";
@@ -35,7 +36,6 @@ beforeAll(async () => {
         paceMs += ms;
       },
     }),
-    ingest: spine.path.ingestFetched,
     gather: spine.path.gatherFetched,
     move: spine.path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, Date.now()),
@@ -52,35 +52,29 @@ beforeEach(() => {
 const TICK = { type: "tick", idPath: "$.id", payloadPath: "$.v" };
 
 async function install(config: object = {}, event: object = TICK) {
-  const app = await spine.install({
-    uid: "in",
+  const { id, appId, topicOf } = await givenChannel(spine, {
     kind: "sse",
     events: [event],
     config: { run: "always", ...config },
   });
-  const [{ id, organizationId }] = app.channels;
-  const { number } = await spine.api.database.db
-    .selectFrom("channels")
-    .select("number")
-    .where(hasAddress(spine.api.keyring, id))
-    .executeTakeFirstOrThrow();
-  const topic = `events.${organizationId}.apps.app.event_received.${app.id}.in.tick`;
+  const number = await numberOf(spine, id);
+  const topic = topicOf("tick");
   async function open(): Promise<OpenRun> {
     const opening = await runs.openRun(number, { signal, owner: "wk_1" });
     if (opening.kind !== "open") throw new Error(JSON.stringify(opening));
     return opening.open;
   }
   return {
-    appId: app.id,
+    appId,
     channelId: id,
     number,
     open,
     cursor: async () => (await bus.positions.read(number)).value,
     values: async () => {
-      const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 10_000 });
+      const entries = await listEntries(spine.redis, topic);
       return entries.map(({ fields }) => Number(fields.data));
     },
-    quarantined: () => spine.api.call.get(`/apps/${app.id}/quarantine`),
+    quarantined: () => spine.api.call.get(`/apps/${appId}/quarantine`),
   };
 }
 
@@ -96,16 +90,12 @@ const delivery = (...items: readonly (readonly [id: string, v: number])[]) => {
 const many = (from: number, count: number) =>
   delivery(...Array.from({ length: count }, (_, i) => [`n${from + i}`, from + i] as const));
 
-function send(
-  { run }: OpenRun,
-  fetched: ReturnType<typeof delivery>,
-  cursor?: string,
-): Promise<IngestResult> {
-  return run.ingest(fetched, { signal, ...(cursor !== undefined && { cursor }) });
+function send(run: OpenRun, fetched: ReturnType<typeof delivery>, cursor = "sent"): Promise<IngestResult> {
+  return run.ingest(fetched, { signal, cursor });
 }
 
 /** Sends deliveries that arrive together, with the cursor `at <n>` after the nth. Returns the results and the cursors written. */
-async function sendAll({ run }: OpenRun, deliveries: readonly ReturnType<typeof delivery>[]) {
+async function sendAll(run: OpenRun, deliveries: readonly ReturnType<typeof delivery>[]) {
   const cursors: string[] = [];
   const cursorAfter = (n: number): string => {
     cursors.push(`at ${n}`);
@@ -210,7 +200,7 @@ describe("a run of a pull source", () => {
     expect(await source.values()).toEqual(Array.from({ length: 100 }, (_, i) => i));
     expect(await source.cursor()).toBe("at 99");
     await open.end(undefined);
-    expect((await source.open()).run.cursor).toBe("at 99");
+    expect((await source.open()).cursor).toBe("at 99");
   });
 
   it("keeps the order of deliveries even if a delivery needs several writes", async () => {
@@ -220,10 +210,10 @@ describe("a run of a pull source", () => {
       send(open, many(0, 900), "one"),
       send(open, delivery(["x", 900], ["y", 901]), "two"),
       send(open, many(902, 700), "three"),
-      send(open, delivery(["z", 1602], ["w", 1603])),
+      send(open, delivery(["z", 1602], ["w", 1603]), "four"),
     ]);
     expect(await source.values()).toEqual(Array.from({ length: 1604 }, (_, i) => i));
-    expect(await source.cursor()).toBe("three");
+    expect(await source.cursor()).toBe("four");
     expect(seen.filter(({ kind }) => kind === "refused")).toEqual([]);
   });
 
@@ -250,9 +240,24 @@ describe("a run of a pull source", () => {
     await send(open, { ...delivery(), body: Buffer.from("{") }, "broken");
     expect(await source.cursor()).toBe("broken");
     expect(await source.quarantined()).toMatchObject([{ reason: "invalid_body" }]);
-    await open.run.moveTo("moved", { signal });
+    await open.moveTo("moved", { signal });
     expect(await source.cursor()).toBe("moved");
     expect(await source.values()).toEqual([1]);
+  });
+
+  it("stores only the newest heartbeats, even if the channel stores all items that match no definition", async () => {
+    const source = await install({ onNoMatch: "quarantine" });
+    const open = await source.open();
+    const text = "x".repeat(1024 * 1024);
+    const heartbeat = (n: number) => ({ ...delivery(), body: Buffer.from(`ping ${n} ${text}`) });
+    const { outcomes } = await sendAll(
+      open,
+      Array.from({ length: 20 }, (_, n) => heartbeat(n)),
+    );
+    expect(outcomes).toEqual(Array(20).fill(expect.objectContaining({ quarantined: 1 })));
+    const stored = await source.quarantined();
+    expect(stored[0]).toMatchObject({ reason: "no_match" });
+    expect(stored.length).toBeLessThan(20);
   });
 
   it("quarantines a whole delivery with too many items, and continues with the next delivery", async () => {
@@ -271,13 +276,13 @@ describe("a run of a pull source", () => {
     const aborted = new AbortController();
     aborted.abort(new Error("given up"));
     const [failed, behind] = await Promise.allSettled([
-      open.run.ingest(delivery(["b", 2]), { cursor: "2", signal: aborted.signal }),
+      open.ingest(delivery(["b", 2]), { cursor: "2", signal: aborted.signal }),
       send(open, delivery(["c", 3]), "3"),
     ]);
     expect([failed.status, behind.status]).toEqual(["rejected", "rejected"]);
     await expect(send(open, delivery(["d", 4]), "4")).rejects.toThrow("given up");
     expect(await source.values()).toEqual([1]);
-    expect((await source.open()).run.cursor).toBe("1");
+    expect((await source.open()).cursor).toBe("1");
   });
 
   it("has its writes rejected after another run takes over the source or a user sets the cursor", async () => {
@@ -320,19 +325,19 @@ describe("a run of a pull source", () => {
 
   it("reports a lost cursor after Redis was flushed, but not on the first run or after a reset", async () => {
     const source = await install();
-    const lastError = async () => (await bus.states.read(source.number)).lastError?.code;
+    const lastWarning = async () => (await bus.states.read(source.number)).lastWarning?.code;
     const lost = () => seen.filter(({ kind }) => kind === "cursorLost").length;
     const first = await source.open();
     await send(first, delivery(["a", 1]), "1");
     await first.end({ kind: "done" });
     await spine.api.call.delete(`/apps/${source.appId}/channels/${source.channelId}/source/cursor`);
     await (await source.open()).end({ kind: "done" });
-    expect([await lastError(), lost()]).toEqual([undefined, 0]);
+    expect([await lastWarning(), lost()]).toEqual([undefined, 0]);
     await spine.redis.call("flushdb", []);
     const after = await source.open();
-    expect(after.run.cursor).toBeUndefined();
+    expect(after.cursor).toBeUndefined();
     await after.end({ kind: "done" });
-    expect([await lastError(), lost()]).toEqual(["cursor_lost", 1]);
+    expect([await lastWarning(), lost()]).toEqual(["cursor_lost", 1]);
     await (await source.open()).end({ kind: "done" });
     expect(lost()).toBe(1);
   });
@@ -371,11 +376,32 @@ describe("a run of a pull source", () => {
     expect(await client.call("hexists", [key, "w"])).toBe(0);
   });
 
+  it("clears the error of earlier runs at its first success, and keeps the last warning", async () => {
+    const source = await install();
+    const facts = () => bus.states.read(source.number);
+    const fail = async () =>
+      (await source.open()).end({ kind: "failed", code: "http_429", message: "too many" });
+    await fail();
+    expect((await facts()).lastError).toMatchObject({ code: "http_429" });
+    const writing = await source.open();
+    writing.warn("gap", "a gap");
+    await send(writing, delivery(["a", 1]), "1");
+    await writing.end(undefined);
+    const written = await facts();
+    expect([written.lastError, written.lastWarning?.code]).toEqual([undefined, "gap"]);
+    await fail();
+    await (await source.open()).end({ kind: "done" });
+    expect((await facts()).lastError).toBeUndefined();
+    await fail();
+    await (await source.open()).end({ kind: "finished", message: "over" });
+    expect(await facts()).toMatchObject({ state: "paused", lastError: undefined });
+  });
+
   it("records its state, its last error and the time of the next run", async () => {
     const source = await install();
     const beganAtMs = Date.now();
     const first = await source.open();
-    first.run.opened();
+    first.opened();
     await send(first, delivery(["a", 1]), "1");
     const nextAtMs = Date.now() + 3_600_000;
     await first.end({ kind: "failed", code: "reset", message: "cut" }, { nextAtMs });

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { createSilenceWatch } from "../../../src/channels/pull/silence.ts";
-import { createLog } from "../../../src/log.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
+import { createTestLog } from "../../support/test-log.ts";
 
 const spine = opened(startTestSpine);
 
@@ -18,11 +18,7 @@ it("a channel that receives nothing for longer than its `expectEverySeconds` is 
     { ...channel, uid: "careless" },
   );
   let nowMs = Date.now();
-  const lines: Record<string, unknown>[] = [];
-  const log = createLog({
-    level: "warn",
-    destination: { write: (line) => void lines.push(JSON.parse(line)) },
-  });
+  const { log, lines } = createTestLog("warn");
   const watch = createSilenceWatch({ db, topics: spine.topics, log, clock: () => nowMs });
   const check = async () => (await watch.check(signal)).map(({ uid }) => uid);
   expect(await check()).toEqual([]);

@@ -17,6 +17,7 @@ import {
 import { createLog } from "../../../src/log.ts";
 import { createMetrics, type Metrics } from "../../../src/metrics.ts";
 import { openTestRedis } from "../../bus/support.ts";
+import { listEntries } from "../../support/entries.ts";
 import { testLimitsOf } from "../../support/limits.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { sharedSchemas } from "../../support/schemas.ts";
@@ -264,7 +265,7 @@ export async function startSourceRig(): Promise<SourceRig> {
       });
     },
     async onTopic({ topic }) {
-      const entries = await spine.topics.listEntries(topic, { from: "-", to: "+", limit: 100_000 });
+      const entries = await listEntries(spine.redis, topic);
       return entries.map(({ fields }) => JSON.parse(fields.data ?? "").n);
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

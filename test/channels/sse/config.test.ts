@@ -6,10 +6,11 @@ import { findingsOf } from "../../../src/lib/findings.ts";
 const url = "https://example.com/stream";
 
 function describeFindings(config: object): string {
-  const parsed = sseConfigSchema.safeParse({ url, ...config });
+  const input = { url, ...config };
+  const parsed = sseConfigSchema.safeParse(input);
   return parsed.success
     ? ""
-    : findingsOf(parsed.error)
+    : findingsOf(parsed.error, input)
         .map(({ path, message }) => `${path} ${message}`)
         .join("; ");
 }

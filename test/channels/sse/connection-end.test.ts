@@ -3,6 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Credentials } from "../../../src/net/credentials.ts";
 import { until } from "../../support/until.ts";
 import { STATUSES } from "../pull/statuses.ts";
 import { at, messages, NOW_MS, openedConnections } from "./connection-support.ts";
@@ -186,6 +187,61 @@ describe("opening an SSE connection", () => {
       status("200 OK", "Content-Type: Text/Event-Stream ; charset=latin1", "Content-Length: 0"),
     );
     expect(end).toEqual({ kind: "done" });
+  });
+
+  it("fails with the status and the start of a text response, without the credentials of the request", async () => {
+    const respond =
+      (line: string, type: string, body: string): Script =>
+      ({ socket }) => {
+        socket.end(`HTTP/1.1 ${line}\r\nContent-Type: ${type}\r\nConnection: close\r\n\r\n${body}`);
+      };
+    const secret = "s3cret-of-the-connection";
+    const request = { method: "GET", url: "", headers: { "x-key": secret } };
+    const credentials: Credentials = {
+      authorize: async ({ url }) => ({
+        request: { ...request, url },
+        secretHeaders: ["x-key"],
+        secretQuery: [],
+        generation: undefined,
+      }),
+      renew: async () => false,
+    };
+    const messageOf = async (script: Script): Promise<string> => {
+      const { end } = await runOnce(script, {}, { credentials });
+      return "message" in end ? end.message : end.kind;
+    };
+    expect(await messageOf(respond("403 No", "text/plain", `no\r\n access\tfor ${secret}`))).toBe(
+      "The server responded with status 403: no access for ***",
+    );
+    expect(
+      await messageOf(respond("500 No", "application/problem+json; charset=utf-8", '{"title":"x"}')),
+    ).toBe('The server responded with status 500: {"title":"x"}');
+    expect(await messageOf(respond("200 OK", "text/html", "<p>Sign in</p>"))).toBe(
+      'The server responded with "text/html" instead of text/event-stream: <p>Sign in</p>',
+    );
+    expect(await messageOf(respond("500 No", "text/plain", "ä".repeat(5_000)))).toBe(
+      `The server responded with status 500: ${"ä".repeat(200)}`,
+    );
+    expect(await messageOf(respond("500 No", "image/png", "binary"))).toBe(
+      "The server responded with status 500",
+    );
+  });
+
+  it("fails soon after an error status, even if the text of the response never ends", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await using server = await startRawServer(({ socket }) => {
+      socket.write("HTTP/1.1 500 No\r\nContent-Type: text/plain\r\n\r\nstart");
+    });
+    const running = client.run(createRun({ url: server.url }));
+    let isOver = false;
+    void running.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      vi.advanceTimersByTime(100);
+      await tick();
+    }
+    expect(await running).toMatchObject({ message: "The server responded with status 500: start" });
   });
 
   it("fails if the server refuses the connection", async () => {

@@ -1,10 +1,19 @@
-import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createSession } from "better-sse";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { UnavailableError } from "../../../src/lib/errors.ts";
-import { ACCEPTED, createRun, createStreamClient } from "./support.ts";
+import { listenLocally } from "../../support/local-server.ts";
+import { at } from "./connection-support.ts";
+import {
+  ACCEPTED,
+  createRun,
+  createStreamClient,
+  dataOf,
+  type Script,
+  startRawServer,
+  status,
+  streamOf,
+} from "./support.ts";
 
 const client = createStreamClient();
 afterAll(() => client[Symbol.asyncDispose]());
@@ -32,16 +41,11 @@ async function startHistory(history: readonly Entry[], cutsAt: (sent: number) =>
     }
     response.end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const local = await listenLocally(server);
   return {
+    ...local,
     lastEventIds,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    url: `${local.origin}/`,
   };
 }
 
@@ -100,4 +104,67 @@ it("an SSE channel loses and duplicates no event when its stream is interrupted 
   const { order, connections } = await receiveAll(server.url, history.length, (call) => call % 31 === 0);
   expect(order).toEqual(history.map(({ data }) => data));
   expect(connections).toBeGreaterThan(20);
+});
+
+describe("an SSE server that no longer knows the last event id", () => {
+  const KNOWN = "9";
+  /** Responds with `rejection` to every request with an id. */
+  const forgetting =
+    (rejection: string): Script =>
+    async (call) =>
+      call.headers["last-event-id"] === undefined && !call.target.includes("since=")
+        ? await streamOf("id: 9\ndata: new\n\n")(call)
+        : await status(rejection, "Content-Length: 0")(call);
+  const resume = (statuses: readonly number[], more: object = {}) => ({
+    resume: { expiredOn: { statuses }, ...more },
+  });
+
+  it.each([
+    ["410 Gone", {}],
+    ["400 Bad Request", resume([400])],
+    ["404 Not Found", resume([404, 410])],
+    ["410 Gone", resume([410], { mode: "query", param: "since" })],
+  ])("is asked again without the id after %s, and the gap is reported", async (line, config) => {
+    await using server = await startRawServer(forgetting(line));
+    const run = createRun({ url: server.url, ...config }, { cursor: at("1") });
+    expect(await client.run(run)).toEqual({ kind: "done" });
+    expect(dataOf(run)).toEqual(["new"]);
+    expect(run.warnings).toEqual(["gap"]);
+    expect(run.stored).toBe(at(KNOWN));
+    expect(server.calls).toHaveLength(2);
+  });
+
+  it("is asked again without the id of `startAt`", async () => {
+    await using server = await startRawServer(forgetting("410 Gone"));
+    const run = createRun({ url: server.url, startAt: { lastEventId: "1" } });
+    expect(await client.run(run)).toEqual({ kind: "done" });
+    expect(run.warnings).toEqual(["gap"]);
+  });
+
+  it("keeps the position if the stream cannot be opened without it either", async () => {
+    await using server = await startRawServer(status("410 Gone", "Content-Length: 0"));
+    const run = createRun({ url: server.url }, { cursor: at("1") });
+    expect(await client.run(run)).toMatchObject({ kind: "failed", code: "http_410", isRejection: true });
+    expect(run.stored).toBe(at("1"));
+    expect(run.warnings).toEqual([]);
+  });
+
+  it("stops the channel if `onExpired` says so", async () => {
+    await using server = await startRawServer(forgetting("410 Gone"));
+    const run = createRun({ url: server.url, resume: { onExpired: "stop" } }, { cursor: at("1") });
+    expect(await client.run(run)).toMatchObject({ kind: "broken", code: "position_expired" });
+    expect(server.calls).toHaveLength(1);
+    expect(run.stored).toBe(at("1"));
+  });
+
+  it("fails with a hint if its status is not configured", async () => {
+    await using server = await startRawServer(forgetting("404 Not Found"));
+    const run = createRun({ url: server.url }, { cursor: at("1") });
+    expect(await client.run(run)).toMatchObject({
+      code: "http_404",
+      message: expect.stringContaining("resume.expiredOn.statuses"),
+    });
+    const first = await client.run(createRun({ url: `${server.url}?since=1` }));
+    expect(first).toMatchObject({ message: "The server responded with status 404" });
+  });
 });

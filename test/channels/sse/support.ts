@@ -1,11 +1,11 @@
-import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { FetchedDelivery, SourceEnd, SourceRun, StreamRun } from "../../../src/channels/source.ts";
 import { sseConfigSchema } from "../../../src/channels/sse/config.ts";
 import { createStreamSource } from "../../../src/channels/sse/sse.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createOutbound } from "../../../src/net/create-outbound.ts";
+import { listenLocally } from "../../support/local-server.ts";
 
 export const ACCEPTED: IngestResult = {
   kind: "accepted",
@@ -37,16 +37,11 @@ export async function startRawServer(...scripts: readonly Script[]) {
     socket.on("error", () => {});
     await scripts[Math.min(calls.length, scripts.length) - 1]?.(call);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const local = await listenLocally(server);
   return {
+    ...local,
     calls,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/stream`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    url: `${local.origin}/stream`,
   };
 }
 

@@ -1,20 +1,15 @@
-import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type RequestListener } from "node:http";
 import { afterEach, expect, it } from "vitest";
 import { createApi } from "../../../src/cli/client/api.ts";
+import { type LocalServer, listenLocally } from "../../support/local-server.ts";
 
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close();
-});
+const servers: LocalServer[] = [];
+afterEach(() => Promise.all(servers.splice(0).map((server) => server[Symbol.asyncDispose]())));
 
 async function listen(onRequest: RequestListener): Promise<string> {
-  const server = createServer(onRequest);
+  const server = await listenLocally(createServer(onRequest));
   servers.push(server);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return server.origin;
 }
 
 const apiAt = (baseUrl: string) => createApi({ baseUrl, apiKey: "a-key" }, new AbortController().signal);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createGroups } from "../../../src/bus/groups/groups.ts";
-import type { PublishResult } from "../../../src/bus/publish/publish.ts";
+import type { PublishResult } from "../../../src/bus/publish/publish-batch.ts";
 import { createCommands } from "../../../src/consumer/commands.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { chunkTopics } from "../../../src/lib/stream-chunks.ts";

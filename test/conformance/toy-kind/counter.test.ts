@@ -1,9 +1,9 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { channelKinds } from "../../../src/channels/kinds.ts";
-import { createTestStores, fieldsOn, installApp, startTestGateway } from "../../support/gateway.ts";
+import { installApp } from "../../support/channels.ts";
+import { createTestStores, fieldsOn, startTestGateway } from "../../support/gateway.ts";
+import { listenLocally } from "../../support/local-server.ts";
 import { until } from "../../support/until.ts";
 import { describeChannelKind } from "../channel.suite.ts";
 import { describeSource, type SourceUpstream } from "../source.suite.ts";
@@ -17,17 +17,13 @@ async function openUpstream(): Promise<SourceUpstream> {
   const server = createServer((request, response) => {
     const after = Number(new URL(request.url ?? "/", "http://localhost").searchParams.get("after"));
     response.end(JSON.stringify(Array.from({ length: made - after }, (_, at) => after + at + 1)));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  });
+  const local = await listenLocally(server);
   return {
-    config: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, run: "always" },
+    ...local,
+    config: { url: `${local.origin}/`, run: "always" },
     add: (count) => {
       made += count;
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
     },
   };
 }

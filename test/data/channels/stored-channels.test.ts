@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordFirstRun } from "../../../src/data/channels/sources.ts";
+import { givenChannel, numberOf } from "../../support/channels.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
@@ -7,18 +8,12 @@ const spine = opened(() => startTestSpine());
 const URL = "https://upstream.example/stream";
 
 async function install(config: object) {
-  const app = await spine.install({
-    uid: "in",
+  const { id, path } = await givenChannel(spine, {
     kind: "sse",
     config: { url: URL, ...config },
     events: [{ type: "first" }],
   });
-  const { number } = await spine.api.database.db
-    .selectFrom("channels")
-    .select("number")
-    .where("appId", "=", app.id)
-    .executeTakeFirstOrThrow();
-  return { path: `/apps/${app.id}/channels/${app.channels[0].id}`, number };
+  return { path, number: await numberOf(spine, id) };
 }
 
 describe("looking up a source that polls or streams", () => {

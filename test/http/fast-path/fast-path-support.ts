@@ -6,6 +6,7 @@ import type { Fetch } from "../../../src/http/context.ts";
 import { createFastPath } from "../../../src/http/fast-path/fast-path.ts";
 import type { HookExchange, ReceiveHook } from "../../../src/http/hook-exchange.ts";
 import { createHooks } from "../../../src/http/hooks.ts";
+import { createInvalidRequests } from "../../../src/http/invalid-requests.ts";
 import { NodeExchange } from "../../../src/http/node-exchange.ts";
 import { until } from "../../support/until.ts";
 
@@ -111,6 +112,7 @@ export async function startAlone(receive: ReceiveHook = takeInto(arrived)) {
     firstRequestMs: 20_000,
     keepAliveMs: 75_000,
     bodyMs: 60_000,
+    rejectLate: createInvalidRequests({ maxHeaderBytes: 16_384, onInvalid: () => {} }).rejectLate,
   });
   const server = createServer({ allowHalfOpen: true }, fastPath.take).listen(0, "127.0.0.1");
   ending.defer(() => {

@@ -36,6 +36,11 @@ beforeEach(async () => {
 });
 afterEach(() => listener[Symbol.asyncDispose]());
 
+const withDecoding = (limits: Partial<BodyBudget["decoding"]>): BodyBudget => ({
+  ...budget,
+  decoding: { ...budget.decoding, ...limits },
+});
+
 /** Resolves with the size of the body. */
 const take: Take = async (_, { body }) => {
   waiting.add(body.length);
@@ -125,104 +130,102 @@ describe("the memory limit for request bodies", () => {
   });
 
   it("delays compressed bodies of an organization that decode to more than a quarter of its limit per second", async () => {
-    budget = { ...budget, decodeWaitMs: CEILING_MS };
+    budget = withDecoding({ maxWaitMs: CEILING_MS });
     const [bytes, few] = [700 * KIB, 100 * KIB];
     const zipped = { "content-encoding": "gzip" };
     expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe(String(bytes));
     const large = send(gzipSync(Buffer.alloc(bytes)), zipped);
     const small = send(gzipSync(Buffer.alloc(few)), zipped);
-    await until(() => budget.compressed.get("org_1")?.waiting === 2);
+    await until(() => budget.decoding.queues.get("org_1")?.waiting === 2);
     const others = { ...zipped, "x-organization": "org_2" };
     expect(await send(gzipSync(Buffer.alloc(bytes)), others)).toBe(String(bytes));
     expect(await send(Buffer.alloc(bytes))).toBe(String(bytes));
-    expect(budget.compressed.get("org_1")?.waiting).toBe(2);
+    expect(budget.decoding.queues.get("org_1")?.waiting).toBe(2);
     nowMs += 1_000;
     expect(await large).toBe(String(bytes));
     nowMs += 1_000;
     expect(await small).toBe(String(few));
-    budget = { ...budget, decodeWaitMs: 1 };
+    budget = withDecoding({ maxWaitMs: 1 });
     expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe(String(bytes));
     nowMs += 500;
     expect(await send(gzipSync(Buffer.alloc(bytes)), zipped)).toBe("unavailable");
     await until(isFree);
-    expect(budget.compressed.size).toBe(0);
+    expect(budget.decoding.queues.size).toBe(0);
   });
 
   it("delays the next compressed body by at most about a second, even if the last one far exceeded the decoding rate", async () => {
-    budget = { ...budget, bytesOf: () => 1, decodeWaitMs: CEILING_MS };
+    budget = withDecoding({ bytesOf: () => 1, maxWaitMs: CEILING_MS });
     const zipped = { "content-encoding": "gzip" };
     expect(await send(gzipSync(Buffer.alloc(2 * MIB)), zipped)).toBe(String(2 * MIB));
     const next = send(gzipSync(Buffer.from("{}")), zipped);
-    await until(() => budget.compressed.get("org_1")?.waiting === 1);
+    await until(() => budget.decoding.queues.get("org_1")?.waiting === 1);
     nowMs += 2_000;
     expect(await next).toBe("2");
   });
 
   it("allows the next compressed body to be decoded when decoding of the previous body fails", async () => {
     // The budget allows both, whichever arrives first.
-    budget = {
-      ...createBodyBudget({ totalBytes: 100 * MIB, nowMs: () => nowMs }),
-      decodeWaitMs: CEILING_MS,
-    };
+    budget = createBodyBudget({ totalBytes: 100 * MIB, nowMs: () => nowMs });
+    budget = withDecoding({ maxWaitMs: CEILING_MS });
     const packed = gzipSync(randomBytes(700 * KIB));
     const broken = Buffer.concat([packed.subarray(0, 300 * KIB), packed.subarray(400 * KIB)]);
     const zipped = { "content-encoding": "gzip" };
     const answers = await Promise.all([send(broken, zipped), send(packed, zipped)]);
     expect(answers).toEqual(["invalid_parameters", String(700 * KIB)]);
-    expect(budget.compressed.size).toBe(0);
+    expect(budget.decoding.queues.size).toBe(0);
   });
 
   it("allows the next compressed body to be decoded as soon as a small one is decoded", async () => {
-    const patient = { ...budget, decodeWaitMs: CEILING_MS };
+    const patient = withDecoding({ maxWaitMs: CEILING_MS });
     const [small, next] = [new HeldBody(patient, "org_1"), new HeldBody(patient, "org_1")];
-    expect(await small.waitToDecode(100 * KIB)).toBe(true);
-    const later = next.waitToDecode(MIB);
-    small.endDecoding(100 * KIB);
-    expect([await later, small.holdsDecodeLock]).toEqual([true, false]);
+    expect(await small.decodeTurn.wait(100 * KIB)).toBe(true);
+    const later = next.decodeTurn.wait(MIB);
+    small.decodeTurn.endDecoding(100 * KIB);
+    expect([await later, small.decodeTurn.isParsing]).toEqual([true, false]);
     for (const one of [small, next]) one.release();
-    expect(budget.compressed.size).toBe(0);
+    expect(budget.decoding.queues.size).toBe(0);
   });
 
   it("allows only one large compressed body per organization to be decoded and read at a time", async () => {
-    const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
+    const patient = withDecoding({ maxWaitMs: CEILING_MS, maxLockMs: CEILING_MS });
     const [first, second, left, other] = ["org_1", "org_1", "org_1", "org_2"].map(
       (id) => new HeldBody(patient, id),
     ) as [HeldBody, HeldBody, HeldBody, HeldBody];
-    expect(await first.waitToDecode(MIB)).toBe(true);
+    expect(await first.decodeTurn.wait(MIB)).toBe(true);
     let isSecond = false;
-    const later = second.waitToDecode(MIB).then((may) => {
+    const later = second.decodeTurn.wait(MIB).then((may) => {
       isSecond = may;
     });
-    const waitResult = left.waitToDecode(MIB);
-    expect(await other.waitToDecode(MIB)).toBe(true);
+    const waitResult = left.decodeTurn.wait(MIB);
+    expect(await other.decodeTurn.wait(MIB)).toBe(true);
     left.release();
     expect(await waitResult).toBe(false);
-    first.endDecoding(MIB);
-    expect([isSecond, first.holdsDecodeLock]).toEqual([false, true]);
-    first.releaseDecodeLock();
+    first.decodeTurn.endDecoding(MIB);
+    expect([isSecond, first.decodeTurn.isParsing]).toEqual([false, true]);
+    first.endParsing();
     await later;
     expect(isSecond).toBe(true);
     for (const one of [first, second, other]) one.release();
-    expect(budget.compressed.size).toBe(0);
+    expect(budget.decoding.queues.size).toBe(0);
   });
 
   it("limits the total wait of a compressed body that needs more memory than it reserved at first", async () => {
-    const patient = { ...budget, decodeWaitMs: CEILING_MS, maxDecodeLockMs: CEILING_MS };
+    const patient = withDecoding({ maxWaitMs: CEILING_MS, maxLockMs: CEILING_MS });
     const [first, other, third] = ["org_1", "org_1", "org_1"].map((id) => new HeldBody(patient, id)) as [
       HeldBody,
       HeldBody,
       HeldBody,
     ];
-    expect(await first.waitToDecode(MIB)).toBe(true);
-    const waited = other.waitToDecode(MIB);
+    expect(await first.decodeTurn.wait(MIB)).toBe(true);
+    const waited = other.decodeTurn.wait(MIB);
     nowMs += CEILING_MS;
     first.release();
     expect(await waited).toBe(true);
-    const next = third.waitToDecode(MIB);
-    expect(await other.waitToDecode(2 * MIB)).toBe(false);
+    const next = third.decodeTurn.wait(MIB);
+    expect(await other.decodeTurn.wait(2 * MIB)).toBe(false);
     expect(await next).toBe(true);
     for (const one of [other, third]) one.release();
-    expect(budget.compressed.size).toBe(0);
+    expect(budget.decoding.queues.size).toBe(0);
   });
 
   it("leaves memory for other organizations when one organization sends 30 large bodies", async () => {

@@ -31,16 +31,19 @@ beforeEach(async () => {
   const budget = createBodyBudget();
   bodies = {
     ...budget,
-    // A decoding rate that these tests never reach.
-    bytesOf: () => 10_000 * MIB,
-    get decodeWaitMs() {
-      return decodeWaitMs;
-    },
-    get maxDecodeLockMs() {
-      return maxDecodeLockMs;
+    decoding: {
+      ...budget.decoding,
+      // A decoding rate that these tests never reach.
+      bytesOf: () => 10_000 * MIB,
+      get maxWaitMs() {
+        return decodeWaitMs;
+      },
+      get maxLockMs() {
+        return maxDecodeLockMs;
+      },
     },
     room: {
-      ...budget.room,
+      giveBack: (who, amount) => budget.room.giveBack(who, amount),
       take(who, amount) {
         takes.push(amount);
         return budget.room.take(who, amount);
@@ -104,6 +107,9 @@ describe("the headers of a delivery", () => {
   }
 
   it.each([
+    ["decoded as UTF-8", ["X-Name", "caf\xc3\xa9"], ["x-name", "café"]],
+    ["decoded as Latin-1 if they are not UTF-8", ["X-Name", "caf\xe9"], ["x-name", "café"]],
+    ["decoded as UTF-8 if they are repeated", ["X-A", "\xc3\xa9", "X-A", "b"], ["x-a", ["é", "b"]]],
     ["converted to lower-case names", ["X-Id", "A", "ACCEPT", "*/*"], ["x-id", "A"], ["accept", "*/*"]],
     ["a list if a name repeats", ["X-Id", "a", "x-id", "b, c"], ["x-id", ["a", "b, c"]]],
     [
@@ -211,6 +217,16 @@ describe("a compressed body", () => {
     expect(Math.max(0, ...takes)).toBeLessThanOrEqual(packed.length * 1_032);
   });
 
+  it.each([
+    "identity",
+    "UTF-8",
+    "utf8",
+    "none",
+  ])("is read as it is if its Content-Encoding is %s", async (encoding) => {
+    expect(await send(Buffer.from("x"), encoding)).toBe(200);
+    expect(await send(Buffer.from("x"), `${encoding}x`)).toBe(415);
+  });
+
   it("in brotli format is decoded completely, regardless of the number of chunks", async () => {
     const plain = Buffer.alloc(3 * MIB, "b");
     expect(await send(brotliCompressSync(plain), "br")).toBe(200);
@@ -294,7 +310,7 @@ describe("several large compressed bodies of an organization", () => {
     ["brotli, which does not", "br", brotliCompressSync(plain)],
   ])("wait for memory that bodies of the same organization use, but not for other organizations: %s", async (_, encoding, packed) => {
     const answers = Array.from({ length: 5 }, () => send(packed, encoding, "org_big"));
-    await until(() => countOf("org_big") === 3 && bodies.compressed.get("org_big")?.waiting === 2);
+    await until(() => countOf("org_big") === 3 && bodies.decoding.queues.get("org_big")?.waiting === 2);
     const other = send(packed, encoding, "org_other");
     await until(() => countOf("org_other") === 1);
     expect(countOf("org_big")).toBe(3);
@@ -305,7 +321,7 @@ describe("several large compressed bodies of an organization", () => {
       await until(() => countOf("org_big") === Math.min(3, 5 - answered));
     }
     expect(await Promise.all(answers)).toEqual([200, 200, 200, 200, 200]);
-    expect(bodies.compressed.size).toBe(0);
+    expect(bodies.decoding.queues.size).toBe(0);
   });
 
   it("are decoded one by one, each after the previous body was parsed", async () => {
@@ -316,7 +332,7 @@ describe("several large compressed bodies of an organization", () => {
       return { kind: "accepted", outcome: NOTHING };
     };
     const answers = [send(gzipSync(plain), "gzip"), send(gzipSync(plain), "gzip")];
-    await until(() => read.length === 1 && bodies.compressed.get("org_1")?.waiting === 1);
+    await until(() => read.length === 1 && bodies.decoding.queues.get("org_1")?.waiting === 1);
     read[0]?.();
     await until(() => read.length === 2);
     read[1]?.();
@@ -335,15 +351,16 @@ describe("several large compressed bodies of an organization", () => {
     expect(await Promise.all(answers)).toEqual([200, 200, 200]);
   });
 
-  it("release their memory if decoding fails while they wait for more memory", async () => {
+  it("release their memory if they turn out to be broken after they waited for more memory", async () => {
     const answers = Array.from({ length: 3 }, () => send(gzipSync(plain), "gzip"));
     await until(() => countOf("org_1") === 3);
-    const broken = brotliCompressSync(smaller);
-    expect(await send(broken.subarray(0, -100), "br")).toBe(400);
-    expect(bodies.compressed.get("org_1")?.waiting).toBe(0);
+    const broken = send(brotliCompressSync(smaller).subarray(0, -100), "br");
+    await until(() => bodies.decoding.queues.get("org_1")?.waiting === 1);
+    answerOne("org_1");
+    expect(await broken).toBe(400);
     for (const _ of answers) answerOne("org_1");
     expect(await Promise.all(answers)).toEqual([200, 200, 200]);
-    expect(bodies.compressed.size).toBe(0);
+    expect(bodies.decoding.queues.size).toBe(0);
   });
 
   it("reserve only the memory of their decoded size once that size is known", async () => {
@@ -359,12 +376,12 @@ describe("several large compressed bodies of an organization", () => {
     const atOnce = Array.from({ length: 3 }, () => send(packed, "gzip"));
     await until(() => countOf("org_1") === 3);
     const waiting = Array.from({ length: 99 }, () => send(packed, "gzip"));
-    await until(() => bodies.compressed.get("org_1")?.waiting === 99);
+    await until(() => bodies.decoding.queues.get("org_1")?.waiting === 99);
     decodeWaitMs = 1;
     expect(await send(packed, "gzip")).toBe(503);
     decodeWaitMs = CEILING_MS;
     waiting.push(send(packed, "gzip"));
-    await until(() => bodies.compressed.get("org_1")?.waiting === 100);
+    await until(() => bodies.decoding.queues.get("org_1")?.waiting === 100);
     expect(await send(packed, "gzip")).toBe(503);
     const all = [...atOnce, ...waiting];
     for (let answered = 0; answered < all.length; answered++) {
@@ -372,6 +389,6 @@ describe("several large compressed bodies of an organization", () => {
       answerOne("org_1");
     }
     expect(new Set(await Promise.all(all))).toEqual(new Set([200]));
-    expect(bodies.compressed.size).toBe(0);
+    expect(bodies.decoding.queues.size).toBe(0);
   });
 });

@@ -243,7 +243,6 @@ describe("explaining the outcome of a delivery on the worker thread", () => {
 
   it("also explains a page that a polling source fetched", async () => {
     const request: LargeRequest = {
-      kind: "page",
       body: Buffer.from('{"rows": [{"id": 1.0}, null, {"id": "é"}]}'),
       headers: { "content-type": "application/json" },
       syntax: "rfc9535",
@@ -254,7 +253,7 @@ describe("explaining the outcome of a delivery on the worker thread", () => {
     const read = await queue.readFor(polling)(request, "a");
     expect(read).toEqual(ok(readLargePage(request)));
     expect(read).toMatchObject({
-      value: { page: { value: { itemCount: 3, columns: [{ texts: ["1.0", "é"] }], values: ["1.0", {}] } } },
+      value: { value: { itemCount: 3, columns: [{ texts: ["1.0", "é"] }], values: ["1.0", {}] } },
     });
   });
 

@@ -19,15 +19,16 @@ it("the CPU quota for compiling schemas rejects only an organization without rem
   };
   quota.spend("busy", 5_000);
   expect(retryAfter("busy")).toBeUndefined();
-  // A started compilation completes, and its excess is deducted. The quota refills by 100 ms per second.
+  // A started compilation completes, and its excess is deducted. The quota refills by 100 ms per second,
+  // and the next compilation needs at least 1 ms.
   quota.spend("busy", 3_000);
-  expect(retryAfter("busy")).toBe(20);
+  expect(retryAfter("busy")).toBe(21);
   expect(retryAfter("other")).toBeUndefined();
   quota.spend("free", 1_000_000);
   expect(retryAfter("free")).toBeUndefined();
   nowMs += 20_000;
   expect(retryAfter("busy")).toBe(1);
-  nowMs += 1;
+  nowMs += 10;
   expect(retryAfter("busy")).toBeUndefined();
   nowMs += 60_000;
   quota.spend("busy", 5_999);

@@ -26,3 +26,45 @@ it("redaction of a JSON value replaces secrets in all strings and keeps numbers 
     '{"a":["***",1],"b":{"c":"***","exact":1.00},"d":null}',
   );
 });
+
+const TOKEN = "ab/c+d=ef gh";
+
+it.each([
+  ["an escaped slash in JSON", String.raw`{"token":"ab\/c+d=ef gh"}`, '{"token":"***"}'],
+  ["Unicode escapes in JSON", String.raw`{"token":"\u0061b/c\u002Bd=ef gh"}`, '{"token":"***"}'],
+  [
+    "JSON in a string of JSON",
+    JSON.stringify({ a: String.raw`{"t":"ab\/c\u002bd=ef gh"}` }),
+    String.raw`{"a":"{\"t\":\"***\"}"}`,
+  ],
+  ["escapes of letters in a form", "x=1&token=%61b%2fc%2Bd%3def+gh", "x=1&token=***"],
+  ["a form with another invalid escape", "token=%61b%2fc%2Bd%3def%20gh%E9", "token=***%EF%BF%BD"],
+  ["a part of a longer value", String.raw`{"a":"x ab\/c+d=ef gh y"}`, '{"a":"x *** y"}'],
+  ["an address", "https://a.example/x?token=ab%2Fc%2bd%3Def%20gh&b=1", "https://a.example/x?token=***&b=1"],
+])("redaction finds a secret that is spelled with %s", (_, text, redacted) => {
+  expect(createRedact([TOKEN])(text)).toBe(redacted);
+});
+
+it("redaction does not change texts that contain no secret, however they are spelled", () => {
+  const redact = createRedact([TOKEN], { wholeValues: ["7"] });
+  for (const text of [
+    String.raw`{"a":"\/\u002B","b":1.0}`,
+    "a=%61+%zz&b=17",
+    String.raw`broken "\x`,
+    "100% \\",
+  ])
+    expect(redact(text)).toBe(text);
+});
+
+it("redaction hides a short value where it is the whole value, but not within other texts", () => {
+  const redact = createRedact([], { wholeValues: ["1234"] });
+  expect(redact('{"token":"1234","b":"12345","c":[1234]}')).toBe('{"token":"***","b":"12345","c":[1234]}');
+  expect(redact(String.raw`{"token":"\u0031234"}`)).toBe('{"token":"***"}');
+  expect(redact("token=1234&b=12345&c=%31234")).toBe("token=***&b=12345&c=***");
+  expect(redact("1234")).toBe("***");
+});
+
+it("redaction applies a further function to decoded texts too", () => {
+  const redact = createRedact([], { andThen: (text) => text.replaceAll("hidden", "-") });
+  expect(redact(String.raw`"hi\u0064den" a=%68idden`)).toBe('"-" a=-');
+});

@@ -30,6 +30,80 @@ const removals = async () =>
     ({ removal }) => removal as any,
   );
 
+describe("installing a blueprint with settings", () => {
+  const hmac = { scheme: "hmac", algorithm: "sha256", encoding: "hex", in: "header", name: "x-signature" };
+  const signed = { ...channel("main", "push"), config: { verification: hmac } };
+  const fed = {
+    uid: "feed",
+    kind: "sse",
+    config: { url: "https://api.example.com/events", connection: "required" },
+    events: [{ type: "tick" }],
+  };
+  const blueprintOf = async (...channels: object[]) =>
+    (await api.call.post("/blueprints", { title: "GitHub", channels })).id;
+  const connect = async (origin: string) =>
+    (
+      await api.call.post("/connections", {
+        name: "c",
+        kind: "apiKey",
+        config: { in: "header", name: "x-key", value: "k" },
+        allowedOrigins: [origin],
+      })
+    ).id;
+
+  it("sets the app's uid and title, and secrets and connections of its channels, which are then ready", async () => {
+    const blueprintId = await blueprintOf(signed, fed);
+    expect((await api.call.post("/apps/install", { blueprintId })).channels).toMatchObject([
+      { uid: "main", state: "needsSetup" },
+      { uid: "feed", state: "needsConnection", connectionId: null },
+    ]);
+    const connectionId = await connect("https://api.example.com");
+    const channels = { main: { secrets: [{ value: "s3cret" }] }, feed: { connectionId } };
+    const app = await api.call.post("/apps/install", { blueprintId, uid: "shop", title: "Shop", channels });
+    expect(app).toMatchObject({ uid: "shop", title: "Shop" });
+    expect(app.channels).toMatchObject([
+      { uid: "main", state: "active" },
+      { uid: "feed", state: "idle", connectionId },
+    ]);
+    expect(JSON.stringify(app)).not.toContain("s3cret");
+    expect(JSON.stringify(await api.call.get("/audit"))).not.toContain("s3cret");
+  });
+
+  it("names each invalid setting, and creates nothing", async () => {
+    const blueprintId = await blueprintOf(signed, fed);
+    const before = await api.call.get("/apps");
+    const reject = (body: object) => api.call("POST", "/apps/install", { blueprintId, ...body });
+    const details = async (body: object) => (await reject(body)).body.details;
+    expect(await details({ channels: { mian: {} } })).toEqual([
+      {
+        path: "channels.mian",
+        message: "is not a channel of the blueprint (it has main, feed); did you mean main?",
+      },
+    ]);
+    expect(await details({ channels: { main: { secrets: [{ value: "" }], extra: 1 } } })).toMatchObject([
+      { path: "channels.main.secrets[0].value" },
+      { path: "channels.main.extra", message: "is not a known field" },
+    ]);
+    expect(await details({ channels: { main: { secrets: [{ value: " copied" }] } } })).toMatchObject([
+      { path: "channels.main.secrets[0].value", message: expect.stringContaining("white space") },
+    ]);
+    expect(await details({ channels: { feed: { secrets: [{ value: "s" }] } } })).toMatchObject([
+      { path: "channels.feed.secrets", message: expect.stringContaining("connectionId") },
+    ]);
+    const elsewhere = await connect("https://other.example.com");
+    expect(await details({ channels: { feed: { connectionId: elsewhere } } })).toMatchObject([
+      { path: "channels.feed.connectionId", message: expect.stringContaining("https://api.example.com") },
+    ]);
+    expect(await details({ channels: { main: { connectionId: elsewhere } } })).toMatchObject([
+      { path: "channels.main.connectionId" },
+    ]);
+    expect(await details({ uid: "a b" })).toMatchObject([{ path: "uid" }]);
+    expect(await details({ title: "" })).toMatchObject([{ path: "title" }]);
+    expect((await reject({ channels: { feed: { connectionId: "con_x" } } })).status).toBe(404);
+    expect(await api.call.get("/apps")).toEqual(before);
+  });
+});
+
 describe("installing a blueprint", () => {
   it("creates the app with its channels, and gives each channel an unguessable address that the gateway can verify", async () => {
     const app = await install(channel("main", "push"), channel("second"));

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { hasAddress } from "../../../src/data/channels/address-columns.ts";
+import { sealSecrets } from "../../../src/data/channels/channel-secrets.ts";
 import { createStoredChannels } from "../../../src/data/channels/stored-channels.ts";
 import { commonFields } from "../../../src/event/channel.ts";
 import { createTestApi } from "../../support/api.ts";
@@ -107,6 +108,34 @@ describe("a channel", () => {
     expect(set).toMatchObject({ state: "active", config: { verification: { scheme: "hmac" } } });
     expect(await api.call.put(path, { title: "kept" })).toMatchObject({ state: "active" });
     expect(await api.call.put(path, { config: { secrets: null } })).toMatchObject({ state: "needsSetup" });
+  });
+
+  it("rejects a new secret with surrounding white space, but keeps one that is already stored", async () => {
+    const path = (id: string) => `/apps/${appId}/channels/${id}`;
+    const config = (value: string) => ({ config: { verification: HMAC, secrets: [{ value }] } });
+    const refused = await api.call("POST", `/apps/${appId}/channels`, {
+      uid: "padded",
+      kind: "webhook",
+      ...config("s3cret\n"),
+    });
+    expect(refused).toMatchObject({
+      status: 400,
+      body: {
+        details: [{ path: "config.secrets[0].value", message: expect.stringContaining("white space") }],
+      },
+    });
+    const channel = await create(config("s3cret"));
+    const { number } = await stored(channel.id);
+    await api.database.db
+      .updateTable("channels")
+      .set({ sealedSettings: sealSecrets(api.keyring, number, { secrets: [{ value: "old " }] }) })
+      .where("number", "=", number)
+      .execute();
+    expect(await api.call.put(path(channel.id), { title: "kept" })).toMatchObject({ state: "active" });
+    const added = { config: { secrets: [{ value: "old " }, { value: " new" }] } };
+    expect(await api.call.expectRejection("PUT", path(channel.id), added)).toMatchObject({
+      paths: ["config.secrets[1].value"],
+    });
   });
 
   it("rejects encrypted secrets that were copied from another channel's database row", async () => {

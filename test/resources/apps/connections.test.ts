@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { sealConnectionSecrets } from "../../../src/data/connections/connections.ts";
 import { createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
@@ -140,5 +141,32 @@ describe("a connection", () => {
       .executeTakeFirstOrThrow();
     await db.updateTable("connections").set({ sealedSecrets }).where("id", "=", to).execute();
     expect((await api.call("POST", `/connections/${to}/test`, {})).status).toBe(500);
+  });
+});
+
+describe("a secret with surrounding white space", () => {
+  const message = "must not begin or end with white space; remove it";
+
+  it.each([
+    ["config.value", "apiKey", { name: "key", in: "query", value: "secret " }],
+    ["config.password", "basic", { username: "inlet", password: "secret\n" }],
+    ["config.clientSecret", "oauth2", { ...KINDS.oauth2, clientSecret: "\tsecret" }],
+    ["config.fields.key", "custom", { fields: { key: "secret\u00A0" }, query: { k: "{{key}}" } }],
+  ] as const)("is rejected in a new connection (%s)", async (path, kind, config) => {
+    const { body, status } = await api.call("POST", "/connections", draft(kind, config));
+    expect({ status, details: body.details }).toEqual({ status: 400, details: [{ path, message }] });
+  });
+
+  it("is rejected in a change, but stays if it is already stored", async () => {
+    const { id } = await create("basic");
+    expect(await refusal(id, { config: { password: " other" } })).toMatchObject({
+      status: 400,
+      paths: ["config.password"],
+    });
+    const sealedSecrets = sealConnectionSecrets(api.keyring, id, { password: "old " });
+    await api.database.db.updateTable("connections").set({ sealedSecrets }).where("id", "=", id).execute();
+    expect(await change(id, { config: { username: "other" } })).toMatchObject({
+      config: { username: "other" },
+    });
   });
 });

@@ -1,5 +1,6 @@
 import { CloudEvent } from "cloudevents";
 import { describe, expect, it } from "vitest";
+import { givenChannel } from "../../support/channels.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
@@ -15,14 +16,12 @@ const pull = { type: "pull", typePath: "$.type", idPath: "$.id", payloadPath: "$
 
 /** Installs an app with one channel, and returns functions that send to the channel or explain a delivery. */
 async function install(config: object = {}) {
-  const app = await spine.install({ uid: "main", kind: "webhook", config, events: [push, pull] });
-  const [{ id: channelId }] = app.channels;
-  const path = `/apps/${app.id}`;
+  const channel = await givenChannel(spine, { config, events: [push, pull] });
   return {
-    path,
-    channelId,
-    send: (body: unknown) => spine.send(channelId, body),
-    explain: (body: object) => spine.api.call.post(`${path}/channels/${channelId}/explain`, body),
+    path: channel.appPath,
+    channelId: channel.id,
+    send: channel.send,
+    explain: (body: object) => spine.api.call.post(`${channel.path}/explain`, body),
   };
 }
 

@@ -1,16 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { signedBytesNotesKey } from "../../../src/bus/keys.ts";
+import type { SourceFacts } from "../../../src/bus/sources/source-states.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullFields } from "../../../src/channels/pull/pull-fields.ts";
 import type { DryRun } from "../../../src/channels/source.ts";
-import { hasAddress } from "../../../src/data/channels/address-columns.ts";
 import { listTopicsOf } from "../../../src/data/channels/topics.ts";
 import { settleRemovals } from "../../../src/data/removals.ts";
-import { commonFields } from "../../../src/event/channel.ts";
+import { type ChannelState, commonFields } from "../../../src/event/channel.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { clearRemoval } from "../../../src/maintenance/clear-removal.ts";
 import { countingKind, createUpstream, deliveryOf } from "../../channels/pull/sources-support.ts";
+import { givenChannel, numberOf } from "../../support/channels.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 
@@ -32,6 +33,7 @@ const polled: ChannelKind = {
           request: { method: "GET", url: "https://feed.example/?token=***", headers: {}, body: null },
           response: { status: 200, headers: {}, bytes: 20 },
           deliveries: [delivery],
+          known: 7,
           cursor: "4",
           end: { kind: "failed", code: "status", message: "503", notBeforeMs: 1_000 },
         };
@@ -44,13 +46,8 @@ const polled: ChannelKind = {
 const spine = opened(() => startTestSpine({ extraKinds: [countingKind(createUpstream()), polled] }));
 
 async function install(kind: "sse" | "polling" | "webhook", config: object = {}) {
-  const app = await spine.install({ uid: "in", kind, config, events: [{ type: "tick", idPath: "$.n" }] });
-  const [{ id }] = app.channels;
-  const { number } = await spine.api.database.db
-    .selectFrom("channels")
-    .select("number")
-    .where(hasAddress(spine.api.keyring, id))
-    .executeTakeFirstOrThrow();
+  const channel = await givenChannel(spine, { kind, config, events: [{ type: "tick", idPath: "$.n" }] });
+  const number = await numberOf(spine, channel.id);
   const topics = await listTopicsOf(spine.api.database.db, number);
   const bus = createSourceBus(spine.redis);
   async function take() {
@@ -58,7 +55,7 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
     if (taken.kind !== "acquired") throw new Error("the source could not be taken over");
     return taken;
   }
-  return { number, bus, take, path: `/apps/${app.id}/channels/${id}/source` };
+  return { number, bus, take, path: `${channel.path}/source` };
 }
 
 describe("a source that has never run", () => {
@@ -69,6 +66,7 @@ describe("a source that has never run", () => {
     expect(body).toEqual({
       state: "idle",
       stateReason: "noSubscription",
+      health: "stopped",
       since: expect.any(String),
       owner: null,
       silent: false,
@@ -112,6 +110,33 @@ describe("the status of a source", () => {
     });
     await bus.leases.leave("wk_1");
     expect((await spine.api.call("GET", path)).body).toMatchObject({ state: "waiting", owner: "wk_1" });
+  });
+
+  it("has a health, which depends on its last run and on its channel", async () => {
+    const { number, bus, take, path } = await install("sse");
+    const { db } = spine.api.database;
+    await spine.api.call.post(`${path.split("/channels")[0]}/events/subscribe`, { eventUid: "*" });
+    const { epoch } = await take();
+    const atMs = Date.now();
+    const show = async (facts: SourceFacts, state: ChannelState = "active") => {
+      await bus.states.write(number, epoch, facts, atMs);
+      await db.updateTable("channels").set({ state }).where("number", "=", number).execute();
+      const { health, stateReason, lastError } = await spine.api.call.get(path);
+      return [health, stateReason, lastError?.code];
+    };
+    const lastError = { code: "http_429", message: "too many", atMs };
+    const lastWarning = { code: "gap", message: "a gap", atMs };
+    expect(await show({ state: "open" })).toEqual(["healthy", null, undefined]);
+    expect(await show({ state: "waiting", lastError })).toEqual(["retrying", null, "http_429"]);
+    expect(await show({ state: "connecting" })).toEqual(["retrying", null, "http_429"]);
+    expect(await show({ state: "error" }, "error")).toEqual(["failing", null, "http_429"]);
+    expect(await show({ state: "needsReauth" }, "needsReauth")).toEqual(["failing", null, "http_429"]);
+    expect(await show({ state: "open", lastError: null, lastWarning })).toEqual(["healthy", null, "gap"]);
+    const old = { ...lastWarning, atMs: atMs - 86_400_000 };
+    expect(await show({ state: "open", lastWarning: old })).toEqual(["healthy", null, undefined]);
+    expect(await show({ state: "paused" }, "paused")).toEqual(["stopped", "finished", undefined]);
+    expect(await show({ state: "waiting" }, "paused")).toEqual(["stopped", null, undefined]);
+    expect(await show({}, "needsSetup")).toEqual(["stopped", "needsSetup", undefined]);
   });
 
   it("is paused while its channel is paused", async () => {
@@ -181,6 +206,7 @@ describe("a dry run of a source", () => {
         { item: 1, events: [], failures: [{ reason: "id_missing" }] },
       ],
       total: 2,
+      known: 7,
       cursor: 4,
       end: { kind: "failed", code: "status", message: "503", notBefore: "1970-01-01T00:00:01.000Z" },
     });

@@ -323,6 +323,29 @@ describe("deleting data for privacy reasons", () => {
   });
 });
 
+it("the figures of apps count channels, subscriptions, lag, dead letters and quarantined items of each app", async () => {
+  const [app, other] = [await install(), await install()];
+  await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*" });
+  await deliver(app, pushed("1"));
+  await deliver(app, { type: "push", id: "1", data: "no object" });
+  const figures = async (list = spine.api.call.get("/overview/apps?limit=200")) =>
+    new Map((await list).map((one: { id: string }) => [one.id, one]));
+  const none = {
+    channels: 1,
+    channelsNotActive: 0,
+    subscriptions: 0,
+    subscriptionsFailing: 0,
+    lag: 0,
+    deadLetters: 0,
+  };
+  const { id, uid, title } = app;
+  const found = await figures();
+  expect(found.get(id)).toEqual({ id, uid, title, ...none, subscriptions: 1, lag: 1, quarantined: 1 });
+  expect(found.get(other.id)).toMatchObject({ ...none, quarantined: 0 });
+  const stranger = spine.api.as(await spine.api.createForeignKey());
+  expect((await figures(stranger.get("/overview/apps?limit=200"))).has(id)).toBe(false);
+});
+
 it("the overview counts deliveries, backlog and dead letters of the caller's organization only", async () => {
   const stranger = spine.api.as(await spine.api.createForeignKey());
   const empty = await stranger.get("/overview");

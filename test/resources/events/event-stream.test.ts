@@ -1,4 +1,7 @@
+import { once } from "node:events";
+import { EventSource } from "eventsource";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { givenChannel } from "../../support/channels.ts";
 import { type EventStreamReader, readEventStream } from "../../support/event-stream.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
@@ -39,18 +42,17 @@ const TYPES = ["a", "b", "c"];
 const definitions = TYPES.map((type) => ({ type, typePath: "$.type", idPath: "$.n" }));
 
 async function install() {
-  const app = await spine.install({ uid: "in", kind: "webhook", events: definitions });
-  const channelId: string = app.channels[0].id;
+  const channel = await givenChannel(spine, { uid: "in", events: definitions });
   let n = 0;
   return {
-    appId: app.id as string,
-    channelId,
+    appId: channel.appId,
+    channel,
     /** Sends events of the three types in turn. Returns their numbers. */
     async send(count: number, more: object = {}): Promise<number[]> {
       const sent: number[] = [];
       for (let i = 0; i < count; i++) {
         const type = TYPES[n % TYPES.length];
-        await spine.send(channelId, { type, n, ...more });
+        await channel.send({ type, n, ...more });
         sent.push(n++);
       }
       return sent;
@@ -86,18 +88,26 @@ function expectInOrder(numbers: readonly number[]): void {
 
 describe("the event stream (SSE) of an app", () => {
   it("starts with new events, and sends each event in the same form as the operation getEvent", async () => {
-    const { appId, channelId, send } = await install();
+    const { appId, channel, send } = await install();
     await send(3);
     const response = await request(appId);
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     const reader = readEventStream(response);
     readers.push(reader);
     const text = '{"type":"a",\r\n "n":9007199254740993,\n\r"x":"line\\nend"}';
-    const outcome = await spine.send(channelId, text);
+    const outcome = await channel.send(text);
     const [event] = await reader.take(1);
     const place = `${encodeURIComponent(outcome.events[0]?.topic ?? "")}/${outcome.events[0]?.entryId}`;
     expect(JSON.parse(event?.data ?? "")).toEqual(await spine.api.call.get(`/apps/${appId}/events/${place}`));
     expect(event?.data).toContain("9007199254740993");
+  });
+
+  it("sends the reader's position at the start as an event that EventSource does not ignore", async () => {
+    const { appId } = await install();
+    const source = new EventSource("http://gateway/", { fetch: () => request(appId) });
+    const [{ data, lastEventId }] = (await once(source, "position")) as [MessageEvent];
+    source.close();
+    expect([data, lastEventId]).toEqual(["{}", expect.stringMatching(/^\d+$/)]);
   });
 
   it("sends only events of the requested type", async () => {
@@ -148,13 +158,13 @@ describe("the event stream (SSE) of an app", () => {
   });
 
   it("leaves events in Redis while a reader is slow, and sends all of them later", async () => {
-    const { appId, channelId, send } = await install();
+    const { appId, channel, send } = await install();
     const slow = await follow(appId);
     const quick = await follow(appId);
     // Sends three times the size of a reader's buffer, then an event that is deleted before the slow reader reaches it.
     const filler = "x".repeat(20_000);
     const sent = await send(39, { filler });
-    const { events } = await spine.send(channelId, { type: "a", n: 1_000, filler });
+    const { events } = await channel.send({ type: "a", n: 1_000, filler });
     expect(sorted((await quick.take(40)).map(numberOf))).toEqual([...sent, 1_000]);
     for (const { topic, entryId } of events) await spine.server.client.xdel(topic, entryId);
     const seen = (await slow.take(39)).map(numberOf);
@@ -204,7 +214,7 @@ describe("the event stream (SSE) of an app, with a fake clock,", () => {
   });
 
   it("includes the topic of a new event definition within two seconds", async () => {
-    const { appId, channelId, send } = await install();
+    const { appId, channel, send } = await install();
     const reader = await follow(appId);
     const take = async () => (await reader.take(1)).map(numberOf);
     // A worker lists the topics after a read if the list is due. The second event ensures that it has done so.
@@ -213,8 +223,8 @@ describe("the event stream (SSE) of an app, with a fake clock,", () => {
       expect(await take()).toEqual([n]);
     }
     const events = [...definitions, { type: "d", typePath: "$.type" }];
-    await spine.api.call.put(`/apps/${appId}/channels/${channelId}`, { events });
-    await spine.send(channelId, { type: "d", n: 42 });
+    await spine.api.call.put(`/apps/${appId}/channels/${channel.id}`, { events });
+    await channel.send({ type: "d", n: 42 });
     await send(1);
     expect(await take()).toEqual([2]);
     vi.advanceTimersByTime(2_000);

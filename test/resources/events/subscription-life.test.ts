@@ -4,6 +4,7 @@ import { runEngine } from "../../../src/consumer/engine.ts";
 import { readOptions } from "../../../src/consumer/options.ts";
 import { readEvent } from "../../../src/event/cloud-event.ts";
 import { clearRemoval } from "../../../src/maintenance/clear-removal.ts";
+import { givenChannel } from "../../support/channels.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
@@ -19,15 +20,14 @@ interface Subscribed {
 }
 
 async function subscribe(): Promise<Subscribed> {
-  const app = await spine.install({ uid: "main", kind: "webhook", events: [{ type: "e", idPath: "$.id" }] });
-  const [{ id: channelId }] = app.channels;
-  const { id, topics } = await spine.api.call.post(`/apps/${app.id}/events/subscribe`, { eventUid: "*" });
+  const channel = await givenChannel(spine, { events: [{ type: "e", idPath: "$.id" }] });
+  const { id, topics } = await spine.api.call.post(`${channel.appPath}/events/subscribe`, { eventUid: "*" });
   return {
     id,
     topic: topics[0],
-    path: `/apps/${app.id}/subscriptions/${id}`,
+    path: `${channel.appPath}/subscriptions/${id}`,
     async send(...ids) {
-      for (const id of ids) await spine.send(channelId, { id });
+      for (const id of ids) await channel.send({ id });
     },
   };
 }

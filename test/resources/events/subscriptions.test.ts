@@ -62,6 +62,22 @@ describe("subscribing to an app's events", () => {
     expect((await subscribe(app.id, { eventUid: "main:*" })).body.id).not.toBe(body.id);
   });
 
+  it("shows the last error that a reader reported, and ignores an unreadable one", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const { id } = (await subscribe(app.id, { eventUid: "*" })).body;
+    const key = `inlet:sub:${id}:error`;
+    const at = "2026-01-02T03:04:05.006Z";
+    const lastError = async () => (await spine.api.call.get(`/apps/${app.id}/subscriptions/${id}`)).lastError;
+    await spine.server.client.hset(key, { at, message: "no such column" });
+    const message = "A reader failed to handle an event: no such column";
+    expect(await lastError()).toEqual({ code: "reader", at, message });
+    await spine.server.client.hset(key, { at: "yesterday" });
+    expect(await lastError()).toBeNull();
+    await spine.server.client.unlink(key);
+    await spine.server.client.set(key, "of another type");
+    expect(await lastError()).toBeNull();
+  });
+
   it("covers one event type (even with colons in its name), one channel or the whole app", async () => {
     const app = await spine.install(channel("main", "push", "a:b"), channel("second", "x"));
     const covered = async (eventUid: string) =>
@@ -166,6 +182,29 @@ describe("subscribing to an app's events", () => {
         paths: [path],
       });
     }
+  });
+
+  it.each([
+    ["http://127.0.0.1:3000/", "127.0.0.1"],
+    ["http://localhost/", "private address"],
+    ["https://0x7f.1/", "127.0.0.1"],
+    ["http://[::1]/", "::1"],
+    ["http://[::ffff:10.0.0.1]/", "private address"],
+    ["http://192.168.1.1/", "192.168.1.1"],
+    ["http://169.254.169.254/latest", "169.254.169.254"],
+  ])("rejects a handler at the private address %s, and says how to allow it", async (url, named) => {
+    const app = await spine.install(channel("main", "push"));
+    const { status, body } = await subscribe(app.id, { eventUid: "*", handler: { url } });
+    expect(status).toBe(400);
+    expect(body.details).toEqual([{ path: "handler.url", message: expect.stringContaining(named) }]);
+    expect(body.details[0].message).toContain("INLET_ALLOW_NETWORKS");
+    expect(await subscriptionRows(app.id)).toBe(0);
+  });
+
+  it("accepts a handler whose name does not resolve now, because it may resolve later", async () => {
+    const app = await spine.install(channel("main", "push"));
+    const handler = { url: "https://not-deployed-yet.example/" };
+    expect((await subscribe(app.id, { eventUid: "*", handler })).status).toBe(200);
   });
 
   it("responds with 404 if the app, the channel, the event definition or the connection does not exist", async () => {

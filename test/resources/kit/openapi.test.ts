@@ -128,6 +128,29 @@ describe("the OpenAPI document", () => {
       .split("/")
       .reduce((at: OpenApi, step) => at[step], document);
 
+  it("lets client generators see that fields of a request with a default are optional", () => {
+    const findings: string[] = [];
+    let defaults = 0;
+    const visited = new Set<string>();
+    function visit(schema: OpenApi, place: string): void {
+      if (typeof schema !== "object" || schema === null) return;
+      if (typeof schema.$ref === "string" && !visited.has(schema.$ref)) {
+        visited.add(schema.$ref);
+        visit(referred(schema.$ref), schema.$ref);
+      }
+      if ("default" in schema) defaults++;
+      for (const [name, field] of Object.entries<OpenApi>(schema.properties ?? {})) {
+        const isRequired = schema.required?.includes(name) === true;
+        if ("default" in field && !isRequired) findings.push(`${place}: ${name}`);
+      }
+      for (const part of Object.values<OpenApi>(schema)) visit(part, place);
+    }
+    for (const { path, method, operation } of everyOperation())
+      visit(operation.requestBody, `${method} ${path}`);
+    expect(findings).toEqual([]);
+    expect(defaults).toBeGreaterThan(50);
+  });
+
   it("lists all headers of every response", () => {
     const limits = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
     for (const { path, operation } of everyOperation()) {

@@ -86,6 +86,16 @@ describe("an HMAC signature", () => {
     expect(await verify(inBody, { body: "not json" })).toBe(false);
   });
 
+  it("can be in base64 in a query parameter, with unescaped plus signs", async () => {
+    // Search for a body whose signature contains a plus sign.
+    const bodies = Array.from({ length: 100 }, (_, n) => `{"n":${n}}`);
+    const signed = bodies.find((each) => hmac(each).toString("base64").includes("+")) ?? "";
+    const target = `${TARGET}?s=${hmac(signed).toString("base64")}`;
+    const config = { in: "query", name: "s", encoding: "base64" };
+    expect(await verify(config, { body: signed, target })).toBe(true);
+    expect(await verify(config, { body: `${signed} `, target })).toBe(false);
+  });
+
   it("can be in any of several headers, which are all removed from the delivery", async () => {
     const both = { alsoNamed: ["x-sig-2"] };
     expect(await verify(both, { body, headers: { "x-sig-2": valid } })).toBe(true);

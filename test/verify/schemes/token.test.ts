@@ -38,11 +38,19 @@ describe("a secret token in a request", () => {
       { body: "t=s3cret", headers: { "content-type": "application/x-www-form-urlencoded" } },
     ],
     [
-      "a header in UTF-8",
-      { name: "x-token" },
-      { headers: { "x-token": Buffer.from("é").toString("latin1") } },
-      "é",
+      "a query parameter with an unescaped plus sign",
+      { in: "query", name: "k" },
+      { target: "/?k=a+b/=" },
+      "a+b/=",
     ],
+    ["a query parameter with a space", { in: "query", name: "k" }, { target: "/?k=a+b%20c" }, "a b c"],
+    [
+      "a form with an unescaped plus sign",
+      { in: "body", name: "$.t" },
+      { body: "t=a+b", headers: { "content-type": "application/x-www-form-urlencoded" } },
+      "a+b",
+    ],
+    ["a header in UTF-8", { name: "x-token" }, { headers: { "x-token": "é" } }, "é"],
   ])("is accepted if it is sent in %s", async (_, verification, parts, secret = "s3cret") => {
     expect(await verify(verification, parts, secret)).toBe(true);
     expect(await verify(verification, parts, `${secret}x`)).toBe(false);

@@ -8,6 +8,7 @@ import { DECODINGS } from "../fetch/page.ts";
 import { paginationSchema } from "../pagination/schema.ts";
 import { polledItemFields } from "../profile.ts";
 import { requestSchema } from "../request/request-template.ts";
+import { equalsSchema } from "./equals.ts";
 import { jitterSchema, scheduleSchema } from "./schedule.ts";
 import { startAtSchema } from "./start-at.ts";
 
@@ -107,7 +108,7 @@ const pollingShape = {
         .optional()
         .describe("Response statuses that count as success. Defaults to 200 to 299."),
       path: pathText.optional().describe("Path in the page. The value at this path must be `equals`."),
-      equals: z.union([z.string(), z.number(), z.boolean()]).optional().describe("Required value at `path`."),
+      equals: equalsSchema.optional().describe("Required value at `path`."),
     })
     .prefault({})
     .describe("Which responses count as success. Any other response makes the poll fail."),

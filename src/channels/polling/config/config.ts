@@ -1,5 +1,6 @@
 import { createIssueReporter, type ReportIssue } from "../../../event/config-fields.ts";
 import { getDiscriminator } from "../discriminators/discriminators.ts";
+import { ENDINGS } from "../pagination/schema.ts";
 import { pollingObject } from "./config-shape.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 
@@ -49,6 +50,12 @@ function checkPagination(
 ): void {
   const { by } = pagination;
   const isNamed = request.names.has("page");
+  const endings = ENDINGS.filter((name) => name in pagination && pagination[name as never] !== undefined);
+  if (endings.length > 1)
+    refuse(
+      `pagination.${endings[1]}`,
+      `is not allowed together with \`${endings[0]}\`; set only one of them`,
+    );
   if (by === "cursorToken") {
     if (!isNamed && pagination.name === undefined) refuse("pagination.name", NO_PLACE);
     if (pagination.in === "body" && typeof config.request.body !== "object")

@@ -53,6 +53,18 @@ export function toPollSchedule({
   return cron === undefined ? { everySeconds: intervalSeconds, jitter } : { cron, timezone, jitter };
 }
 
+/** Returns the time between two polls, in ms: the interval with its jitter, or the time between the next two times of the cron expression. */
+export function computeIntervalMs(
+  config: { readonly schedule: z.output<typeof scheduleSchema>; readonly jitter: number },
+  atMs: number,
+): number {
+  const { cron, intervalSeconds, timezone } = config.schedule;
+  if (cron === undefined) return intervalSeconds * 1000 * (1 + config.jitter);
+  const times = CronExpressionParser.parse(cron, { currentDate: atMs, tz: timezone });
+  const first = times.next().getTime();
+  return times.next().getTime() - first;
+}
+
 function findCronError(cron: string, timezone: string): string | undefined {
   // `H` stands for a random time, which would differ between worker processes and after each restart.
   if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and set `jitter` to spread the polls";

@@ -14,7 +14,7 @@ export const startAtSchema = z
     { error: 'must be "now", "earliest" or {"value": "…"}' },
   )
   .describe(
-    "Starting point of a channel without a cursor. `now` skips items that already exist: those from before the start time, or those found by the first poll. `earliest` includes them. A value is a timestamp (inclusive), a number (exclusive) or a token.",
+    "Starting point of a channel without a cursor. `now` skips items that already exist: those from before the start time by the server's clock, or those found by the first poll. `earliest` includes them. A value is a timestamp (inclusive), a number (exclusive) or a token.",
   )
   .default("now");
 

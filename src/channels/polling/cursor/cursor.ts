@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { z } from "zod";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import { getStoredConfig } from "../../../lib/stored-config.ts";
@@ -11,9 +12,12 @@ import type { Position, PositionContext } from "./position.ts";
 const cursorSchema = z.strictObject({
   /** Name of the strategy for detecting new items that wrote `position`. */
   by: z.string(),
-  position: z.unknown(),
+  /** `undefined` if the source has no position yet. */
+  position: z.unknown().optional(),
   validators: validatorsSchema.optional(),
   lastPollAtMs: z.number().optional(),
+  /** Set when items contradicted `order`. The source publishes nothing until its settings differ from the ones with this hash. */
+  contradiction: z.strictObject({ settings: z.string(), message: z.string() }).optional(),
 });
 
 export interface PollCursor {
@@ -21,6 +25,8 @@ export interface PollCursor {
   readonly validators?: z.output<typeof validatorsSchema> | undefined;
   /** Start of the last completed poll, in ms since the Unix epoch. Stored only if the request contains the placeholder `{{lastPollAt}}`. */
   readonly lastPollAtMs?: number | undefined;
+  /** Message of the contradiction that stops the source with its current settings. */
+  readonly contradiction?: string | undefined;
 }
 
 export function formatPollCursor({ config }: Plan, cursor: PollCursor): string {
@@ -34,6 +40,18 @@ export function formatPollCursor({ config }: Plan, cursor: PollCursor): string {
 }
 
 /**
+ * Adds to a cursor that the items contradict the current settings.
+ * @param text the cursor before the contradiction; `undefined` if there was none
+ */
+export function markContradiction({ config }: Plan, text: string | undefined, message: string): string {
+  const before = text === undefined ? { by: config.discriminator.by } : JSON.parse(text);
+  return JSON.stringify({ ...before, contradiction: { settings: hashSettings(config), message } });
+}
+
+const hashSettings = (config: Plan["config"]): string =>
+  hash("sha256", JSON.stringify(config), "base64url").slice(0, 22);
+
+/**
  * Restores a read position from a stored cursor. If `text` is `undefined`, creates a new position. Error messages are shown to the
  * channel's owner.
  */
@@ -43,9 +61,17 @@ export function parsePollCursor(
   context: PositionContext,
 ): Result<PollCursor, string> {
   if (text === undefined) return ok({ position: discriminator.start(context) });
-  const { by, position, ...rest } = cursorSchema.parse(JSON.parse(text));
-  const restored = by === config.discriminator.by ? discriminator.restore(position, context) : undefined;
-  if (restored !== undefined) return ok({ ...rest, position: restored });
+  const { by, contradiction, position, ...rest } = cursorSchema.parse(JSON.parse(text));
+  const restored =
+    position === undefined
+      ? discriminator.start(context)
+      : by === config.discriminator.by
+        ? discriminator.restore(position, context)
+        : undefined;
+  if (restored !== undefined) {
+    const isActive = contradiction !== undefined && contradiction.settings === hashSettings(config);
+    return ok({ ...rest, position: restored, contradiction: isActive ? contradiction.message : undefined });
+  }
   return err(`The cursor belongs to other discriminator settings (${by}). Set or reset the cursor`);
 }
 
@@ -57,7 +83,7 @@ export function parsePollCursor(
 export const pollCursorFormat: CursorFormat = {
   show(text) {
     const { by, position } = cursorSchema.parse(JSON.parse(text));
-    return getDiscriminator(by).show(position);
+    return position === undefined ? null : getDiscriminator(by).show(position);
   },
   parse(value, config) {
     const plan = compilePlan(getStoredConfig(pollingConfigSchema, config));

@@ -5,7 +5,7 @@ import { createPageDelivery } from "../fetch/delivery.ts";
 import type { FetchedPage } from "../fetch/fetch-page.ts";
 import type { PageReader } from "../fetch/page-reader.ts";
 import type { Validators } from "../fetch/validators.ts";
-import { formatPollCursor, type PollCursor } from "./cursor.ts";
+import { formatPollCursor, markContradiction, type PollCursor } from "./cursor.ts";
 import { createPositionFullError } from "./position.ts";
 
 /** Maximum number of items per delivery. A page with more new items is split into several deliveries. */
@@ -100,6 +100,12 @@ export function createPollWriter(
       };
     },
     save,
+    /** Stores that the items contradict the settings. The cursor stays where it was before the walk. */
+    async refuse(message: string): Promise<void> {
+      position.revert?.();
+      const before = stored === undefined ? undefined : formatPollCursor(plan, cursor);
+      await run.moveTo(markContradiction(plan, before, message), { signal });
+    },
   };
 }
 

@@ -28,6 +28,22 @@ export interface Position {
   /** Returns the new items of the page, in the order in which to publish them. */
   readonly select: (page: Page) => readonly PageItem[];
   readonly add: (items: readonly PageItem[]) => void;
+  /**
+   * Called for each page of a poll, in the order in which they are read, before the page's items are selected. Throws a `PositionError` if
+   * the items contradict the settings, because the position would then lose items. Returns the error if the page contradicts `order`, but
+   * may be complete. In that case, the page must not be published before the next page has been checked.
+   */
+  readonly check?: (
+    page: Page,
+    options: { readonly isFirst: boolean; readonly warn: (code: string, message: string) => void },
+  ) => PositionError | undefined;
+  /** Called for the first page of a poll, before it is checked. */
+  readonly adjustStart?: (
+    page: Page,
+    options: { readonly arrivedAtMs: number; readonly warn: (code: string, message: string) => void },
+  ) => void;
+  /** Sets the position back to the state before the current walk, but keeps the published items in mind. */
+  readonly revert?: () => void;
   /** Returns whether all later pages contain only known items. Used when the newest items come first, to stop reading early. */
   readonly reachesKnown: (page: Page) => boolean;
   /**
@@ -51,6 +67,8 @@ export interface PositionContext {
   readonly nowMs: number;
   /** When the source first ran or was last reset, in ms since the Unix epoch. */
   readonly startedAtMs: number;
+  /** Whether the source started more than one poll interval ago. */
+  readonly isLate: boolean;
 }
 
 /** Maximum number of item keys in a stored position. The limit keeps writes small, because every page writes the whole position. */
@@ -59,7 +77,7 @@ export const MAX_KEYS = 50_000;
 /** Thrown when the read position cannot move past a page. Its code and message are shown to the channel's owner. */
 export class PositionError extends Error {
   override readonly name = "PositionError";
-  readonly code: "position_full" | "token_missing";
+  readonly code: "has_more" | "order" | "position_full" | "position_missing" | "token_missing";
 
   constructor(code: PositionError["code"], message: string) {
     super(message);

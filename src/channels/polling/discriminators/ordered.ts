@@ -2,21 +2,9 @@ import { z } from "zod";
 import { MAX_KEYS, type Position, type PositionContext } from "../cursor/position.ts";
 import { KEY_CHARS, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
 import type { PageItem } from "../fetch/page.ts";
-import type { TemplateValue } from "../request/template-values.ts";
 import type { Order } from "./discriminator.ts";
-
-export type OrderKey = number | bigint | string;
-
-export interface Ordering<K extends OrderKey> {
-  readonly read: (item: PageItem, nowMs: number) => K | undefined;
-  readonly parse: (text: string) => K | undefined;
-  /** Returns the lowest order key that late items may have, given the highest order key seen so far. */
-  readonly subtractLookBack: (orderKey: K) => K;
-  readonly valueOf: (orderKey: K) => TemplateValue;
-  readonly keyOf: (item: PageItem, orderKey: K) => string;
-  /** Returns the item key for an order key, or `undefined` if several items can have the same order key. */
-  readonly uniqueKeyAt: (orderKey: K) => string | undefined;
-}
+import { createItemCheck } from "./item-check.ts";
+import type { Ordering, OrderKey } from "./ordering.ts";
 
 /** Maximum number of remembered items without an order key. An item is forgotten when no page has contained it for a day. */
 const MAX_UNORDERED = 1000;
@@ -35,10 +23,17 @@ export const savedOrderedSchema = z.strictObject({
   high: text.optional(),
   /** Highest order key that was known when the previous poll had read all pages. */
   settled: text.optional(),
+  /** Value of `at` before a walk that has not ended. If a later page contradicts `order`, `at` is set back to it. */
+  before: text.nullable().optional(),
   keys: seenKeysSchema.default([]),
   /** Keys of items without an order key. The field cannot be renamed, because it is part of stored cursors. */
   strays: seenKeysSchema.default([]),
   isPriming: z.boolean().default(false),
+  /**
+   * Set while no item later than the start of the channel was published. `local`: the start is a time of Inlet's clock. `server`: it is a
+   * time of the server's clock.
+   */
+  start: z.enum(["local", "server"]).optional(),
 });
 export type SavedOrdered = z.input<typeof savedOrderedSchema>;
 
@@ -57,17 +52,19 @@ export function createOrderedPosition<K extends OrderKey>(
   ordering: Ordering<K>,
   order: Order,
   saved: SavedOrdered,
-  { nowMs }: PositionContext,
+  { isLate, nowMs, startedAtMs }: PositionContext,
 ): Position {
   const parse = (orderKey: string | undefined) =>
     orderKey === undefined ? undefined : ordering.parse(orderKey);
-  const from = parse(saved.from);
+  let from = parse(saved.from);
   const keys = SeenKeys.read(saved.keys ?? [], ordering.parse);
   const unorderedKeys = SeenKeys.read(saved.strays ?? [], Number);
   let at = parse(saved.at);
   let high = parse(saved.high) ?? at;
   let settled = parse(saved.settled);
+  let before = saved.before === undefined ? at : parse(saved.before ?? undefined);
   let isPriming = saved.isPriming ?? false;
+  let start = saved.start;
   let [showsOld, showsOther] = [false, false];
   unorderedKeys.forget((seenMs) => seenMs < nowMs - UNORDERED_MS);
   if (at !== undefined) addUniqueKey(at);
@@ -86,10 +83,12 @@ export function createOrderedPosition<K extends OrderKey>(
   function settleAt(orderKey: K | undefined): void {
     if (orderKey === undefined || (at !== undefined && orderKey <= at)) return;
     at = orderKey;
-    const floor = ordering.subtractLookBack(orderKey);
-    keys.forget((stamp) => stamp < floor);
+    start = undefined;
+    forgetBelow(ordering.subtractLookBack(orderKey));
     addUniqueKey(orderKey);
   }
+
+  const forgetBelow = (floor: K): void => keys.forget((stamp) => stamp < floor);
 
   function addUniqueKey(orderKey: K): void {
     const only = ordering.uniqueKeyAt(orderKey);
@@ -109,11 +108,42 @@ export function createOrderedPosition<K extends OrderKey>(
     unorderedKeys.forgetFirst(MAX_UNORDERED);
   }
 
+  function startFrom(orderKey: K | undefined): void {
+    at = orderKey;
+    from = orderKey;
+    high = orderKey;
+    before = orderKey;
+  }
+
+  /** Corrects a start at the current time, because the server's clock may differ and its times may be rounded down. */
+  const adjustStart: Position["adjustStart"] = (page, { arrivedAtMs, warn }) => {
+    const { startClock } = ordering;
+    if (start === undefined || at === undefined || startClock === undefined) return;
+    if (start === "local") {
+      const translated = startClock.toServerTime(at, page, arrivedAtMs);
+      if (translated === undefined && !isLate) {
+        isPriming = true;
+        start = undefined;
+        return startFrom(undefined);
+      }
+      if (translated === undefined) warn("start_gap", NO_SERVER_TIME);
+      start = "server";
+      startFrom(translated ?? at);
+    }
+    startFrom(startClock.roundDown(at, page.items));
+  };
+
   const templateValue = (orderKey: K | undefined) =>
     orderKey === undefined ? undefined : ordering.valueOf(orderKey);
 
   return {
-    cursor: () => templateValue(computeFloor()),
+    adjustStart,
+    check: createItemCheck({ ordering, order, nowMs, isKnownUnordered }),
+    cursor() {
+      const floor = computeFloor();
+      const isStart = start !== undefined && floor !== undefined;
+      return templateValue(isStart ? (ordering.startClock?.toRequest(floor) ?? floor) : floor);
+    },
     head: () => templateValue(at),
     isPriming: () => isPriming,
     remainingCapacity: () => MAX_KEYS - keys.size,
@@ -132,7 +162,10 @@ export function createOrderedPosition<K extends OrderKey>(
           if (!isKnownUnordered(item) && isFirst(unorderedKey(item))) unordered.push(item);
           continue;
         }
-        if (isPriming) raiseHigh(orderKey);
+        if (isPriming) {
+          raiseHigh(orderKey);
+          keys.add(ordering.keyOf(item, orderKey), orderKey);
+        }
         if (isOld) continue;
         const key = ordering.keyOf(item, orderKey);
         if (keys.has(key) || !isFirst(key)) continue;
@@ -142,6 +175,7 @@ export function createOrderedPosition<K extends OrderKey>(
       }
       if (isPriming) {
         addUnordered(unordered);
+        if (high !== undefined) forgetBelow(ordering.subtractLookBack(high));
         return [];
       }
       ordered.sort((a, b) => compare(a.orderKey, b.orderKey));
@@ -169,7 +203,8 @@ export function createOrderedPosition<K extends OrderKey>(
         return orderKey !== undefined && (orderKey < floor || (isLast && orderKey === floor));
       });
     },
-    isBehind: () => showsOld && !showsOther,
+    // Until the first item after the start, a quiet server returns only older items.
+    isBehind: () => start === undefined && showsOld && !showsOther,
     endPage() {
       if (isPriming && order === "ascending") settleAt(high);
       return false;
@@ -182,7 +217,13 @@ export function createOrderedPosition<K extends OrderKey>(
         settleAt(settled);
         settled = high;
       }
+      if (isPriming && at === undefined) startFrom(ordering.startClock?.at(startedAtMs));
+      before = at;
       isPriming = false;
+    },
+    revert() {
+      at = before;
+      high = before;
     },
     save() {
       const write = (orderKey: K | undefined) => (orderKey === undefined ? undefined : String(orderKey));
@@ -193,14 +234,19 @@ export function createOrderedPosition<K extends OrderKey>(
         ...(!isBelow && { from: write(from) }),
         ...(high !== at && { high: write(high) }),
         ...(settled !== undefined && { settled: write(settled) }),
+        ...(before !== at && { before: write(before) ?? null }),
         ...(written.length > 0 && { keys: written }),
         ...(unordered.length > 0 && { strays: unordered }),
         ...(isPriming && { isPriming: true }),
+        ...(start !== undefined && { start }),
       };
       return position;
     },
   };
 }
+
+const NO_SERVER_TIME =
+  "The first successful poll was more than one interval after the start of the channel, and the server sends no usable `Date`. Items that were created in between may be missing";
 
 const unorderedKey = (item: PageItem): string => item.contentHash().slice(0, KEY_CHARS);
 

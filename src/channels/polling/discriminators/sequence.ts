@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { integer, pathText } from "../../../event/config-fields.ts";
-import { err, ok } from "../../../lib/result.ts";
-import type { RulePath } from "../../../normalize/compile.ts";
 import { keyOf } from "../cursor/seen-keys.ts";
-import type { CompiledDiscriminator, Discriminator, DiscriminatorContext } from "./discriminator.ts";
-import { createOrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
+import { compileOrdered } from "./compile-ordered.ts";
+import type { Discriminator } from "./discriminator.ts";
+import { savedOrderedSchema } from "./ordered.ts";
+import type { Ordering } from "./ordering.ts";
 
 const configSchema = z.strictObject({
   by: z
@@ -35,14 +35,21 @@ export const sequence: Discriminator<typeof configSchema> = {
     const path = context.paths.ofItem(text, "discriminator.path");
     if (path === undefined) return undefined;
     const margin = BigInt(lookBack);
+    const { order, startAt } = context;
+    const start = () => ({ isPriming: startAt === "now" });
+    const options = { order, startAt, field: "sequence", mustBe: MUST_BE, start } as const;
     return compare === "numeric"
       ? compileOrdered(
-          createOrdering(path, parseNumber, (number) => number - margin),
-          context,
+          createOrdering({ path, expected: "an integer" }, parseNumber, (number) => number - margin),
+          options,
         )
       : compileOrdered(
-          createOrdering(path, parseText, (text) => text),
-          context,
+          createOrdering(
+            { path, expected: `a text of 1 to ${MAX_TEXT} characters` },
+            parseText,
+            (text) => text,
+          ),
+          options,
         );
   },
   show: (saved) => ({ sequence: savedOrderedSchema.parse(saved).at ?? null }),
@@ -59,39 +66,6 @@ export const sequence: Discriminator<typeof configSchema> = {
 const ORDERED_ANYWAY =
   "has no effect on a single page, whose items are always sorted; if the server may leave out lower numbers, set `discriminator.lookBack`";
 
-function compileOrdered<K extends bigint | string>(
-  ordering: Ordering<K>,
-  { order, startAt }: Pick<DiscriminatorContext, "order" | "startAt">,
-): CompiledDiscriminator {
-  const startFrom = (text: string): SavedOrdered | undefined => {
-    const at = ordering.parse(text);
-    return at === undefined ? undefined : { at: String(at), from: String(at) };
-  };
-  return {
-    isOrdered: true,
-    start(context) {
-      const isValue = typeof startAt === "object";
-      const saved = isValue ? startFrom(startAt.value) : { isPriming: startAt === "now" };
-      return createOrderedPosition(ordering, order, saved ?? {}, context);
-    },
-    restore(saved, context) {
-      const read = savedOrderedSchema.safeParse(saved);
-      if (!read.success) return undefined;
-      // The settings changed how order keys are compared, so the stored position is no longer valid.
-      if (read.data.at !== undefined && ordering.parse(read.data.at) === undefined) return undefined;
-      return createOrderedPosition(ordering, order, read.data, context);
-    },
-    parse(value) {
-      const read = shownSchema.safeParse(value);
-      const position = read.success ? startFrom(String(read.data.sequence)) : undefined;
-      return position === undefined ? err([{ path: "sequence", message: MUST_BE }]) : ok(position);
-    },
-  };
-}
-
-/** API form of the position. The number is a string, so that it can have any size. A safe integer is accepted too. */
-const shownSchema = z.strictObject({ sequence: z.union([z.string(), z.int()]) });
-
 const MUST_BE = "must be an integer (a string beyond 2^53), or a text when `compare` is text";
 
 const parseNumber = (text: string): bigint | undefined =>
@@ -101,12 +75,15 @@ const parseText = (text: string): string | undefined =>
   text !== "" && text.length <= MAX_TEXT && text.isWellFormed() ? text : undefined;
 
 function createOrdering<K extends bigint | string>(
-  path: RulePath,
+  { expected, path }: Pick<Ordering<K>, "expected" | "path">,
   parse: Ordering<K>["parse"],
   subtractLookBack: Ordering<K>["subtractLookBack"],
 ): Ordering<K> {
   const uniqueKeyAt = (orderKey: K): string => keyOf([String(orderKey)]);
   return {
+    path,
+    expected,
+    show: (orderKey) => JSON.stringify(String(orderKey)),
     read(item) {
       const text = item.read(path);
       return text === undefined ? undefined : parse(text);

@@ -1,11 +1,17 @@
 import { z } from "zod";
 import { integer, pathText } from "../../../event/config-fields.ts";
-import { err, ok } from "../../../lib/result.ts";
-import type { StartAt } from "../config/start-at.ts";
-import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../config/timestamps.ts";
+import { findServerTimeMs } from "../../../net/retry-after.ts";
+import {
+  parseTimestamp,
+  roundDownLike,
+  TIMESTAMP_FORMATS,
+  type TimestampFormat,
+} from "../config/timestamps.ts";
 import { keyOf } from "../cursor/seen-keys.ts";
+import { compileOrdered } from "./compile-ordered.ts";
 import type { Discriminator } from "./discriminator.ts";
-import { createOrderedPosition, type Ordering, type SavedOrdered, savedOrderedSchema } from "./ordered.ts";
+import { savedOrderedSchema } from "./ordered.ts";
+import type { Ordering } from "./ordering.ts";
 
 const configSchema = z.strictObject({
   by: z
@@ -34,6 +40,9 @@ export const timestamp: Discriminator<typeof configSchema> = {
     const path = paths.ofItem(config.path, "discriminator.path");
     if (path === undefined) return undefined;
     const ordering: Ordering<number> = {
+      path,
+      expected: `a time in the format ${format} that is at most a day in the future`,
+      show: (ms) => new Date(ms).toISOString(),
       read(item, nowMs) {
         const text = item.read(path);
         const ms = text === undefined ? undefined : parseTimestamp(text, format);
@@ -44,25 +53,33 @@ export const timestamp: Discriminator<typeof configSchema> = {
       valueOf: (ms) => ({ kind: "instant", ms, format }),
       keyOf: (item, ms) => keyOf([String(ms), itemKey(item)]),
       uniqueKeyAt: () => undefined,
-    };
-    return {
-      isOrdered: true,
-      start(context) {
-        const at = String(startMs(startAt, context.startedAtMs, format) ?? 0);
-        return createOrderedPosition(ordering, order, { at, from: at }, context);
-      },
-      restore(saved, context) {
-        const read = savedOrderedSchema.safeParse(saved);
-        return read.success ? createOrderedPosition(ordering, order, read.data, context) : undefined;
-      },
-      parse(value) {
-        const read = shownSchema.safeParse(value);
-        const ms = read.success ? parseStart(read.data.timestamp, format) : undefined;
-        if (ms === undefined) return err([{ path: "timestamp", message: MUST_BE }]);
-        const position: SavedOrdered = { at: String(ms), from: String(ms) };
-        return ok(position);
+      startClock: {
+        at: (ms) => ms,
+        toServerTime(ms, { headers }, arrivedAtMs) {
+          const serverMs = findServerTimeMs(headers);
+          if (serverMs === undefined || Math.abs(serverMs - arrivedAtMs) > MAX_AHEAD_MS) return undefined;
+          return ms + serverMs - arrivedAtMs;
+        },
+        roundDown: (ms, items) =>
+          roundDownLike(
+            ms,
+            items.flatMap((item) => item.read(path) ?? []),
+            format,
+          ),
+        toRequest: (ms) => ms - (ms % 60_000),
       },
     };
+    return compileOrdered(ordering, {
+      order,
+      startAt,
+      field: "timestamp",
+      mustBe: MUST_BE,
+      parseStart: (text) => parseStart(text, format),
+      start({ startedAtMs }) {
+        const at = String(startAt === "now" ? startedAtMs : 0);
+        return { at, from: at, ...(startAt === "now" && { start: "local" }) };
+      },
+    });
   },
   show(saved) {
     const { at } = savedOrderedSchema.parse(saved);
@@ -77,11 +94,4 @@ export const timestamp: Discriminator<typeof configSchema> = {
 const parseStart = (text: string, format: TimestampFormat): number | undefined =>
   parseTimestamp(text, "iso") ?? parseTimestamp(text, format);
 
-const shownSchema = z.strictObject({ timestamp: z.string() });
-
 const MUST_BE = "must be a timestamp, either like 2026-01-31T09:30:00Z or in the format set by `format`";
-
-function startMs(startAt: StartAt, startedAtMs: number, format: TimestampFormat): number | undefined {
-  if (startAt === "now") return startedAtMs;
-  return startAt === "earliest" ? 0 : parseStart(startAt.value, format);
-}

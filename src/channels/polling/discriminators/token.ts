@@ -2,11 +2,12 @@ import { z } from "zod";
 import { integer, pathText, text } from "../../../event/config-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
+import { equalsSchema } from "../config/equals.ts";
 import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
 import { keyOf, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
 import type { Page, PageItem } from "../fetch/page.ts";
+import { describeFlag, readFlag } from "../pagination/ending.ts";
 import { pageRequestSchema } from "../pagination/page-request.ts";
-import { isTrue } from "../pagination/pagination.ts";
 import type { Discriminator, DiscriminatorContext } from "./discriminator.ts";
 import { unknownItems } from "./seen.ts";
 
@@ -49,10 +50,7 @@ const configSchema = z.strictObject({
         .describe(
           "Path in the response body. The token has also expired if the value at this path is `equals`.",
         ),
-      equals: z
-        .union([z.string(), z.number(), z.boolean()])
-        .optional()
-        .describe("Value at `path` that means that the token has expired."),
+      equals: equalsSchema.optional().describe("Value at `path` that means that the token has expired."),
     })
     .prefault({})
     .describe("How a response indicates an expired token."),
@@ -194,7 +192,16 @@ function createPosition(
       if (token === undefined) {
         throw new PositionError("token_missing", "The last page does not contain a token for the next poll");
       }
-      return hasMorePath !== undefined && isTrue(page.read(hasMorePath));
+      if (hasMorePath === undefined) return false;
+      const hasMore = readFlag(page, hasMorePath);
+      if (hasMore === undefined && page.itemCount > 0) {
+        const { text } = hasMorePath;
+        throw new PositionError(
+          "has_more",
+          `\`discriminator.hasMorePath\` (${text}) ${describeFlag(page, hasMorePath)}`,
+        );
+      }
+      return hasMore === true;
     },
     endWalk() {
       next = undefined;

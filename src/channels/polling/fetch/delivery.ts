@@ -2,7 +2,7 @@ import { omitValues, type Values } from "../../../event/values.ts";
 import { ok, type Result } from "../../../lib/result.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { FetchedDelivery } from "../../source.ts";
-import type { Page, PageFault, PageItem } from "./page.ts";
+import { getItemTexts, type Page, type PageFault, type PageItem } from "./page.ts";
 import type { PageReader } from "./page-reader.ts";
 import { replaceWithNulls } from "./replace-with-nulls.ts";
 import { redactValues } from "./secrets.ts";
@@ -69,13 +69,10 @@ function keepLines(items: readonly PageItem[], chosen: ReadonlySet<PageItem>): s
     while (lines.length < item.index) lines.push("null");
     lines.push(item.line ?? "null");
   }
-  return `${lines.join("\n")}\n`;
+  // Values of a JSON text sequence may contain line breaks. The character before each value then separates the values (RFC 7464).
+  const before = lines.some((line) => line.includes("\n")) ? "\x1E" : "";
+  return lines.map((line) => `${before}${line}\n`).join("");
 }
-
-const getItemTexts = ({ text }: Page, items: readonly PageItem[]): string[] =>
-  items
-    .toSorted((a, b) => a.index - b.index)
-    .flatMap(({ span }) => (span === undefined ? [] : [text.slice(span.start, span.end)]));
 
 function deliveryHeaders(headers: Values, contentType: string, redact: Redact): Values {
   const redacted = redactValues(omitValues(headers, DROPPED_HEADERS), redact);

@@ -1,17 +1,19 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
+import { redactSent } from "../../pull/redact-sent.ts";
 import { type Failed, failed, rejected } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
+import { selectsValue } from "../config/equals.ts";
 import type { Plan } from "../config/plan.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
-import { InvalidRequestError, type PageParameters, parseOrigin } from "../request/request-template.ts";
+import { InvalidRequestError, parseOrigin } from "../request/request-template.ts";
 import type { TemplateContext } from "../request/template-values.ts";
 import { type CallDeps, callServer, findNotBeforeMs, findStatusFailure } from "./call.ts";
-import type { Page, PageContent } from "./page.ts";
+import type { Page } from "./page.ts";
 import type { PageReader } from "./page-reader.ts";
-import { redactSent } from "./secrets.ts";
 import { readValidators, type Validators, withConditions } from "./validators.ts";
 
 export interface PageQuery {
@@ -26,8 +28,13 @@ export interface PageQuery {
 export interface FetchedPage {
   readonly kind: "page";
   readonly page: Page;
+  readonly isFirst: boolean;
   /** `undefined` after the last page. */
   readonly next: PageRequest | undefined;
+  /** The page after this one if this page claims to be the last one, but the claim must be verified. */
+  readonly doubtful: PageRequest | undefined;
+  /** Whether the page names itself as the next page. Some servers do so on the last page instead of naming no page. */
+  readonly namesItself: boolean;
   readonly redact: Redact;
   readonly validators: Validators | undefined;
   /** Time before which the server does not want another call, in ms since the Unix epoch. */
@@ -83,14 +90,15 @@ export function createPageFetcher(
    * Returns an error if the request must not be sent. A request to another origin needs a connection, because the connection checks which
    * origins are allowed.
    */
-  const findCallRejection = ({ body, headers, url }: OutboundRequest): SourceEnd | undefined => {
-    if (credentials === undefined && new URL(url).origin !== origin) {
+  const findCallRejection = (request: OutboundRequest): SourceEnd | undefined => {
+    const other = new URL(request.url).origin;
+    if (credentials === undefined && other !== origin) {
       return rejected(
         "origin",
-        "The next page is on another server. To allow that, give the channel a connection that covers this server",
+        `The next page is at ${other}, but the channel calls ${origin}. To allow that, give the channel a connection that covers both`,
       );
     }
-    const name = JSON.stringify([url, headers, String(body ?? "")]);
+    const name = nameOf(request);
     if (requested.has(name))
       return failed("page_repeated", "The server returned the same next page twice in one poll");
     requested.add(name);
@@ -122,19 +130,23 @@ export function createPageFetcher(
       };
     }
     const page = read.value;
-    if (isFirst && isEqual(page, expiredOn?.path, expiredOn?.equals)) {
+    if (isFirst && selectsValue(page, expiredOn?.path, expiredOn?.equals)) {
       return expired("position", rejected("token_expired", "The server no longer knows the token"));
     }
-    if (plan.successPath !== undefined && !isEqual(page, plan.successPath, config.successOn.equals)) {
+    if (plan.successPath !== undefined && !selectsValue(page, plan.successPath, config.successOn.equals)) {
       return { kind: "ended", end: failed("not_successful", "The response does not match `successOn`") };
     }
     const next = pagination.next(page, at);
     if (!next.ok)
       return { kind: "ended", end: failed("next_page", `The next page cannot be determined: ${next.error}`) };
+    const namesItself = next.value !== undefined && isSelf(page, sent, [at, next.value]);
     return {
       kind: "page",
       page,
-      next: next.value,
+      isFirst,
+      next: namesItself ? undefined : next.value,
+      doubtful: next.value === undefined ? pagination.doubtful?.(page, at) : undefined,
+      namesItself,
       redact: redactSent(sent),
       validators: undefined,
       notBeforeMs: findNotBeforeMs(response, config, arrivedAtMs),
@@ -147,16 +159,15 @@ export function createPageFetcher(
   async function reportsExpired(response: OutboundResponse): Promise<boolean> {
     const { expiredOn } = plan.discriminator;
     const read = await reader.document(response);
-    return read.ok && isEqual(read.value, expiredOn?.path, expiredOn?.equals);
+    return read.ok && selectsValue(read.value, expiredOn?.path, expiredOn?.equals);
   }
 
   async function fetch(query: PageQuery): Promise<Fetched> {
     const { at, context, url, validators } = query;
-    const parameters: PageParameters =
-      at.kind === "first" && url !== undefined ? { url } : pagination.parametersOf(at);
+    const parameters = at.kind === "first" && url !== undefined ? { url } : pagination.parametersOf(at);
     let request: OutboundRequest;
     try {
-      request = plan.request.render(withPage(context, pagination.numberOf(at)), parameters);
+      request = plan.request.render(context, parameters);
     } catch (error) {
       if (!(error instanceof InvalidRequestError)) throw error;
       return { kind: "ended", end: failed("request", error.message) };
@@ -179,21 +190,16 @@ export function createPageFetcher(
   return { fetch, forget: () => requested.clear() };
 }
 
-function withPage(context: TemplateContext, page: string | undefined): TemplateContext {
-  return page === undefined ? context : new Map([...context, ["page", { kind: "text", text: page }]]);
-}
+const isSelf = (
+  page: Page,
+  sent: AuthorizedRequest,
+  [at, next]: readonly [PageRequest, PageRequest],
+): boolean =>
+  next.kind === "url"
+    ? [sent.request.url, ""].some((url) => page.addressOf(url) === next.url)
+    : isDeepStrictEqual(at, next);
 
-function isEqual(
-  page: Pick<PageContent, "read">,
-  path: Parameters<Page["read"]>[0] | undefined,
-  equals: string | number | boolean | undefined,
-): boolean {
-  if (path === undefined || equals === undefined) return false;
-  const found = page.read(path);
-  // Numbers are compared by value, because the page returns them as text: `1.0` equals `1`.
-  return typeof equals === "number"
-    ? typeof found === "string" && found !== "" && Number(found) === equals
-    : String(found) === String(equals);
-}
+const nameOf = ({ body, headers, url }: OutboundRequest): string =>
+  JSON.stringify([url, headers, String(body ?? "")]);
 
 const expired = (target: "page" | "position", end: Failed): Fetched => ({ kind: "expired", target, end });

@@ -1,37 +1,24 @@
 import type { Values } from "../../../event/values.ts";
-import { ok, type Result } from "../../../lib/result.ts";
+import { err, ok, type Result } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
 import { PathBudgetError } from "../../../normalize/paths/path.ts";
 import { createPollPathReader, type PathSyntax, type ReadPaths } from "../config/paths.ts";
-import { findsSameItems } from "./finds-same-items.ts";
 import { type PageContent, type PageFault, type PageFormat, type PageItem, readContent } from "./page.ts";
 
 /**
  * A request to the thread that parses large pages. The page's bytes are sent only once, together with all paths that the poll may read. The
  * response contains the page's text, the positions of its items and the values of those paths, so that the page is parsed only once.
  */
-export type LargeRequest =
-  | {
-      readonly kind: "page";
-      readonly body: Uint8Array;
-      readonly headers: Values;
-      readonly syntax: PathSyntax;
-      readonly format: Omit<PageFormat, "itemsPath"> & { readonly itemsPath: string | undefined };
-      readonly itemPaths: readonly string[];
-      readonly pagePaths: readonly string[];
-    }
-  | {
-      readonly kind: "findsSameItems";
-      readonly text: string;
-      readonly items: readonly string[];
-      readonly syntax: PathSyntax;
-      readonly itemsPath: string;
-    };
+export interface LargeRequest {
+  readonly body: Uint8Array;
+  readonly headers: Values;
+  readonly syntax: PathSyntax;
+  readonly format: Omit<PageFormat, "itemsPath"> & { readonly itemsPath: string | undefined };
+  readonly itemPaths: readonly string[];
+  readonly pagePaths: readonly string[];
+}
 
-export type LargeResult =
-  | { readonly kind: "page"; readonly page: Result<SentPage, PageFault> }
-  | { readonly kind: "budget"; readonly message: string }
-  | { readonly kind: "findsSameItems"; readonly isSame: boolean };
+export type LargeResult = Result<SentPage, PageFault>;
 
 /**
  * A page in the form in which one thread sends it to another: one array per field. Sending one object per item would take longer than
@@ -64,11 +51,6 @@ const HASH_CHARS = 43;
 /** Parses a large page. Runs on the worker thread. */
 export function readLargePage(request: LargeRequest): LargeResult {
   const paths = createPollPathReader(request.syntax);
-  if (request.kind === "findsSameItems") {
-    const { items, text } = request;
-    const itemsPath = requirePath(paths.ofItems(request.itemsPath, "itemsPath"));
-    return { kind: "findsSameItems", isSame: findsSameItems(text, items, itemsPath) };
-  }
   const { body, format, headers } = request;
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const itemsPath = paths.ofItems(format.itemsPath, "itemsPath");
@@ -76,10 +58,10 @@ export function readLargePage(request: LargeRequest): LargeResult {
     const content = readContent({ headers, body: bytes }, { ...format, itemsPath });
     const ofItem = request.itemPaths.map((text) => requirePath(paths.ofItem(text, "")));
     const ofPage = request.pagePaths.map((text) => requirePath(paths.ofPage(text, "")));
-    return { kind: "page", page: content.ok ? ok(toSentPage(content.value, { ofItem, ofPage })) : content };
+    return content.ok ? ok(toSentPage(content.value, { ofItem, ofPage })) : content;
   } catch (error) {
     if (!(error instanceof PathBudgetError)) throw error;
-    return { kind: "budget", message: error.message };
+    return err({ code: "path_budget", message: error.message });
   }
 }
 

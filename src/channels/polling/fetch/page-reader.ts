@@ -1,14 +1,20 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { OutboundResponse } from "../../../net/outbound.ts";
 import { isLarge } from "../../../normalize/large.ts";
-import { PathBudgetError } from "../../../normalize/paths/path.ts";
 import type { ReadInWorker } from "../../kind.ts";
 import type { SourceRun } from "../../source.ts";
 import type { ReadPaths } from "../config/paths.ts";
 import type { Plan } from "../config/plan.ts";
-import { findsSameItems } from "./finds-same-items.ts";
 import { type LargeRequest, type LargeResult, toPageContent } from "./large-page.ts";
-import { type Page, type PageContent, type PageFault, readContent, resolveContentType } from "./page.ts";
+import {
+  getItemTexts,
+  type Page,
+  type PageContent,
+  type PageFault,
+  type PageFormat,
+  readContent,
+  resolveContentType,
+} from "./page.ts";
 import { removeQueryParameters } from "./secrets.ts";
 
 export interface PageReaderDeps {
@@ -30,8 +36,7 @@ export interface PageReader {
   /** Parses a response that need not be a page, such as an error response, so the result has no items. Throws the same errors as `page`. */
   readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
   /**
-   * Returns whether `itemsPath` finds exactly the given items in the text. Returns an error if the check takes too much CPU time.
-   * @throws UnavailableError
+   * Returns whether `itemsPath` finds exactly the given items in the JSON text. Throws the same errors as `page`.
    */
   readonly findsSameItems: (text: string, items: readonly string[]) => Promise<Result<boolean, PageFault>>;
 }
@@ -43,39 +48,30 @@ export function createPageReader(
   const { itemsPath, reads, config } = plan;
   const { decode, itemsOptional, pathSyntax: syntax } = config;
 
-  async function ask(request: LargeRequest): Promise<Result<LargeResult, PageFault>> {
-    const answer = await readInWorker(request, run.channel.identity.organizationId);
-    if (!answer.ok) return err({ code: "invalid_body", message: TOO_COSTLY });
-    const read = answer.value as LargeResult;
-    if (read.kind === "budget") throw new PathBudgetError(read.message);
-    return ok(read);
-  }
-
   async function read(
-    { body, headers }: OutboundResponse,
-    path: typeof itemsPath,
+    { body, headers }: Pick<OutboundResponse, "body" | "headers">,
+    format: PageFormat,
     paths: ReadPaths,
   ): Promise<Result<PageContent, PageFault>> {
-    if (!isLarge(body.length, resolveContentType(headers, decode)))
-      return readContent({ body, headers }, { decode, itemsOptional, itemsPath: path });
-    const answer = await ask({
-      kind: "page",
+    if (!isLarge(body.length, resolveContentType(headers, format.decode)))
+      return readContent({ body, headers }, format);
+    const request: LargeRequest = {
       body,
       headers,
       syntax,
-      format: { decode, itemsOptional, itemsPath: path?.text },
+      format: { ...format, itemsPath: format.itemsPath?.text },
       itemPaths: paths.ofItem.map(({ text }) => text),
       pagePaths: paths.ofPage.map(({ text }) => text),
-    });
-    if (!answer.ok) return answer;
-    if (answer.value.kind !== "page") throw new Error(`expected a page, received ${answer.value.kind}`);
-    const { page } = answer.value;
-    return page.ok ? ok(toPageContent(page.value, paths)) : page;
+    };
+    const answer = await readInWorker(request, run.channel.identity.organizationId);
+    if (!answer.ok) return err({ code: "invalid_body", message: TOO_COSTLY });
+    const sent = answer.value as LargeResult;
+    return sent.ok ? ok(toPageContent(sent.value, paths)) : sent;
   }
 
   return {
     async page(answer, secretQuery) {
-      const content = await read(answer, itemsPath, reads);
+      const content = await read(answer, { decode, itemsOptional, itemsPath }, reads);
       if (!content.ok) return content;
       const addressOf: Page["addressOf"] = (text) =>
         removeQueryParameters(URL.parse(text, answer.url), secretQuery);
@@ -83,16 +79,16 @@ export function createPageReader(
     },
     document(answer) {
       const { expiredOn } = plan.discriminator;
-      return read(answer, undefined, { ofItem: [], ofPage: expiredOn?.path ? [expiredOn.path] : [] });
+      const format = { decode, itemsOptional, itemsPath: undefined };
+      return read(answer, format, { ofItem: [], ofPage: expiredOn?.path ? [expiredOn.path] : [] });
     },
     async findsSameItems(text, items) {
       if (itemsPath?.path.kind !== "query") return ok(true);
-      if (!isLarge(text.length, undefined)) return ok(findsSameItems(text, items, itemsPath));
-      const answer = await ask({ kind: "findsSameItems", text, items, syntax, itemsPath: itemsPath.text });
-      if (!answer.ok) return answer;
-      if (answer.value.kind !== "findsSameItems")
-        throw new Error(`expected findsSameItems, received ${answer.value.kind}`);
-      return ok(answer.value.isSame);
+      const format = { decode: "json", itemsOptional, itemsPath } as const;
+      const again = await read({ body: Buffer.from(text), headers: {} }, format, { ofItem: [], ofPage: [] });
+      if (!again.ok) return again;
+      const found = getItemTexts(again.value, again.value.items);
+      return ok(found.length === items.length && found.every((each, index) => each === items[index]));
     },
   };
 }

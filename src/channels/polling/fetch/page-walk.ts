@@ -1,13 +1,19 @@
-import { broken, doneAt, failed } from "../../pull/source-end.ts";
+import { broken, doneAt, failed, rejected } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { Plan } from "../config/plan.ts";
 import type { PollWriter } from "../cursor/poll-writer.ts";
+import type { PositionError } from "../cursor/position.ts";
 import { FIRST_PAGE, type PageRequest } from "../pagination/page-request.ts";
 import type { TemplateContext, TemplateValue } from "../request/template-values.ts";
 import type { Fetched, FetchedPage, PageFetcher } from "./fetch-page.ts";
 import type { Page } from "./page.ts";
 
-export type Walked = FetchedPage | { readonly kind: "ended"; readonly end: SourceEnd };
+export interface CheckedPage extends FetchedPage {
+  /** Set if this page contradicts `order`, unless it turns out to be the only page. */
+  readonly doubt: PositionError | undefined;
+}
+
+export type Walked = CheckedPage | { readonly kind: "ended"; readonly end: SourceEnd };
 
 export interface PageWalkDeps {
   readonly plan: Plan;
@@ -15,6 +21,7 @@ export interface PageWalkDeps {
   readonly fetcher: PageFetcher;
   readonly run: Pick<SourceRun, "opened" | "startedAtMs" | "warn">;
   readonly nowMs: number;
+  readonly onPage?: ((items: number, fresh: number) => void) | undefined;
 }
 
 export type PageWalk = ReturnType<typeof createPageWalk>;
@@ -25,7 +32,7 @@ export type PageWalk = ReturnType<typeof createPageWalk>;
  * `restartsWalk` is set, this function therefore fetches the previous page again before it accepts the next one. If that page no longer
  * ends with the same item, reading starts over from the first page.
  */
-export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDeps) {
+export function createPageWalk({ fetcher, nowMs, onPage, plan, run, writer }: PageWalkDeps) {
   const { position } = writer;
   let at = position.resumeAt?.() ?? FIRST_PAGE;
   let cursor = position.cursor();
@@ -36,7 +43,18 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
 
   const isAtLimit = (): boolean => pages >= plan.pagination.maxPages || items >= plan.pagination.maxItems;
 
+  /**
+   * Fetches a page. If the page has items and names itself as the next page, this function fetches it a second time. Only a page that names
+   * itself twice is the last one. Otherwise, one faulty response would hide all later pages.
+   */
   async function ask(page: PageRequest): Promise<Fetched> {
+    const fetched = await askOnce(page);
+    if (fetched.kind !== "page" || !fetched.namesItself || fetched.page.itemCount === 0) return fetched;
+    fetcher.forget();
+    return askOnce(page);
+  }
+
+  async function askOnce(page: PageRequest): Promise<Fetched> {
     const fetched = await fetcher.fetch({
       at: page,
       context: contextOf(),
@@ -71,6 +89,25 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
     return again.kind === "ended" ? again : SHIFTING;
   }
 
+  /** Fetches the page after a page that claims to be the last one. Returns the end of the poll if that page has other items. */
+  async function verifyLast({ doubtful, page }: FetchedPage): Promise<Walked | undefined> {
+    if (doubtful === undefined || isAtLimit()) return undefined;
+    const after = await fetcher.fetch({
+      at: doubtful,
+      context: contextOf(),
+      url: undefined,
+      validators: undefined,
+    });
+    fetcher.forget();
+    const known = new Set(page.items.map((item) => item.contentHash()));
+    // The last page may contradict the setting as well, because it claims to have a next page.
+    const isNextMissing =
+      after.kind === "ended" && after.end.kind === "failed" && after.end.code === "next_page";
+    const hasItems = after.kind === "page" && after.page.items.some((item) => !known.has(item.contentHash()));
+    const error = plan.pagination.settleDoubt?.(hasItems || isNextMissing);
+    return error === undefined ? undefined : { kind: "ended", end: rejected("has_more", error) };
+  }
+
   async function endUnchanged(notBeforeMs: number | undefined): Promise<Walked> {
     run.opened();
     position.unchanged?.();
@@ -103,7 +140,10 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
   return {
     pages: () => pages,
     isAtLimit,
-    /** Fetches the current page. If the page has expired, starts over from the first page, but only once per poll. */
+    /**
+     * Fetches and checks the current page. If the page has expired, starts over from the first page, but only once per poll.
+     * @throws PositionError if the items contradict the settings
+     */
     async fetch(): Promise<Walked> {
       for (;;) {
         const fetched = await ask(at);
@@ -112,8 +152,14 @@ export function createPageWalk({ fetcher, nowMs, plan, run, writer }: PageWalkDe
             const isBelieved = await confirm();
             if (typeof isBelieved === "object") return isBelieved;
             if (isBelieved) {
+              const end = await verifyLast(fetched);
+              if (end !== undefined) return end;
               before = { at, end: describePageEnd(fetched.page) };
-              return fetched;
+              const { arrivedAtMs, isFirst, page } = fetched;
+              if (isFirst) position.adjustStart?.(page, { arrivedAtMs, warn: run.warn });
+              const doubt = position.check?.(page, { isFirst, warn: run.warn });
+              onPage?.(page.items.length, position.select(page).length);
+              return { ...fetched, doubt };
             }
             if (isAtLimit()) return SHIFTING;
             restartWalk(cursor);

@@ -47,7 +47,13 @@ export interface Page extends PageContent {
 
 /** Reason why a response cannot be parsed as a page. The message is shown to the channel's owner. */
 export interface PageFault {
-  readonly code: "content_type" | "invalid_body" | "items_missing" | "items_too_many" | "items_overlap";
+  readonly code:
+    | "content_type"
+    | "invalid_body"
+    | "items_missing"
+    | "items_too_many"
+    | "items_overlap"
+    | "path_budget";
   readonly message: string;
 }
 
@@ -99,6 +105,12 @@ export function readContent(
     },
   });
 }
+
+/** Returns the texts of items in the order in which the page contains them. Items without a span have no text. */
+export const getItemTexts = ({ text }: Pick<PageContent, "text">, items: readonly PageItem[]): string[] =>
+  items
+    .toSorted((a, b) => a.index - b.index)
+    .flatMap(({ span }) => (span === undefined ? [] : [text.slice(span.start, span.end)]));
 
 /** Replaces every object or array in results, because callers only need texts and numbers. */
 const COMPOUND = Object.freeze({});

@@ -3,6 +3,7 @@ import type { RulePath } from "../../../normalize/compile.ts";
 import type { PathReader } from "../config/paths.ts";
 import type { Page } from "../fetch/page.ts";
 import type { PageParameters } from "../request/request-template.ts";
+import { compileEnding } from "./ending.ts";
 import { findLink } from "./link-header.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { PaginationConfig } from "./schema.ts";
@@ -13,10 +14,15 @@ export interface Pagination {
   /** Whether pages are selected by number or offset. If so, an added or deleted item shifts all later pages. */
   readonly isCounted: boolean;
   readonly parametersOf: (at: PageRequest) => PageParameters;
-  /** Returns the value of `{{page}}`, or `undefined` if the page has no number. */
-  readonly numberOf: (at: PageRequest) => string | undefined;
   /** Returns the page to request after this one, or `undefined` after the last page. Error messages are shown to the channel's owner. */
   readonly next: (page: Page, at: PageRequest) => Result<PageRequest | undefined, string>;
+  /**
+   * Returns the page after a page that claims to be the last one, so that the claim can be verified. A wrong setting would read only the
+   * first page forever. `undefined` if there is no such page, or once the setting has been verified.
+   */
+  readonly doubtful?: (page: Page, at: PageRequest) => PageRequest | undefined;
+  /** Called with whether the doubtful page has items. Returns an error message if the setting is wrong. */
+  readonly settleDoubt?: (hasItems: boolean) => string | undefined;
 }
 
 /** Pagination of channels that have no pagination settings. */
@@ -25,7 +31,6 @@ const ONE_PAGE: Pagination = {
   maxItems: Number.POSITIVE_INFINITY,
   isCounted: false,
   parametersOf: () => ({}),
-  numberOf: () => undefined,
   next: () => ok(undefined),
 };
 
@@ -36,13 +41,40 @@ export function createPagination(config: PaginationConfig | undefined, paths: Pa
   if (config === undefined) return ONE_PAGE;
   const { maxItems, maxPages } = config;
   const path = "path" in config ? paths.ofPage(config.path, "pagination.path") : undefined;
-  const hasMore =
-    "hasMorePath" in config ? paths.ofPage(config.hasMorePath, "pagination.hasMorePath") : undefined;
-  const way = createStrategy(config, path);
-  const next: Pagination["next"] = (page, at) =>
-    hasMore === undefined || isTrue(page.read(hasMore)) ? way.next(page, at) : ok(undefined);
-  return { ...way, maxItems, maxPages, next };
+  const ending = compileEnding(config, paths);
+  // A setting that says which page is the last one is more reliable than the size of a page.
+  const isSized = ending !== undefined && "pageSize" in config;
+  const way = createStrategy(isSized ? { ...config, pageSize: undefined } : config, path);
+  if (ending === undefined) return { ...way, maxItems, maxPages };
+  let isProven = false;
+  return {
+    ...way,
+    maxItems,
+    maxPages,
+    next(page, at) {
+      const hasMore = ending.hasMore(page);
+      if (!hasMore.ok) return hasMore;
+      if (!hasMore.value) return ok(undefined);
+      isProven = true;
+      const following = way.next(page, at);
+      const isMissing = following.ok && following.value === undefined;
+      return isMissing ? err(`${ending.setting} says that there are more pages, but ${NO_NEXT}`) : following;
+    },
+    doubtful(page, at) {
+      if (isProven || page.items.length === 0) return undefined;
+      const following = way.next(page, at);
+      return following.ok ? following.value : undefined;
+    },
+    settleDoubt(hasItems) {
+      isProven = !hasItems;
+      return hasItems ? `${ending.setting} says that the page is the last one, but ${MORE_ITEMS}` : undefined;
+    },
+  };
 }
+
+const MORE_ITEMS = "the next page has more items. If the value is true on the last page, use `lastPagePath`";
+const NO_NEXT =
+  "this page has no items, or does not say which page is next. If the value is true on the last page, use `lastPagePath`";
 
 type PaginationStrategy = Omit<Pagination, "maxItems" | "maxPages">;
 
@@ -66,7 +98,6 @@ function createStrategy(config: PaginationConfig, path: RulePath | undefined): P
 const byAddress = (find: (page: Page) => unknown): PaginationStrategy => ({
   isCounted: false,
   parametersOf: (at) => (at.kind === "url" ? { url: at.url } : {}),
-  numberOf: () => undefined,
   next(page) {
     const found = find(page);
     if (isEmptyValue(found)) return ok(undefined);
@@ -81,8 +112,9 @@ const byToken = (
 ): PaginationStrategy => ({
   isCounted: false,
   parametersOf: (at) =>
-    at.kind === "token" && config.name !== undefined ? { [config.in]: { [config.name]: at.token } } : {},
-  numberOf: (at) => (at.kind === "token" ? at.token : undefined),
+    at.kind !== "token"
+      ? {}
+      : { page: at.token, ...(config.name !== undefined && { [config.in]: { [config.name]: at.token } }) },
   next(page) {
     const found = path && page.read(path);
     if (isEmptyValue(found)) return ok(undefined);
@@ -103,8 +135,10 @@ function byNumber(
   const numberOf = (at: PageRequest): number => (at.kind === "number" ? at.number : first);
   return {
     isCounted: true,
-    parametersOf: (at) => (param === undefined ? {} : { query: { [param]: String(numberOf(at)) } }),
-    numberOf: (at) => String(numberOf(at)),
+    parametersOf(at) {
+      const page = String(numberOf(at));
+      return param === undefined ? { page } : { page, query: { [param]: page } };
+    },
     next: ({ itemCount }, at) =>
       itemCount < pageSize || itemCount === 0
         ? ok(undefined)
@@ -116,6 +150,3 @@ const isEmptyValue = (found: unknown): boolean =>
   found === undefined || found === null || found === "" || found === false;
 
 const isText = (found: unknown): found is string => typeof found === "string" && found.length <= MAX_CHARS;
-
-/** Returns whether a value is true. XML has only text values, so the string `"true"` counts as true. */
-export const isTrue = (value: unknown): boolean => value === true || value === "true";

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { integer, pathText, text } from "../../../event/config-fields.ts";
+import { equalsSchema } from "../config/equals.ts";
 
 const name = text(256);
 
@@ -12,9 +13,21 @@ const guards = {
   ),
 } as const;
 
-const hasMorePath = pathText
-  .optional()
-  .describe("Path in the page to a value that is true on every page except the last.");
+const endings = {
+  hasMorePath: pathText
+    .optional()
+    .describe("Path in the page to a boolean that is true on every page except the last."),
+  lastPagePath: pathText
+    .optional()
+    .describe("Path in the page to a boolean that is true only on the last page, such as $.isLast."),
+  hasMore: z
+    .strictObject({
+      path: pathText.describe("Path to a value in the page."),
+      equals: equalsSchema.describe("Value at `path` on every page except the last."),
+    })
+    .optional()
+    .describe("Condition that is true on every page except the last. Pages may lack the value."),
+} as const;
 
 const counted = {
   param: name
@@ -27,7 +40,7 @@ const counted = {
     .describe(
       "Number of items per page. A page with fewer items is the last one. Without it, only an empty page is the last one.",
     ),
-  hasMorePath,
+  ...endings,
   ...guards,
 } as const;
 
@@ -41,18 +54,19 @@ export const paginationSchema = z
     z.strictObject({
       by: z.literal("nextUrlPath").describe("Each page contains the URL of the next page."),
       path: pathText.describe("Path to the URL in the page. The URL may be relative."),
+      ...endings,
       ...guards,
     }),
     z.strictObject({
       by: z.literal("cursorToken").describe("Each page contains a token for the next page."),
-      path: pathText.describe("Path to the token in the page. The last page has no token."),
+      path: pathText.describe("Path to the token in the page. The last page has no token, or its own token."),
       in: z.enum(["query", "body"]).default("query").describe("Part of the request that carries the token."),
       name: name
         .optional()
         .describe(
           "Name of the query parameter or body member. Without it, the request must contain {{page}}.",
         ),
-      hasMorePath,
+      ...endings,
       ...guards,
     }),
     z.strictObject({
@@ -70,5 +84,8 @@ export const paginationSchema = z
   .describe(
     "How to get from one page to the next. Pages must be at the origin of the URL, or at an origin that the connection allows.",
   );
+
+/** At most one setting may say which page is the last one. */
+export const ENDINGS = Object.keys(endings) as readonly (keyof typeof endings)[];
 
 export type PaginationConfig = z.output<typeof paginationSchema>;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Finding } from "../../../lib/errors.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import { compileTemplate } from "../../../lib/template.ts";
+import { appendToQuery, removeFromQuery } from "../../../lib/url-query.ts";
 import type { OutboundRequest } from "../../../net/outbound.ts";
 import { exceedsDepth } from "../../../normalize/body/depth.ts";
 import {
@@ -66,6 +67,8 @@ function findUrlTemplateError(text: string): string | undefined {
 }
 
 export interface PageParameters {
+  /** Value of `{{page}}`. `undefined` if the page has no number or token. */
+  readonly page?: string;
   /** URL of a page. Replaces the whole configured URL, including its query. */
   readonly url?: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -153,8 +156,13 @@ export function compileRequest(
   function renderUrl(context: TemplateContext, page: PageParameters): string {
     if (page.url !== undefined) return page.url;
     const address = new URL(url(context));
-    for (const [name, value] of query(context)) address.searchParams.append(name, value);
-    for (const [name, value] of Object.entries(page.query ?? {})) address.searchParams.set(name, value);
+    const paging = Object.entries(page.query ?? {});
+    appendToQuery(address, query(context));
+    removeFromQuery(
+      address,
+      paging.map(([name]) => name),
+    );
+    appendToQuery(address, paging);
     return address.href;
   }
 
@@ -165,7 +173,9 @@ export function compileRequest(
 
   return ok({
     names: used,
-    render(context, page) {
+    render(values, page) {
+      const context =
+        page.page === undefined ? values : new Map([...values, ["page", { kind: "text", text: page.page }]]);
       const rendered: Record<string, string> = { accept: ACCEPT };
       const sent = renderBody(context, page);
       if (content !== undefined) rendered["content-type"] = "application/json";

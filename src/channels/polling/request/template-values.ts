@@ -1,6 +1,12 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { Placeholder } from "../../../lib/template.ts";
-import { formatInstant, type TimestampFormat } from "../config/timestamps.ts";
+import {
+  findPatternError,
+  formatInstant,
+  formatPattern,
+  INSTANT_FORMATS,
+  type TimestampFormat,
+} from "../config/timestamps.ts";
 
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }
@@ -13,8 +19,11 @@ export type TemplateNames = ReadonlyMap<string, TemplateValue["kind"]>;
 /** Values of the placeholders in one request. A placeholder without an entry has no value yet. */
 export type TemplateContext = ReadonlyMap<string, TemplateValue>;
 
-const INSTANT_FILTERS = ["iso", "epochSeconds", "epochMillis", "rfc2822", "date"] as const;
-type InstantFilter = (typeof INSTANT_FILTERS)[number];
+/** Filters that format a time. */
+const INSTANT_FILTERS: ReadonlyMap<string, (ms: number) => string> = new Map(
+  INSTANT_FORMATS.map((format) => [format, (ms) => formatInstant(ms, format)]),
+);
+const PATTERN = /^pattern:\s*(.+)$/;
 
 /** Filters that escape text in a placeholder. They run after the filter that formats a time. */
 const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
@@ -23,7 +32,11 @@ const TEXT_FILTERS: ReadonlyMap<string, (text: string) => string> = new Map([
   ["json", (text) => JSON.stringify(text).slice(1, -1)],
 ]);
 
-export const FILTER_NAMES: readonly string[] = [...INSTANT_FILTERS, ...TEXT_FILTERS.keys()];
+export const FILTER_NAMES: readonly string[] = [
+  ...INSTANT_FILTERS.keys(),
+  "pattern:yyyy-MM-dd HH:mm:ss",
+  ...TEXT_FILTERS.keys(),
+];
 
 /** Compiles a placeholder. Returns an error message if the placeholder is invalid. */
 export function bindPlaceholder(
@@ -32,11 +45,15 @@ export function bindPlaceholder(
 ): Result<(context: TemplateContext) => string, string> {
   const kind = names.get(name);
   if (kind === undefined) return err(`unknown placeholder ${name}; ${listNames(names)}`);
-  let format: InstantFilter | undefined;
+  let format: ((ms: number) => string) | undefined;
   const writers: ((text: string) => string)[] = [];
   for (const filter of filters) {
     const write = TEXT_FILTERS.get(filter);
-    const instant = INSTANT_FILTERS.find((each) => each === filter);
+    const pattern = PATTERN.exec(filter)?.[1];
+    const unknown = pattern === undefined ? undefined : findPatternError(pattern);
+    if (unknown !== undefined) return err(`filter ${filter} ${unknown}`);
+    const instant =
+      pattern === undefined ? INSTANT_FILTERS.get(filter) : (ms: number) => formatPattern(ms, pattern);
     if (write !== undefined) writers.push(write);
     else if (instant === undefined)
       return err(`unknown filter ${filter}; available: ${FILTER_NAMES.join(", ")}`);
@@ -48,7 +65,8 @@ export function bindPlaceholder(
   return ok((context) => {
     const value = context.get(name);
     if (value === undefined) return "";
-    const text = value.kind === "text" ? value.text : formatInstant(value.ms, format ?? value.format);
+    const text =
+      value.kind === "text" ? value.text : (format?.(value.ms) ?? formatInstant(value.ms, value.format));
     return writers.reduce((written, write) => write(written), text);
   });
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Job, JobHandler } from "../../../bus/jobs/job-worker.ts";
 import type { SlotReservation } from "../../../bus/limits/slots.ts";
 import { channelFacts } from "../../../event/channel.ts";
@@ -32,6 +33,7 @@ const OUTAGE_WAIT_MS = 2_000;
 const MAX_OUTAGE_WAIT_MS = 60_000;
 /** How long a call of `skipBackoff` has an effect, in ms. It must be longer than the delay of a requested poll. */
 const SKIP_BACKOFF_MS = 10_000;
+const MAX_SKIPS = 10_000;
 /** Minimum delay before an aborted poll starts again. */
 const ENDED_WAIT_MS = 1_000;
 
@@ -47,8 +49,8 @@ interface Handled {
 export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
-  /** Time until which a channel's wait after failures is skipped, by channel. Entries are in ascending order of time. */
-  const skipBackoffUntil = new Map<number, number>();
+  /** Channels whose wait after failures is skipped. */
+  const skipsBackoff = new LRUCache<number, true>({ max: MAX_SKIPS, ttl: SKIP_BACKOFF_MS });
   let failing = false;
 
   /** Returns the log fields of a channel. A channel that is no longer polled has only its number. */
@@ -76,8 +78,8 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (!slotRequest.semaphore.canQueue) return { result: "busy", againAtMs: afterBusyMs(job) };
       return { result: "limited", againAtMs: clock() + QUEUE_WAIT_MS * (0.5 + random()) };
     }
-    const skipBackoff = (skipBackoffUntil.get(channel) ?? 0) > clock();
-    skipBackoffUntil.delete(channel);
+    const skipBackoff = skipsBackoff.has(channel);
+    skipsBackoff.delete(channel);
     const ending = new AbortController();
     inFlight.set(channel, ending);
     const lagMs = Math.max(clock() - job.dueAtMs, 0);
@@ -159,14 +161,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       return undefined;
     },
     end: (channel) => inFlight.get(channel)?.abort(),
-    skipBackoff(channel) {
-      for (const [old, untilMs] of skipBackoffUntil) {
-        if (untilMs > clock()) break;
-        skipBackoffUntil.delete(old);
-      }
-      skipBackoffUntil.delete(channel);
-      skipBackoffUntil.set(channel, clock() + SKIP_BACKOFF_MS);
-    },
+    skipBackoff: (channel) => void skipsBackoff.set(channel, true),
   };
 }
 

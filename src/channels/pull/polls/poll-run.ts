@@ -49,7 +49,7 @@ export async function pollOnce(
   try {
     const runSignal = AbortSignal.any([signal, deadline.signal]);
     const open = (): Promise<OpeningRun | undefined> =>
-      runs.openRun(number, { signal: runSignal, owner, skipBackoff, spacing }).catch((error) => {
+      runs.openRun(number, { signal: runSignal, owner, skipBackoff, spacing, lagMs }).catch((error) => {
         if (!(error instanceof StaleSourceError || runSignal.aborted)) throw error;
         return undefined;
       });
@@ -68,18 +68,16 @@ export async function pollOnce(
     }
     const beganMs = performance.now();
     const plan = planFrom(target.plan, clock());
-    const { open: openRun } = opening;
-    const { run, failures } = openRun;
-    openRun.report({ lagMs });
+    const { open: run } = opening;
     const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), runSignal).catch(
       (error: unknown) => (runSignal.aborted ? undefined : endForThrownError(error, logOf(deps, target))),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? deadlineExceeded(deadlineMs) : ended;
     const retryAtMs = clock() + Math.max(0, (spacing?.retryMs ?? 0) - (performance.now() - beganMs));
-    const next = planNextRun(end, plan, deps, { failures, retryAtMs });
+    const next = planNextRun(end, plan, deps, { failures: run.failures, retryAtMs });
     const progress = end?.kind !== "done" ? undefined : next.isExtra ? "more" : "done";
     try {
-      await openRun.end(end, { progress, nextAtMs: next.nextAtMs });
+      await run.end(end, { progress, nextAtMs: next.nextAtMs });
     } catch (error) {
       // The events and the cursor are already stored. Only the displayed result and a wait requested by the server are lost.
       logOf(deps, target).warn(

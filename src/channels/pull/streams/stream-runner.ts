@@ -2,9 +2,9 @@ import { StaleSourceError } from "../../../bus/errors.ts";
 import { backoffMs } from "../../../lib/backoff.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
-import type { Limiter } from "../../../lib/limiter.ts";
 import { sleep } from "../../../lib/sleep.ts";
 import { withinGrace } from "../../../lib/wait.ts";
+import type { FairLimiter } from "../../../limits/fairness.ts";
 import type { Log } from "../../../log.ts";
 import type { ReconnectPolicy, SourceEnd, StreamRun, StreamSource } from "../../source.ts";
 import type { OpenRun } from "../open-run.ts";
@@ -15,7 +15,7 @@ export interface StreamRunnerDeps {
   readonly runs: SourceRuns;
   readonly stream: StreamSource;
   readonly owner: string;
-  readonly starts: Limiter;
+  readonly starts: FairLimiter;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -141,8 +141,8 @@ export class StreamRunner {
 
   async #runOpened(open: OpenRun): Promise<number> {
     const { stream, clock, random } = this.#deps;
-    const policy = stream.reconnect(open.run.config);
-    const end = await this.#runToEnd(stream, open.run);
+    const policy = stream.reconnect(open.config);
+    const end = await this.#runToEnd(stream, open);
     const openMs = this.#openedAtMs === undefined ? 0 : performance.now() - this.#openedAtMs;
     if (end === "stale") {
       if (openMs >= ENGINE_BACKOFF.resetAfterMs) this.#failedStarts = 0;

@@ -1,18 +1,9 @@
 import type { Command } from "commander";
-import { formatPath } from "../../client/api.ts";
-import { appOptions, createAction, examples } from "../../client/command.ts";
+import type { DryRunEntity } from "../../../resources/apps/sources/schema.ts";
+import { appOptions, createAction, examples, parseJson } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { EXIT, usageError } from "../../exit.ts";
-import { type ExplainedItem, showItems } from "./explain.ts";
-
-interface DryRun {
-  readonly request: { readonly method: string; readonly url: string };
-  readonly response: { readonly status: number; readonly bytes: number } | null;
-  readonly items: readonly ExplainedItem[];
-  readonly total: number;
-  readonly cursor: unknown;
-  readonly end: { readonly kind: string; readonly code: string | null; readonly message?: string | null };
-}
+import { EXIT } from "../../exit.ts";
+import { showItems } from "./explain.ts";
 
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
@@ -21,22 +12,22 @@ export function define(command: Command, context: CommandContext): void {
     .action(
       createAction<[string], { readonly cursor?: string }>(
         context,
-        async ({ api, output, app }, [channel], { cursor }) => {
-          const path = formatPath("apps", (await app()).id, "channels", channel, "source", "dry-run");
-          const result = await api.post<DryRun>(
-            path,
-            cursor === undefined ? {} : { cursor: parseCursor(cursor) },
+        async ({ api, output, appPath }, [channel], { cursor }) => {
+          const result = await api.post<DryRunEntity>(
+            await appPath("channels", channel, "source", "dry-run"),
+            cursor === undefined ? {} : { cursor: parseJson(cursor) },
           );
-          const { request, response, items, total, end } = result;
+          const { request, response, items, known, total, end } = result;
           if (output.isJson) output.one(result);
           else {
             output.note(`${request.method} ${request.url}`);
             output.note(
               response === null
                 ? "no response"
-                : `${response.status}, ${response.bytes} bytes, ${total} items`,
+                : `${response.status}, ${response.bytes} bytes, ${total} new and ${known} known items`,
             );
-            output.note(`end: ${end.kind}${end.code === null ? "" : ` (${end.code})`}`);
+            const code = end.code === null ? "" : ` (${end.code})`;
+            output.note(`end: ${end.kind}${code}${end.message === null ? "" : `: ${end.message}`}`);
             output.note(`next cursor: ${JSON.stringify(result.cursor)}`);
             showItems(items, output);
           }
@@ -51,12 +42,4 @@ export function define(command: Command, context: CommandContext): void {
       "start from another cursor, print everything",
     ],
   ]);
-}
-
-function parseCursor(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw usageError(`${text} is not JSON.`);
-  }
 }

@@ -1,37 +1,11 @@
 import type { Command } from "commander";
-import { formatPath } from "../../client/api.ts";
+import type { Explanation } from "../../../resources/apps/explain.ts";
+import type { ExplainedItemEntity } from "../../../resources/events/explained-item.ts";
 import { appOptions, createAction, examples } from "../../client/command.ts";
 import { type DeliveryOptions, deliveryOptions, readDelivery } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import type { Output } from "../../output/output.ts";
-
-interface Explanation {
-  readonly verification: { readonly result: string; readonly message: string | null };
-  readonly received: number;
-  readonly items: readonly ExplainedItem[];
-}
-
-export interface ExplainedItem {
-  readonly item: number | null;
-  readonly events: readonly {
-    readonly id: string;
-    readonly type: string;
-    readonly status: string;
-    readonly data: string | null;
-  }[];
-  readonly failures: readonly {
-    readonly reason: string;
-    readonly path: string | null;
-    readonly detail: string;
-  }[];
-  readonly definitions: readonly {
-    readonly type: string;
-    readonly matches: boolean;
-    readonly typePath: { readonly path: string; readonly values: readonly string[] } | null;
-  }[];
-  readonly closest: string | null;
-}
 
 export function define(command: Command, context: CommandContext): void {
   deliveryOptions(appOptions(command).argument("<channel>", "uid or id of the channel"))
@@ -39,18 +13,15 @@ export function define(command: Command, context: CommandContext): void {
     .action(
       createAction<[string], DeliveryOptions & { readonly verify?: boolean }>(
         context,
-        async ({ api, output, app, io }, [channel], options) => {
+        async ({ api, output, appPath, io }, [channel], options) => {
           const { headers, query, body } = await readDelivery(api, io, options);
-          const result = await api.post<Explanation>(
-            formatPath("apps", (await app()).id, "channels", channel, "explain"),
-            {
-              headers,
-              query,
-              body: body.toString("base64"),
-              bodyEncoding: "base64",
-              verify: options.verify === true,
-            },
-          );
+          const result = await api.post<Explanation>(await appPath("channels", channel, "explain"), {
+            headers,
+            query,
+            body: body.toString("base64"),
+            bodyEncoding: "base64",
+            verify: options.verify === true,
+          });
           if (output.isJson) output.one(result);
           else show(result, output);
           const fails =
@@ -76,7 +47,7 @@ function show({ verification, received, items }: Explanation, output: Output): v
   showItems(items, output);
 }
 
-export function showItems(items: readonly ExplainedItem[], output: Output): void {
+export function showItems(items: readonly ExplainedItemEntity[], output: Output): void {
   const rows = items.flatMap(({ item, events, failures, closest }) => [
     ...events.map(({ id, type, status, data }) => ({ item, what: status, type, id, about: data })),
     ...failures.map(({ reason, path, detail }) => ({
@@ -94,7 +65,7 @@ export function showItems(items: readonly ExplainedItem[], output: Output): void
       {
         title: "outcome",
         value: ({ what }) => what,
-        color: ({ what }) => (what === "new" ? "green" : what === "duplicate" ? "yellow" : "red"),
+        colors: { new: "green", duplicate: "yellow", "*": "red" },
       },
       { title: "type", value: ({ type }) => type },
       { title: "id or path", value: ({ id }) => id },

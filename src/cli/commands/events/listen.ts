@@ -4,6 +4,7 @@ import { appOptions, createAction, examples, parseCount, parsePast } from "../..
 import { positionOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, usageError } from "../../exit.ts";
+import { parseTarget } from "../../listen/target.ts";
 
 interface ListenOptions {
   readonly to: string;
@@ -20,7 +21,11 @@ export function define(command: Command, context: CommandContext): void {
       "Forward events to your server in the form that handlers receive. Continues where the previous run stopped.",
     )
     .argument("[channel...]", "only events of these channels (uids)")
-    .requiredOption("--to <url>", "target address, such as http://localhost:3000/events")
+    .requiredOption(
+      "--to <url>",
+      "target: a URL such as http://localhost:3000/events, or a port of this machine",
+      parseTarget,
+    )
     .option("--type <type...>", "only events of these types")
     .option(
       "--since <when>",
@@ -35,8 +40,6 @@ export function define(command: Command, context: CommandContext): void {
         const { to, type = [], since, secret, timeout, raw = false } = options;
         if (raw && (type.length > 0 || since !== undefined || secret !== undefined))
           throw usageError("--raw cannot be combined with --type, --since or --secret.");
-        if (!URL.canParse(to) || !/^https?:$/.test(new URL(to).protocol))
-          throw usageError(`${to} is not a valid http or https address.`);
         const app = await client.app();
         for (const channel of channels) await getChannel(client.api, app, channel);
         if (raw) {

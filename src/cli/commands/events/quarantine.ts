@@ -1,23 +1,23 @@
 import { type Command, Option } from "commander";
 import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
+import type { RecordEntity } from "../../../resources/events/quarantine/schema.ts";
 import { formatPath } from "../../client/api.ts";
 import {
   appOptions,
-  createAction,
+  declareSubcommands,
   examples,
   formatTime,
   parseCount,
   parsePast,
 } from "../../client/command.ts";
-import type { QuarantineRecord } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
-const COLUMNS: readonly Column<QuarantineRecord>[] = [
+const COLUMNS: readonly Column<RecordEntity>[] = [
   { title: "id", value: ({ id }) => id, whole: true },
   { title: "last", value: ({ lastAt }) => lastAt },
   { title: "channel", value: ({ channelUid }) => channelUid },
-  { title: "reason", value: ({ reason }) => reason, color: () => "yellow" },
+  { title: "reason", value: ({ reason }) => reason, colors: { "*": "yellow" } },
   { title: "times", value: ({ count }) => count },
   { title: "path", value: ({ path }) => path },
   { title: "detail", value: ({ detail }) => detail },
@@ -42,47 +42,35 @@ export const filterOptions = (command: Command): Command =>
     .option("--until <when>", "only items first seen before this time: an age or a timestamp", parsePast);
 
 export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters) => ({
-  ...(channel === undefined ? {} : { channelId: channel }),
-  ...(reason === undefined ? {} : { reason }),
-  ...(since === undefined ? {} : { from: formatTime(since) ?? "" }),
-  ...(until === undefined ? {} : { to: formatTime(until) ?? "" }),
+  channelId: channel,
+  reason,
+  from: formatTime(since),
+  to: formatTime(until),
 });
 
 export function define(command: Command, context: CommandContext): void {
-  filterOptions(appOptions(command.command("list", { isDefault: true })))
-    .description("List quarantined items")
-    .option("--limit <count>", "maximum number of items", parseCount(1, 10_000), 50)
-    .action(
-      createAction<[], QuarantineFilters & { readonly limit: number }>(
-        context,
-        async (client, _, options) => {
-          const { api, output, app } = client;
-          const path = formatPath("apps", (await app()).id, "quarantine");
-          const { items, total } = await api.list<QuarantineRecord>(
-            path,
-            filterQuery(options),
-            options.limit,
-          );
-          output.list(items, COLUMNS, "Quarantine is empty.");
-          if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
-        },
-      ),
-    );
-  appOptions(command.command("get <item>"))
-    .description("Show an item with its full delivery, and how it would be processed now")
-    .action(
-      createAction<[string]>(context, async ({ api, output, app }, [id]) => {
-        output.one(await api.get(formatPath("apps", (await app()).id, "quarantine", id)));
-      }),
-    );
-  appOptions(command.command("delete <item...>"))
-    .description("Delete items")
-    .action(
-      createAction<[readonly string[]]>(context, async ({ api, output, app }, [ids]) => {
-        const { id } = await app();
-        for (const item of ids) output.one(await api.delete(formatPath("apps", id, "quarantine", item)));
-      }),
-    );
+  const part = declareSubcommands(command, context, appOptions);
+
+  const list = part<[], QuarantineFilters & { readonly limit: number }>(
+    "list",
+    "List quarantined items",
+    async ({ api, output, appPath }, _, options) => {
+      const path = await appPath("quarantine");
+      const { items, total } = await api.list<RecordEntity>(path, filterQuery(options), options.limit);
+      output.list(items, COLUMNS, "Quarantine is empty.");
+      if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
+    },
+  ).option("--limit <count>", "maximum number of items", parseCount(1, 10_000), 50);
+  filterOptions(list);
+  part<[string]>(
+    "get <item>",
+    "Show an item with its full delivery, and how it would be processed now",
+    async ({ api, appPath }, [id]) => api.get(await appPath("quarantine", id)),
+  );
+  part<[readonly string[]]>("delete <item...>", "Delete items", async ({ api, output, app }, [ids]) => {
+    const { id } = await app();
+    for (const item of ids) output.one(await api.delete(formatPath("apps", id, "quarantine", item)));
+  });
   examples(command, [
     ["inlet quarantine --reason schema_mismatch", "items that failed their schema"],
     ["inlet quarantine get qr_1", "the full delivery; the audit log records the access"],

@@ -1,17 +1,11 @@
 import type { Command } from "commander";
+import type { RedriveResult } from "../../../resources/events/quarantine/schema.ts";
 import { formatPath } from "../../client/api.ts";
 import { appOptions, type Client, createAction, examples, parseCount } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, type ExitCode, usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 import { filterOptions, filterQuery, type QuarantineFilters } from "./quarantine.ts";
-
-interface RedriveResult {
-  readonly id: string;
-  readonly status: "released" | "kept" | "refused" | "unavailable";
-  readonly message: string | null;
-  readonly events: readonly { readonly type: string; readonly id: string }[];
-}
 
 interface RedriveOptions extends QuarantineFilters {
   readonly all?: boolean;
@@ -21,11 +15,7 @@ interface RedriveOptions extends QuarantineFilters {
 
 const COLUMNS: readonly Column<RedriveResult>[] = [
   { title: "item", value: ({ id }) => id, whole: true },
-  {
-    title: "outcome",
-    value: ({ status }) => status,
-    color: ({ status }) => (status === "released" ? "green" : "red"),
-  },
+  { title: "outcome", value: ({ status }) => status, colors: { released: "green", "*": "red" } },
   { title: "events", value: ({ events }) => events.map(({ type, id }) => `${type} ${id}`) },
   { title: "message", value: ({ message }) => message },
 ];
@@ -47,12 +37,12 @@ async function redrive(
   [ids]: [readonly string[]],
   options: RedriveOptions,
 ): Promise<ExitCode> {
-  const { api, output, app } = client;
+  const { api, output, appPath } = client;
   const filters = filterQuery(options);
-  const isFiltered = options.all === true || Object.keys(filters).length > 0;
+  const isFiltered = options.all === true || Object.values(filters).some((filter) => filter !== undefined);
   if (ids.length > 0 === isFiltered) throw usageError("Use either item ids, or filters, or --all.");
   if (isFiltered && options.asNewId) throw usageError("--as-new-id requires item ids.");
-  const path = formatPath("apps", (await app()).id, "quarantine");
+  const path = await appPath("quarantine");
   const results: RedriveResult[] = [];
   if (isFiltered) {
     results.push(

@@ -1,13 +1,8 @@
 import type { Command } from "commander";
-import { formatPath } from "../../client/api.ts";
-import { appOptions, createAction, examples, formatTime, parsePast } from "../../client/command.ts";
+import type { Replay } from "../../../resources/events/subscriptions/schema.ts";
+import { appOptions, createAction, examples, formatTime, timeOptions } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
-
-interface Replay {
-  readonly matched: number;
-  readonly replayed: number;
-  readonly next: string | null;
-}
+import { createProgress } from "../../output/progress.ts";
 
 interface ReplayOptions {
   readonly since?: number;
@@ -17,32 +12,25 @@ interface ReplayOptions {
 }
 
 export function define(command: Command, context: CommandContext): void {
-  appOptions(command)
+  timeOptions(appOptions(command), "")
     .argument("<subscription>", "id of a subscription with a handler")
-    .option("--since <when>", "start time: an age such as 30m, 2h or 7d, or a timestamp", parsePast)
-    .option("--until <when>", "end time: an age such as 30m, 2h or 7d, or a timestamp", parsePast)
     .option("--type <type...>", "only events of these types")
     .option("--dry-run", "count the events without sending them")
     .action(
-      createAction<[string], ReplayOptions>(context, async ({ api, output, app, io }, [id], options) => {
-        const { since, until, type, dryRun = false } = options;
-        const path = formatPath("apps", (await app()).id, "subscriptions", id, "replay");
-        const body = {
-          ...(since === undefined ? {} : { from: formatTime(since) }),
-          ...(until === undefined ? {} : { to: formatTime(until) }),
-          ...(type === undefined ? {} : { types: type }),
-          dryRun,
-        };
+      createAction<[string], ReplayOptions>(context, async ({ api, appPath, io }, [id], options) => {
+        const { since, until, type: types, dryRun = false } = options;
+        const path = await appPath("subscriptions", id, "replay");
+        const body = { from: formatTime(since), to: formatTime(until), types, dryRun };
         let page = await api.post<Replay>(path, body);
         let { replayed } = page;
         const { matched } = page;
+        using progress = createProgress(io);
         while (page.next !== null && !dryRun) {
-          if (io.stderr.isTTY) io.stderr.write(`\r${replayed} of ${matched}`);
+          progress.show(`${replayed} of ${matched}`);
           page = await api.post<Replay>(path, { ...body, after: page.next });
           replayed += page.replayed;
         }
-        if (io.stderr.isTTY && replayed > 0) io.stderr.write("\r");
-        output.one({ matched, replayed });
+        return { matched, replayed };
       }),
     );
   examples(command, [

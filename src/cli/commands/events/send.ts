@@ -1,11 +1,12 @@
 import type { Command } from "commander";
+import type { Channel } from "../../../channels/entity.ts";
+import type { TestedChannel } from "../../../resources/apps/test-events.ts";
 import type { Preset as StoredPreset } from "../../../verify/presets.ts";
 import type { OutgoingRequest } from "../../../verify/sign/place.ts";
 import { formatCause, formatPath } from "../../client/api.ts";
 import { getChannel } from "../../client/app.ts";
 import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
 import { parseHeader, readData } from "../../client/delivery.ts";
-import type { Channel } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../../exit.ts";
 
@@ -17,12 +18,6 @@ interface SendOptions {
   readonly secret?: string;
   readonly show?: boolean;
   readonly test?: boolean;
-}
-
-interface Tested {
-  readonly received: number;
-  readonly events: readonly { readonly id: string; readonly type: string; readonly entryId: string }[];
-  readonly failures: readonly { readonly reason: string; readonly detail: string }[];
 }
 
 /** Response of the channel's hook. */
@@ -38,7 +33,7 @@ export function define(command: Command, context: CommandContext): void {
     )
     .argument("<channel>", "uid or id of the channel")
     .option("--preset <name>", "send this provider's sample (default: the channel's preset)")
-    .option("--event <type>", "set the event type of the sample")
+    .option("--event <type>", "send the provider's sample of this event type")
     .option("-d, --data <data>", "body to send instead of the sample: text, @file, or @- for standard input")
     .option("-H, --header <header...>", "a header, as 'Name: value'")
     .option("--secret <secret>", "the channel's secret: text, @file, or @- (default: INLET_SECRET)")
@@ -95,13 +90,21 @@ async function compose(client: Client, channel: Channel, options: SendOptions): 
       ...Object.fromEntries(header.map(parseHeader)),
     },
     target: query === "" ? path : `${path}?${query}`,
-    body: data === undefined ? Buffer.from(preset?.sample.body ?? "") : await readData(io, data),
+    body: data === undefined ? await readSample(preset, event) : await readData(io, data),
   };
   const { freshenSample } = await import("../../../verify/sign/freshen-sample.ts");
   const isSample = preset !== undefined && data === undefined;
   const fresh = isSample ? freshenSample(request, preset, { type: event, random: Math.random }) : undefined;
   if (fresh?.ok === false) throw usageError(`${preset?.title}: ${fresh.error}.`);
   return { request: fresh?.value ?? request, preset };
+}
+
+async function readSample(preset: StoredPreset | undefined, type: string | undefined): Promise<Buffer> {
+  if (preset === undefined) return Buffer.alloc(0);
+  const { findSampleBody } = await import("../../samples/samples.ts");
+  const found = type === undefined ? undefined : await findSampleBody(preset.preset, type);
+  if (found?.ok === false) throw usageError(`${preset.title}: ${found.error}.`);
+  return Buffer.from(found?.value ?? preset.sample.body);
 }
 
 const presetOf = async ({ api }: Client, name: unknown): Promise<StoredPreset | undefined> =>
@@ -145,7 +148,7 @@ async function test(
   { uid }: Channel,
   { headers, target, body }: OutgoingRequest,
 ): Promise<ExitCode> {
-  const tested = await api.post<Tested>(formatPath("apps", appId, "channels", uid, "test"), {
+  const tested = await api.post<TestedChannel>(formatPath("apps", appId, "channels", uid, "test"), {
     headers,
     query: target.split("?", 2)[1] ?? "",
     body: body.toString("base64"),

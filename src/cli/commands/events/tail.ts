@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { appOptions, createAction, examples, parsePast } from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
-import { channelOf, followEvents, positionOf, type StreamState } from "../../client/event-stream.ts";
+import { channelOf, followEvents, positionOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { escapeText } from "../../output/escape.ts";
@@ -28,11 +28,14 @@ export function define(command: Command, context: CommandContext): void {
         async ({ api, output, app, io }, [channels], options) => {
           const { type, since } = options;
           const steps = followEvents(api, {
+            env: io.env,
             appId: (await app()).id,
             type,
             from: since === undefined ? undefined : positionOf(since),
             signal: io.signal,
-            onState: (state) => noteState(output, state),
+            onWaiting(reason) {
+              if (reason !== undefined) output.note(`Waiting for the gateway: ${reason}`, "yellow");
+            },
           });
           for await (const { event } of steps) {
             if (event === undefined) continue;
@@ -62,9 +65,4 @@ function lineOf(event: ApiEvent, { paint, cells }: Output): string {
   const head = `${clock} ${channel}:${name} ${shownId} `;
   const room = Number.isFinite(cells) ? Math.max(20, cells - head.length) : 1_000;
   return `${paint("dim", clock)} ${channel}:${paint("cyan", name)} ${paint("dim", shownId)} ${fitTo(room, shown)}`;
-}
-
-/** Prints a note on standard error when the stream waits to reconnect. */
-export function noteState(output: Output, state: StreamState): void {
-  if (state.kind === "waiting") output.note(`Waiting for the gateway: ${state.reason}`, "yellow");
 }

@@ -2,18 +2,11 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { CONFIG_OPTION, type MachineOptions, runWithConfig } from "../machine.ts";
+import { EXIT } from "../../exit.ts";
+import { CONFIG_OPTION, type MachineOptions, runOnStores } from "../machine.ts";
 
 export function define(command: Command, context: CommandContext): void {
-  command
-    .requiredOption("-f, --file <file>", "declarative configuration (JSON)")
-    .option(...CONFIG_OPTION)
-    .action(({ file, config: configFile }: MachineOptions & { readonly file: string }) =>
-      runWithConfig(context, configFile, async (config) => {
-        const { applySetUpFile } = await import("../../apply-set-up.ts");
-        return applySetUpFile({ config, file: resolve(file), planOnly: false, env: context.io.env });
-      }),
-    );
+  defineSetUp(command, context, false);
   examples(command, [
     ["inlet apply -f config/example.setup.json", "create and update; never delete"],
     ["inlet apply -f set-up.json --config inlet.env", "with a gateway's settings"],
@@ -21,4 +14,24 @@ export function define(command: Command, context: CommandContext): void {
     "after",
     "\nRun it on the gateway's machine, with the gateway's settings. The file refers to secrets by environment variables.",
   );
+}
+
+/** Defines the arguments and the action of `inlet apply` or `inlet plan`. */
+export function defineSetUp(command: Command, context: CommandContext, planOnly: boolean): void {
+  command
+    .requiredOption("-f, --file <file>", "declarative configuration (JSON)")
+    .option(...CONFIG_OPTION)
+    .action(({ file, config: configFile }: MachineOptions & { readonly file: string }) =>
+      runOnStores(
+        context,
+        configFile,
+        "The configuration was not applied",
+        async (config, given) => {
+          const { runSetUp } = await import("../../apply-set-up.ts");
+          return runSetUp(config, { file: resolve(file), planOnly, env: context.io.env }, given);
+        },
+        // A plan with invalid settings exits with 1, because 2 means that it contains changes.
+        planOnly ? { exitCode: EXIT.failed } : {},
+      ),
+    );
 }

@@ -1,12 +1,25 @@
 import type { Command } from "commander";
 import { formatPath } from "../../client/api.ts";
 import { findApp } from "../../client/app.ts";
-import { apiOptions, type Client, createAction, examples } from "../../client/command.ts";
+import {
+  apiOptions,
+  confirmDeletion,
+  type DeleteOptions,
+  declareSubcommands,
+  examples,
+  parseJson,
+} from "../../client/command.ts";
+import { readData } from "../../client/delivery.ts";
 import type { App } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { usageError } from "../../exit.ts";
-import { confirm } from "../../output/prompt.ts";
 import type { Column } from "../../output/table.ts";
+
+interface InstallOptions {
+  readonly space?: string;
+  readonly uid?: string;
+  readonly title?: string;
+  readonly channels?: string;
+}
 
 const COLUMNS: readonly Column<App>[] = [
   { title: "id", value: ({ id }) => id, whole: true },
@@ -17,68 +30,58 @@ const COLUMNS: readonly Column<App>[] = [
 ];
 
 export function define(command: Command, context: CommandContext): void {
-  const part = (spec: string, summary: string) => apiOptions(command.command(spec)).description(summary);
+  const part = declareSubcommands(command, context, apiOptions);
 
-  apiOptions(command.command("list", { isDefault: true }))
-    .description("List the apps")
-    .action(
-      createAction(context, async ({ api, output }) => {
-        output.list((await api.list<App>("/apps")).items, COLUMNS, "There is no app yet.");
-      }),
-    );
-  part("get <app>", "Show an app").action(
-    createAction<[string]>(context, async ({ api, output }, [named]) => {
-      output.one(await api.get<App>(formatPath("apps", (await findApp(api, named)).id)));
-    }),
+  part("list", "List the apps", async ({ api, output }) => {
+    output.list((await api.list<App>("/apps")).items, COLUMNS, "There is no app yet.");
+  });
+  part<[string]>("get <app>", "Show an app", async ({ api }, [named]) =>
+    api.get(formatPath("apps", (await findApp(api, named)).id)),
   );
-  part("install <blueprintId>", "Install a blueprint as an app")
+  part<[string], InstallOptions>(
+    "install <blueprintId>",
+    "Install a blueprint as an app",
+    async ({ api, io }, [blueprintId], { space: spaceId, channels, ...named }) =>
+      api.post<App>("/apps/install", {
+        ...named,
+        blueprintId,
+        spaceId,
+        channels: channels === undefined ? undefined : parseJson(String(await readData(io, channels))),
+      }),
+  )
     .option("--space <spaceId>", "space for the app (default: the key's space)")
-    .action(
-      createAction<[string], { readonly space?: string }>(
-        context,
-        async ({ api, output }, [blueprintId], { space }) => {
-          const spaceId = space === undefined ? {} : { spaceId: space };
-          output.one(await api.post<App>("/apps/install", { blueprintId, ...spaceId }));
-        },
-      ),
+    .option("--uid <uid>", "name of the app (default: the blueprint's uid)")
+    .option("--title <title>", "title of the app (default: the blueprint's title)")
+    .option(
+      "--channels <json>",
+      "secrets and connections of the channels by uid: JSON, @file, or @- for standard input",
     );
-  part("upgrade <app>", "Update an app to the current version of its blueprint")
-    .option("--remove-missing", "remove channels that the blueprint no longer has")
-    .action(
-      createAction<[string], { readonly removeMissing?: boolean }>(
-        context,
-        async (client, [named], options) => {
-          const { id } = await findApp(client.api, named);
-          const { removeMissing = false } = options;
-          client.output.one(await client.api.post<App>(formatPath("apps", id, "upgrade"), { removeMissing }));
-        },
-      ),
-    );
-  part("delete <app>", "Delete an app with its channels and subscriptions")
+  part<[string], { readonly removeMissing?: boolean }>(
+    "upgrade <app>",
+    "Update an app to the current version of its blueprint",
+    async ({ api }, [named], { removeMissing = false }) =>
+      api.post<App>(formatPath("apps", (await findApp(api, named)).id, "upgrade"), { removeMissing }),
+  ).option("--remove-missing", "remove channels that the blueprint no longer has");
+  part<[string], DeleteOptions>(
+    "delete <app>",
+    "Delete an app with its channels and subscriptions",
+    async (client, [named], options) => {
+      const { id, uid } = await findApp(client.api, named);
+      const { purge } = options;
+      await confirmDeletion(client, options, "app", `${uid} (${id})${purge ? " and all its events" : ""}`);
+      return client.api.delete(formatPath("apps", id), { purge });
+    },
+  )
     .option("--purge", "also delete its topics with all events")
-    .option("-y, --yes", "do not ask for confirmation")
-    .action(createAction<[string], DeleteOptions>(context, deleteApp));
+    .option("-y, --yes", "do not ask for confirmation");
 
   examples(command, [
     ["inlet apps", "all apps"],
     ["inlet apps get welcome", "by uid or id"],
     ["inlet apps install bp_1", "create an app with the blueprint's channels"],
+    [
+      "inlet apps install bp_1 --channels @channels.json",
+      '{"main": {"secrets": [{"value": "…"}]}} in a file',
+    ],
   ]);
-}
-
-interface DeleteOptions {
-  readonly purge?: boolean;
-  readonly yes?: boolean;
-}
-
-async function deleteApp(
-  { api, output, io }: Client,
-  [named]: [string],
-  options: DeleteOptions,
-): Promise<undefined> {
-  const app = await findApp(api, named);
-  const question = `Delete the app ${app.uid} (${app.id})${options.purge ? " and all its events" : ""}?`;
-  if (!options.yes && !(await confirm(io, question)))
-    throw usageError("The app was not deleted. Use --yes to confirm.");
-  output.one(await api.delete(formatPath("apps", app.id), { purge: options.purge }));
 }

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import { formatPath } from "../../client/api.ts";
-import { apiOptions, createAction, examples } from "../../client/command.ts";
+import { apiOptions, createAction, declareSubcommands, examples } from "../../client/command.ts";
 import type { ApiKey } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
-import { CONFIG_OPTION, type MachineOptions, runWithConfig } from "../machine.ts";
+import { CONFIG_OPTION, type MachineOptions, runOnStores } from "../machine.ts";
 
 const COLUMNS: readonly Column<ApiKey>[] = [
   { title: "id", value: ({ id }) => id, whole: true },
@@ -18,13 +18,10 @@ const COLUMNS: readonly Column<ApiKey>[] = [
 
 export function define(command: Command, context: CommandContext): void {
   const LOCAL = "run on the gateway's machine with its settings; needs no API key";
-  apiOptions(command.command("list", { isDefault: true }))
-    .description("List the API keys of the organization")
-    .action(
-      createAction(context, async ({ api, output }) => {
-        output.list((await api.list<ApiKey>("/iam/api-keys")).items, COLUMNS);
-      }),
-    );
+  const part = declareSubcommands(command, context, apiOptions);
+  part("list", "List the API keys of the organization", async ({ api, output }) => {
+    output.list((await api.list<ApiKey>("/iam/api-keys")).items, COLUMNS);
+  });
   const create = apiOptions(command.command("create <name>"))
     .description("Create an API key, which is shown only once")
     .option("--permission <name...>", "permissions, such as apps.read; * grants all")
@@ -33,15 +30,8 @@ export function define(command: Command, context: CommandContext): void {
     .option(...CONFIG_OPTION);
   const createByApi = createAction<[string], CreateOptions>(
     context,
-    async ({ api, output }, [name], options) => {
-      const { permission, expires } = options;
-      const body = {
-        name,
-        ...(permission === undefined ? {} : { permissions: permission }),
-        ...(expires === undefined ? {} : { expiresAt: expires }),
-      };
-      output.one(await api.post<ApiKey>("/iam/api-keys", body));
-    },
+    ({ api }, [name], { permission: permissions, expires: expiresAt }) =>
+      api.post<ApiKey>("/iam/api-keys", { name, permissions, expiresAt }),
   );
   create.action((name: string, options: CreateOptions, self: Command) =>
     options.local ? createOnMachine(context, name, options) : createByApi(name, options, self),
@@ -50,13 +40,13 @@ export function define(command: Command, context: CommandContext): void {
     .description("Revoke an API key by its id; --local also accepts its prefix or the key")
     .option("--local", LOCAL)
     .option(...CONFIG_OPTION);
-  const revokeByApi = createAction<[string]>(context, async ({ api, output }, [id]) => {
-    output.one(await api.delete(formatPath("iam", "api-keys", id)));
-  });
+  const revokeByApi = createAction<[string]>(context, ({ api }, [id]) =>
+    api.delete(formatPath("iam", "api-keys", id)),
+  );
   revoke.action((key: string, options: LocalOptions, self: Command) =>
     options.local
-      ? runWithConfig(context, options.config, async (config) =>
-          (await import("../../revoke-key.ts")).revoke(config, key),
+      ? runOnStores(context, options.config, "The key was not revoked", async (config, given) =>
+          (await import("../../revoke-key.ts")).revokeKey(config, key, given),
         )
       : revokeByApi(key, options, self),
   );
@@ -84,8 +74,8 @@ async function createOnMachine(
   const expiresAt = expires === undefined ? null : new Date(expires);
   if (expiresAt !== null && !Number.isFinite(expiresAt.getTime()))
     throw usageError(`${expires} is not a valid RFC 3339 time.`);
-  const { createKey } = await import("../../create-key.ts");
-  await runWithConfig(context, config, (settings) =>
-    createKey(settings, { name, permissions: permission, expiresAt }),
-  );
+  await runOnStores(context, config, "No API key was created", async (settings, given) => {
+    const { createKey } = await import("../../create-key.ts");
+    return createKey(settings, { name, permissions: permission, expiresAt }, given);
+  });
 }

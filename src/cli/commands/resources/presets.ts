@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import type { Preset } from "../../../verify/presets.ts";
 import { formatPath } from "../../client/api.ts";
-import { apiOptions, createAction, examples } from "../../client/command.ts";
-import type { Preset } from "../../client/entities.ts";
+import { apiOptions, declareSubcommands, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -13,36 +13,34 @@ const COLUMNS: readonly Column<Preset>[] = [
 ];
 
 export function define(command: Command, context: CommandContext): void {
-  apiOptions(command.command("list [words...]", { isDefault: true }))
-    .description("List provider presets, filtered by words in their names and descriptions")
-    .action(
-      createAction<[readonly string[]]>(context, async ({ api, output }, [words]) => {
-        const { items } = await api.list<Preset>("/presets");
-        const found = items.filter(({ preset, title, description }) => {
-          const text = `${preset} ${title} ${description}`.toLowerCase();
-          return words.every((word) => text.includes(word.toLowerCase()));
-        });
-        output.list(found, COLUMNS, "No matching preset.");
-      }),
-    );
-  apiOptions(command.command("get <preset>"))
-    .description("Show how to set up a provider")
-    .action(
-      createAction<[string]>(context, async ({ api, output }, [name]) => {
-        const preset = await api.get<Preset>(formatPath("presets", name));
-        const { title, description, documentationUrl, secret, verification, typePath, idPath } = preset;
-        output.one(preset, [
-          ["provider", title],
-          ["sends", description],
-          ["documented at", documentationUrl],
-          ["verified by", verification.scheme],
-          ["secret", secret === null ? "not required" : `${secret.label}: ${secret.hint}`],
-          ["type", typePath],
-          ["id", idPath],
-          ...preset.notes.map((note) => ["note", note] as const),
-        ]);
-      }),
-    );
+  const part = declareSubcommands(command, context, apiOptions);
+
+  part<[readonly string[]]>(
+    "list [words...]",
+    "List provider presets, filtered by words in their names and descriptions",
+    async ({ api, output }, [words]) => {
+      const { items } = await api.list<Preset>("/presets");
+      const found = items.filter(({ preset, title, description }) => {
+        const text = `${preset} ${title} ${description}`.toLowerCase();
+        return words.every((word) => text.includes(word.toLowerCase()));
+      });
+      output.list(found, COLUMNS, "No matching preset.");
+    },
+  );
+  part<[string]>("get <preset>", "Show how to set up a provider", async ({ api, output }, [name]) => {
+    const preset = await api.get<Preset>(formatPath("presets", name));
+    const { title, description, documentationUrl, secret, verification, typePath, idPath } = preset;
+    output.one(preset, [
+      ["provider", title],
+      ["sends", description],
+      ["documented at", documentationUrl],
+      ["verified by", verification.scheme],
+      ["secret", secret === null ? "not required" : `${secret.label}: ${secret.hint}`],
+      ["type", typePath],
+      ["id", idPath],
+      ...preset.notes.map((note) => ["note", note] as const),
+    ]);
+  });
   examples(command, [
     ["inlet presets shop", "presets about shops"],
     ["inlet presets get github", "where to find its secret, and notes"],

@@ -1,21 +1,28 @@
 import type { Command } from "commander";
-import { formatPath } from "../../client/api.ts";
-import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
-import type { Channel, Source } from "../../client/entities.ts";
+import type { Channel } from "../../../channels/entity.ts";
+import type { SourceEntity } from "../../../resources/apps/sources/schema.ts";
+import { type Api, formatPath } from "../../client/api.ts";
+import { collect, describeIncomplete } from "../../client/collect.ts";
+import { appOptions, declareSubcommands, examples, parseJson } from "../../client/command.ts";
+import type { App } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { usageError } from "../../exit.ts";
+import { EXIT, usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
-type ListedSource = Source & { readonly uid: string };
+type ListedSource = SourceEntity & { readonly uid: string };
 
 const COLUMNS: readonly Column<ListedSource>[] = [
   { title: "channel", value: ({ uid }) => uid, whole: true },
   {
+    title: "health",
+    value: ({ health }) => health,
+    colors: { healthy: "green", retrying: "yellow", failing: "red" },
+  },
+  {
     title: "state",
     value: ({ state, stateReason }) => (stateReason === null ? state : `${state} (${stateReason})`),
-    color: ({ state }) => (state === "error" || state === "needsReauth" ? "red" : undefined),
   },
-  { title: "silent", value: ({ silent }) => (silent ? "silent" : ""), color: () => "yellow" },
+  { title: "silent", value: ({ silent }) => (silent ? "silent" : ""), colors: { "*": "yellow" } },
   { title: "last event", value: ({ lastEventAt }) => lastEventAt },
   { title: "next", value: ({ nextPollAt }) => nextPollAt },
   { title: "lag ms", value: ({ lagMs }) => lagMs },
@@ -25,46 +32,30 @@ const COLUMNS: readonly Column<ListedSource>[] = [
 const FETCHING = new Set(["sse", "polling"]);
 
 export function define(command: Command, context: CommandContext): void {
-  appOptions(command.command("list", { isDefault: true }))
-    .description("List the sources of an app")
-    .action(
-      createAction(context, async ({ api, output, app }) => {
-        const { id } = await app();
-        const { items } = await api.list<Channel>(formatPath("apps", id, "channels"));
-        const sources: ListedSource[] = [];
-        for (const { uid, kind } of items) {
-          if (!FETCHING.has(kind)) continue;
-          sources.push({
-            uid,
-            ...(await api.get<Source>(formatPath("apps", id, "channels", uid, "source"))),
-          });
-        }
-        output.list(sources, COLUMNS, "The app has no sources.");
-      }),
-    );
-  appOptions(command.command("get <channel>"))
-    .description("Show a source")
-    .action(
-      createAction<[string]>(context, async ({ api, output, app }, [named]) => {
-        output.one(await api.get<Source>(await sourcePath(app, named)));
-      }),
-    );
-  appOptions(command.command("cursor <channel>"))
-    .description("Show a source's cursor, or set it")
+  const part = declareSubcommands(command, context, appOptions);
+
+  part("list", "List the sources of an app", async ({ api, output, app }) => {
+    const { items, failure } = await collect(readSources(api, await app()));
+    if (items.length > 0 || failure === undefined) output.list(items, COLUMNS, "The app has no sources.");
+    if (failure === undefined) return EXIT.done;
+    output.note(describeIncomplete(items.length, "sources", failure), "yellow");
+    return failure.exitCode;
+  });
+  part<[string]>("get <channel>", "Show a source", async ({ api, appPath }, [named]) =>
+    api.get(await appPath("channels", named, "source")),
+  );
+  part<[string], CursorOptions>(
+    "cursor <channel>",
+    "Show a source's cursor, or set it",
+    async ({ api, appPath }, [named], { set, reset }) => {
+      if (set !== undefined && reset) throw usageError("--set and --reset cannot be combined.");
+      const path = await appPath("channels", named, "source", "cursor");
+      if (reset) return api.delete(path);
+      return set === undefined ? api.get(path) : api.put(path, { value: parseJson(set) });
+    },
+  )
     .option("--set <json>", "set the cursor; later items are fetched again")
-    .option("--reset", "start again at `startAt`")
-    .action(
-      createAction<[string], CursorOptions>(
-        context,
-        async ({ api, output, app }, [named], { set, reset }) => {
-          if (set !== undefined && reset) throw usageError("--set and --reset cannot be combined.");
-          const path = `${await sourcePath(app, named)}/cursor`;
-          if (reset) output.one(await api.delete(path));
-          else if (set === undefined) output.one(await api.get(path));
-          else output.one(await api.put(path, { value: parseJson(set) }));
-        },
-      ),
-    );
+    .option("--reset", "start again at `startAt`");
 
   examples(command, [
     ["inlet sources", "the state of all sources"],
@@ -78,13 +69,9 @@ interface CursorOptions {
   readonly reset?: boolean;
 }
 
-const sourcePath = async (app: Client["app"], named: string): Promise<string> =>
-  formatPath("apps", (await app()).id, "channels", named, "source");
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw usageError(`${text} is not JSON.`);
+async function* readSources(api: Api, { id }: App): AsyncGenerator<ListedSource, void, undefined> {
+  for await (const { uid, kind } of api.items<Channel>(formatPath("apps", id, "channels"))) {
+    if (!FETCHING.has(kind)) continue;
+    yield { uid, ...(await api.get<SourceEntity>(formatPath("apps", id, "channels", uid, "source"))) };
   }
 }

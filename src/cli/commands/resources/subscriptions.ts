@@ -1,20 +1,20 @@
 import type { Command } from "commander";
-import { formatPath } from "../../client/api.ts";
-import { appOptions, createAction, examples } from "../../client/command.ts";
-import type { Subscription } from "../../client/entities.ts";
+import type { SubscriptionEntity } from "../../../resources/events/subscriptions/schema.ts";
+import {
+  appOptions,
+  confirmDeletion,
+  type DeleteOptions,
+  declareSubcommands,
+  examples,
+} from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
-import { confirm } from "../../output/prompt.ts";
 import type { Column } from "../../output/table.ts";
 
-const COLUMNS: readonly Column<Subscription>[] = [
+const COLUMNS: readonly Column<SubscriptionEntity>[] = [
   { title: "id", value: ({ id }) => id, whole: true },
   { title: "events", value: ({ eventUid }) => eventUid },
-  {
-    title: "state",
-    value: ({ state }) => state,
-    color: ({ state }) => (({ active: "green", failing: "red" }) as const)[state] ?? "yellow",
-  },
+  { title: "state", value: ({ state }) => state, colors: { active: "green", failing: "red", "*": "yellow" } },
   { title: "lag", value: ({ lag }) => lag },
   { title: "behind s", value: ({ lagSeconds }) => lagSeconds },
   { title: "pending", value: ({ pending }) => pending },
@@ -24,72 +24,50 @@ const COLUMNS: readonly Column<Subscription>[] = [
 ];
 
 export function define(command: Command, context: CommandContext): void {
-  const part = (spec: string, summary: string) => appOptions(command.command(spec)).description(summary);
+  const part = declareSubcommands(command, context, appOptions);
 
-  appOptions(command.command("list", { isDefault: true }))
-    .description("List the subscriptions of an app")
-    .action(
-      createAction(context, async ({ api, output, app }) => {
-        const { items } = await api.list<Subscription>(formatPath("apps", (await app()).id, "subscriptions"));
-        output.list(items, COLUMNS, "The app has no subscription.");
-      }),
-    );
-  part("get <subscription>", "Show a subscription").action(
-    createAction<[string]>(context, async ({ api, output, app }, [id]) => {
-      output.one(await api.get<Subscription>(formatPath("apps", (await app()).id, "subscriptions", id)));
-    }),
+  part("list", "List the subscriptions of an app", async ({ api, output, appPath }) => {
+    const { items } = await api.list<SubscriptionEntity>(await appPath("subscriptions"));
+    output.list(items, COLUMNS, "The app has no subscription.");
+  });
+  part<[string]>("get <subscription>", "Show a subscription", async ({ api, appPath }, [id]) =>
+    api.get(await appPath("subscriptions", id)),
   );
-  part("create <events>", "Subscribe to <channel>:<type>, <channel>:* or *")
+  part<[string], CreateOptions>(
+    "create <events>",
+    "Subscribe to <channel>:<type>, <channel>:* or *",
+    async ({ api, appPath }, [eventUid], { handler: url, ordered, startAt }) => {
+      if (ordered && url === undefined) throw usageError("--ordered requires --handler.");
+      const handler = url === undefined ? undefined : { url, ordered };
+      return api.post(await appPath("events", "subscribe"), { eventUid, startAt, handler });
+    },
+  )
     .option("--handler <url>", "post events to this address; the signing secret is shown once")
     .option("--ordered", "deliver events to the handler in order")
-    .option("--start-at <when>", "now, earliest, or a timestamp (default: now)")
-    .action(
-      createAction<[string], CreateOptions>(context, async ({ api, output, app }, [eventUid], options) => {
-        const { handler, ordered, startAt } = options;
-        if (ordered && handler === undefined) throw usageError("--ordered requires --handler.");
-        const body = {
-          eventUid,
-          ...(startAt === undefined ? {} : { startAt }),
-          ...(handler === undefined ? {} : { handler: { url: handler, ...(ordered ? { ordered } : {}) } }),
-        };
-        output.one(
-          await api.post<Subscription>(formatPath("apps", (await app()).id, "events", "subscribe"), body),
-        );
-      }),
-    );
+    .option("--start-at <when>", "now, earliest, or a timestamp (default: now)");
   for (const [verb, summary] of [
     ["pause", "Pause a subscription; its position is retained"],
     ["resume", "Resume a subscription"],
   ] as const) {
-    part(`${verb} <subscription>`, summary).action(
-      createAction<[string]>(context, async ({ api, output, app }, [id]) => {
-        output.one(
-          await api.post<Subscription>(formatPath("apps", (await app()).id, "subscriptions", id, verb)),
-        );
-      }),
+    part<[string]>(`${verb} <subscription>`, summary, async ({ api, appPath }, [id]) =>
+      api.post(await appPath("subscriptions", id, verb)),
     );
   }
-  part("rewind <subscription>", "Rewind a subscription to a time or to its earliest event")
-    .requiredOption("--to <when>", "now, earliest, or a timestamp such as 2026-01-31T08:00:00Z")
-    .action(
-      createAction<[string], { readonly to: string }>(context, async ({ api, output, app }, [id], { to }) => {
-        const path = formatPath("apps", (await app()).id, "subscriptions", id, "rewind");
-        output.one(await api.post<Subscription>(path, { startAt: to }));
-      }),
-    );
-  part("delete <subscription>", "Delete a subscription with its consumer groups")
-    .option("-y, --yes", "do not ask for confirmation")
-    .action(
-      createAction<[string], { readonly yes?: boolean }>(
-        context,
-        async ({ api, output, app, io }, [id], { yes }) => {
-          const path = formatPath("apps", (await app()).id, "subscriptions", id);
-          if (!yes && !(await confirm(io, `Delete the subscription ${id}?`)))
-            throw usageError("The subscription was not deleted. Use --yes to confirm.");
-          output.one(await api.delete(path));
-        },
-      ),
-    );
+  part<[string], { readonly to: string }>(
+    "rewind <subscription>",
+    "Rewind a subscription to a time or to its earliest event",
+    async ({ api, appPath }, [id], { to: startAt }) =>
+      api.post(await appPath("subscriptions", id, "rewind"), { startAt }),
+  ).requiredOption("--to <when>", "now, earliest, or a timestamp such as 2026-01-31T08:00:00Z");
+  part<[string], DeleteOptions>(
+    "delete <subscription>",
+    "Delete a subscription with its consumer groups",
+    async (client, [id], options) => {
+      const path = await client.appPath("subscriptions", id);
+      await confirmDeletion(client, options, "subscription", id);
+      return client.api.delete(path);
+    },
+  ).option("-y, --yes", "do not ask for confirmation");
 
   examples(command, [
     ["inlet subscriptions", "subscriptions with their lag"],

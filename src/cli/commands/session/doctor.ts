@@ -1,5 +1,5 @@
-import { type Command, Option } from "commander";
-import { examples } from "../../client/command.ts";
+import type { Command } from "commander";
+import { apiOptions, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { createOutput, type OutputFormat } from "../../output/output.ts";
@@ -12,14 +12,11 @@ interface DoctorOptions {
   readonly gatewayOnly?: boolean;
 }
 
+const COLORS = { ok: "green", warning: "yellow", wrong: "red" } as const;
+
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
-  command
-    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
-    .option(
-      "--url <address>",
-      "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
-    )
+  apiOptions(command)
     .option(...CONFIG_OPTION)
     .option("--gateway-only", "check only the gateway, not this machine")
     .action(async ({ url, config, output: format, gatewayOnly = false }: DoctorOptions) => {
@@ -32,12 +29,7 @@ export function define(command: Command, context: CommandContext): void {
       ];
       output.list(found, [
         { title: "check", value: ({ check }) => check, whole: true },
-        {
-          title: "state",
-          value: ({ state }) => state,
-          whole: true,
-          color: ({ state }) => (({ ok: "green", warning: "yellow", wrong: "red" }) as const)[state],
-        },
+        { title: "state", value: ({ state }) => state, whole: true, colors: COLORS },
         { title: "finding", value: ({ message }) => message, whole: true },
         { title: "suggested action", value: ({ suggestedAction }) => suggestedAction, whole: true },
       ]);

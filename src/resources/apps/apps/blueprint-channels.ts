@@ -1,12 +1,19 @@
-import { type CheckChannelDeps, checkChannel } from "../../../channels/check-channel.ts";
+import { checkChannel } from "../../../channels/check-channel.ts";
 import { openSecrets } from "../../../data/channels/channel-secrets.ts";
 import type { NewChannel } from "../../../data/channels/channels.ts";
-import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
-import { ApiError } from "../../../http/errors.ts";
+import { ApiError, invalidParameters } from "../../../http/errors.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { findingUnder } from "../../../lib/findings.ts";
 import { verifiesSenders } from "../../../verify/sender.ts";
+import type { Deps } from "../../kit/deps.ts";
+import {
+  requireApplicable,
+  requireConnectionOf,
+  type SettingsByUid,
+  toConfig,
+  toSettingsFinding,
+} from "./channel-settings.ts";
 
 export interface PlannedChannel {
   readonly content: NewChannel;
@@ -18,18 +25,23 @@ export interface PlannedChannel {
  * Determines the channels to create or update for a blueprint, with a validated config. Existing channels keep their secrets.
  *
  * @param present the app's existing channels
+ * @param settings settings that a new installation adds to the channels
+ * @throws ApiError 400 for an invalid setting; 404 if the connection in a setting does not exist
  * @throws ApiError 409 if a channel kind no longer accepts the config in the blueprint, or if the app has a channel with the same uid but
  * another kind
  */
 export async function planChannels(
-  deps: CheckChannelDeps & { readonly keyring: Keyring },
+  deps: Deps,
   blueprint: BlueprintRow,
   present: readonly ChannelRow[],
   organizationId: string,
+  settings: SettingsByUid = {},
 ): Promise<readonly PlannedChannel[]> {
+  requireApplicable(blueprint.channels, settings, deps);
   const byUid = new Map(present.map((row) => [row.uid, row]));
   const planned: PlannedChannel[] = [];
   const findings: Finding[] = [];
+  const settingsFindings: Finding[] = [];
   for (const [index, { uid, title, ...channel }] of blueprint.channels.entries()) {
     const before = byUid.get(uid);
     if (before && before.kind !== channel.kind) {
@@ -40,11 +52,25 @@ export async function planChannels(
       continue;
     }
     const secrets = before ? openSecrets(deps.keyring, before) : {};
-    const config = { ...keepVerification(deps, before, channel.config), ...secrets };
-    const checked = await checkChannel(deps, { ...channel, config }, organizationId);
-    if (checked.ok) planned.push({ content: { ...checked.value, uid, title, fromBlueprint: true }, before });
-    else findings.push(...checked.error.map((finding) => findingUnder(`channels[${index}]`, finding)));
+    const given = settings[uid] ?? {};
+    const config = { ...keepVerification(deps, before, channel.config), ...secrets, ...toConfig(given) };
+    const unchecked = { ...channel, config, storedSecrets: secrets };
+    const checked = await checkChannel(deps, unchecked, organizationId);
+    if (checked.ok) {
+      await requireConnectionOf(deps, { organizationId }, uid, given, checked.value);
+      const { connectionId } = given;
+      const connected = connectionId === undefined ? {} : { connectionId };
+      const content = { ...checked.value, ...connected, uid, title, fromBlueprint: true };
+      planned.push({ content, before });
+      continue;
+    }
+    for (const finding of checked.error) {
+      const ofSettings = toSettingsFinding(uid, given, finding);
+      if (ofSettings) settingsFindings.push(ofSettings);
+      else findings.push(findingUnder(`channels[${index}]`, finding));
+    }
   }
+  if (settingsFindings.length > 0) throw invalidParameters(settingsFindings);
   if (findings.length > 0) {
     throw new ApiError("conflict", "The blueprint has invalid channels. Fix the channels in `details`.", {
       details: findings,
@@ -58,7 +84,7 @@ export async function planChannels(
  * channel itself may turn verification off.
  */
 function keepVerification(
-  { presets }: CheckChannelDeps,
+  { presets }: Deps,
   before: ChannelRow | undefined,
   config: BlueprintChannel["config"],
 ): BlueprintChannel["config"] {

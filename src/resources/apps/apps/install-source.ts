@@ -1,18 +1,12 @@
 import { sql } from "kysely";
 import { findBlueprint } from "../../../data/apps/blueprints.ts";
-import type { Queryable } from "../../../data/database.ts";
 import type { AppRow, BlueprintRow, Row } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { isId } from "../../../lib/ids.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { needsApproval } from "../../store/approved-blueprints.ts";
 import { visibleArtifacts } from "../../store/store-scope.ts";
-
-interface InstallSourceDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
-}
 
 export interface InstallSource {
   readonly blueprint: BlueprintRow;
@@ -29,11 +23,7 @@ export interface InstallSource {
  * @throws ApiError 400 if its kind is not `blueprint`
  * @throws ApiError 409 if an artifact of another organization is not published, not approved, or not paid for
  */
-export async function getInstallSource(
-  deps: InstallSourceDeps,
-  caller: Caller,
-  artifactId = "",
-): Promise<InstallSource> {
+export async function getInstallSource(deps: Deps, caller: Caller, artifactId = ""): Promise<InstallSource> {
   const artifact = isId("art", artifactId)
     ? await visibleArtifacts(deps.db, caller).selectAll().where("id", "=", artifactId).executeTakeFirst()
     : undefined;
@@ -60,7 +50,7 @@ export async function getInstallSource(
  * @throws ApiError 404 if the blueprint was deleted; 409 if the store has not approved any version
  */
 export async function findUpgradeSource(
-  deps: InstallSourceDeps,
+  deps: Deps,
   caller: Caller,
   { blueprintId, artifactId }: Pick<AppRow, "blueprintId" | "artifactId">,
 ): Promise<InstallSource | undefined> {
@@ -83,7 +73,7 @@ export async function findUpgradeSource(
  * @throws ApiError 404 if the blueprint was deleted; 409 if the store has not approved any version
  */
 async function toInstallSource(
-  { db }: InstallSourceDeps,
+  { db }: Deps,
   caller: Caller,
   artifact: Row<"artifacts">,
 ): Promise<InstallSource> {
@@ -100,7 +90,7 @@ async function toInstallSource(
 /**
  * Selects published artifacts that are free or paid for by the caller's organization. Free means no pricing plan, or a plan with price 0.
  */
-const installableArtifacts = ({ db, clock }: InstallSourceDeps, caller: Caller) =>
+const installableArtifacts = ({ db, clock }: Deps, caller: Caller) =>
   visibleArtifacts(db, caller)
     .where("artifacts.status", "=", "published")
     .where((eb) => {

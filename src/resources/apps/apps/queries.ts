@@ -6,8 +6,8 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import { recordRemovals } from "../../../data/removals.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
-import type { RowDeps } from "../../kit/resource-spec.ts";
 import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";
 
 /** Installs an app. @throws ApiError 404 if the space or the blueprint does not exist; 409 if a row limit is reached */
@@ -16,7 +16,7 @@ export async function installApp(
   caller: Caller,
   app: NewApp,
   channels: readonly NewChannel[],
-  context: WriteContext & Pick<RowDeps, "requireRoom">,
+  context: WriteContext & Pick<Deps, "requireRoom">,
 ): Promise<InstalledApp> {
   return db.transaction().execute(async (trx) => {
     await context.requireRoom(trx, caller, { table: "apps", words: "apps", omitsSystem: true });

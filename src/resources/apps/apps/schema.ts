@@ -2,8 +2,9 @@ import { z } from "zod";
 import { channelSchema } from "../../../channels/entity.ts";
 import { id, idExample } from "../../../http/fields.ts";
 import { readOnly } from "../../kit/field.ts";
-import { organizationId, textUpTo } from "../../kit/fields.ts";
+import { organizationId, textUpTo, UID, UID_MESSAGE } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
+import { channelSettingsSchema } from "./channel-settings.ts";
 
 declare module "../../../data/tables.ts" {
   interface Tables {
@@ -55,6 +56,18 @@ export const installSchema = z
       .optional()
       .meta({ description: "Blueprint to install.", example: idExample("bp") }),
     spaceId: z.string().optional().describe("Space of the new app. Default: the caller's default space."),
+    uid: z
+      .string()
+      .regex(UID, UID_MESSAGE)
+      .optional()
+      .describe("Name of the app. Several apps may have the same one. Default: the uid of the blueprint."),
+    title: z
+      .string()
+      .min(1)
+      .max(255)
+      .optional()
+      .describe("Title of the app. Default: the blueprint's title."),
+    channels: channelSettingsSchema,
   })
   .superRefine(({ artifactId, blueprintId }, context) => {
     if ((artifactId === undefined) !== (blueprintId === undefined)) return;

@@ -12,7 +12,7 @@ import {
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { AppRow, ChannelRow } from "../../../data/tables.ts";
 import { changedFields } from "../../../lib/json/changed-fields.ts";
-import type { RowDeps } from "../../kit/resource-spec.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { COUNTED_CHANNELS } from "../app-scope.ts";
 import type { PlannedChannel } from "./blueprint-channels.ts";
 import type { InstallSource } from "./install-source.ts";
@@ -25,31 +25,23 @@ export interface UpgradeBasis {
   readonly channels: readonly ChannelRow[];
 }
 
-export interface UpgradeOptions extends WriteContext, Pick<RowDeps, "requireRoom"> {
+export interface UpgradeOptions extends WriteContext, Pick<Deps, "requireRoom"> {
   readonly author: Author;
   /** Whether to remove channels that a blueprint created but no longer contains. */
   readonly removeMissing: boolean;
   readonly purge: boolean;
 }
 
-/** Result of an upgrade. `added`, `updated`, `kept` and `removed` list the uids of channels. */
-export interface UpgradeResult {
-  readonly app: AppRow;
-  readonly channels: readonly ChannelRow[];
-  readonly added: readonly string[];
-  readonly updated: readonly string[];
-  /** Channels that are not in the blueprint and were left unchanged. */
-  readonly kept: readonly string[];
-  readonly removed: readonly string[];
-}
-
-/** Applies the planned channel changes in one transaction. Returns `undefined` if a row in `basis` changed after planning. */
+/**
+ * Applies the planned channel changes in one transaction, and returns the uids of changed and kept channels. Returns
+ * `undefined` if a row in `basis` changed after planning.
+ */
 export async function upgradeApp(
   db: Queryable,
   basis: UpgradeBasis,
   plan: readonly PlannedChannel[],
   options: UpgradeOptions,
-): Promise<UpgradeResult | undefined> {
+) {
   return db.transaction().execute(async (trx) => {
     const app = await lockBasis(trx, basis);
     if (!app) return undefined;
@@ -91,6 +83,7 @@ export async function upgradeApp(
       channels: await appChannels(trx, app.id).execute(),
       added: listUids(added.map(({ content }) => content)),
       updated: listUids(outdated.filter(({ before }) => before).map(({ content }) => content)),
+      // Channels that are not in the blueprint and were left unchanged.
       kept: listUids(missing.filter((row) => !removed.includes(row))),
       removed: listUids(removed),
     };

@@ -8,7 +8,6 @@ import { appParams, appScopeOf, requireOwnApp, SYSTEM_APP_CONFLICT } from "../ap
 import { planChannels } from "./blueprint-channels.ts";
 import { findUpgradeSource } from "./install-source.ts";
 import { appChannels } from "./queries.ts";
-import type { AppDeps } from "./routes.ts";
 import { app as appShape, installedAppSchema } from "./schema.ts";
 import { upgradeApp } from "./upgrade-app.ts";
 
@@ -34,25 +33,21 @@ const upgradedAppSchema = installedAppSchema
     description: "An upgraded app with its channels and a summary of the changes.",
   });
 
-export const appUpgrades: Resource<AppDeps> = {
-  path: "/apps",
+export const appUpgrades: Resource = {
   tag: "Apps",
+  params: appParams,
   routes: (deps) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/:appId/upgrade",
-        operation: "upgradeApp",
-        summary: "Upgrade an app to the current version of its blueprint",
-        description:
-          "Applies all changes or none. Channels with the same uid keep their id, secrets and paused state. Their title, settings and events are replaced by the blueprint's, even if you changed them. Verification is never turned off: a channel keeps its verification settings if the blueprint has none for it. New channels are added. Channels that are not in the blueprint are kept and listed. With `removeMissing`, such channels are removed if a blueprint created them, and kept if you added them. The app's title and description do not change. If the app comes from a store that requires approval, it is upgraded to the approved version.",
-        params: appParams,
-        body: upgradeSchema,
-        answer: upgradedAppSchema,
-        reveals: ADDRESS_PERMISSION,
-        conflict: `the blueprint was deleted or is no longer offered; one of its channels is invalid or has another kind in the app; ${SYSTEM_APP_CONFLICT}; or ${ROW_LIMIT_CONFLICT}`,
-      },
-      async ({ caller, params, body }) => {
+    defineRoute({
+      at: "POST /apps/:appId/upgrade",
+      operation: "upgradeApp",
+      summary: "Upgrade an app to the current version of its blueprint",
+      description:
+        "Applies all changes or none. Channels with the same uid keep their id, secrets and paused state. Their title, settings and events are replaced by the blueprint's, even if you changed them. Verification is never turned off: a channel keeps its verification settings if the blueprint has none for it. New channels are added. Channels that are not in the blueprint are kept and listed. With `removeMissing`, such channels are removed if a blueprint created them, and kept if you added them. The app's title and description do not change. If the app comes from a store that requires approval, it is upgraded to the approved version.",
+      body: upgradeSchema,
+      answer: upgradedAppSchema,
+      reveals: ADDRESS_PERMISSION,
+      conflict: `the blueprint was deleted or is no longer offered; one of its channels is invalid or has another kind in the app; ${SYSTEM_APP_CONFLICT}; or ${ROW_LIMIT_CONFLICT}`,
+      async handle({ caller, params, body }) {
         const { db, keyring, clock, requireRoom } = deps;
         const upgraded = await retryVersionConflicts(async () => {
           const app = await requireOwnApp(db, appScopeOf(caller, params));
@@ -70,6 +65,6 @@ export const appUpgrades: Resource<AppDeps> = {
         const shown = await renderChannels(deps, caller, channels);
         return { ...appShape.render(app), channels: shown, added, updated, kept, removed };
       },
-    ),
+    }),
   ],
 };

@@ -3,12 +3,11 @@ import type { Queryable } from "../../../data/database.ts";
 import type { Caller } from "../../../http/context.ts";
 import { ApiError, conflict, notFound } from "../../../http/errors.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
-import { pathId } from "../../kit/params.ts";
 import { BLUEPRINTS } from "../../kit/references.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { AWAITS_APPROVAL, blueprintNow, needsApproval } from "../../store/approved-blueprints.ts";
-import { type PricingPlan, pricingPlan } from "../../store/schema.ts";
+import { pricingPlan } from "../../store/schema.ts";
 import { ownStores, visibleArtifacts } from "../../store/store-scope.ts";
 import { computeChangedStatus, computeNewStatus } from "./artifact-status.ts";
 import {
@@ -18,8 +17,6 @@ import {
   artifactFilters,
   offeredBlueprintSchema,
 } from "./schema.ts";
-
-const params = { artifactId: pathId("art", "artifact") };
 
 export const artifacts = standardResource({
   path: "/stores/artifacts",
@@ -49,7 +46,14 @@ export const artifacts = standardResource({
   },
   async inside(db, rows) {
     const ids = rows.map(({ id }) => id);
-    const plans = await plansOf(db, ids);
+    const plans = await db
+      .selectFrom("pricingPlans")
+      .selectAll()
+      .where("artifactId", "in", ids)
+      .orderBy("createdAt")
+      .orderBy("id")
+      .execute();
+    const plansOf = Map.groupBy(plans, ({ artifactId }) => artifactId);
     const awaiting = await db
       .selectFrom("artifacts")
       .select("id")
@@ -58,7 +62,7 @@ export const artifacts = standardResource({
       .execute();
     return ({ id, offeredIn, approved }) => ({
       storeId: offeredIn,
-      pricingPlans: plans.get(id) ?? [],
+      pricingPlans: (plansOf.get(id) ?? []).map((row) => pricingPlan.render(row)),
       approvedVersion: approved?.version ?? null,
       awaitsApproval: awaiting.some((one) => one.id === id),
     });
@@ -100,39 +104,31 @@ export const artifacts = standardResource({
     },
   },
   more: ({ db }, { change }) => [
-    defineRoute(
-      {
-        method: "get",
-        path: "/:artifactId/blueprint",
-        operation: "getArtifactBlueprint",
-        summary: "Get the current blueprint of an artifact",
-        description:
-          "Shows the version that the store would approve. Only the artifact's organization and the store's organization can see it.",
-        params,
-        answer: offeredBlueprintSchema,
-      },
-      async ({ caller, params: { artifactId } }) => {
+    defineRoute({
+      at: "GET /stores/artifacts/:artifactId/blueprint",
+      operation: "getArtifactBlueprint",
+      summary: "Get the current blueprint of an artifact",
+      description:
+        "Shows the version that the store would approve. Only the artifact's organization and the store's organization can see it.",
+      answer: offeredBlueprintSchema,
+      async handle({ caller, params: { artifactId } }) {
         const row = await changeable(db, caller).selectAll().where("id", "=", artifactId).executeTakeFirst();
         const blueprint = row && (await blueprintNow(db, row));
         if (!blueprint) throw notFound("blueprint");
         return blueprint;
       },
-    ),
-    defineRoute(
-      {
-        method: "post",
-        path: "/:artifactId/approve",
-        operation: "approveArtifact",
-        summary: "Approve an artifact, or a new version of its blueprint",
-        description:
-          "Publishes the artifact and approves the current version of its blueprint. Other organizations install this version until you approve another one, even if the blueprint changes. Only the store's organization may do this.",
-        params,
-        body: approveSchema,
-        answer: artifact.entity,
-        conflict:
-          "the artifact is not in a store, its current version is already published, or `version` is not the blueprint's current version",
-      },
-      ({ caller, params: { artifactId }, body: { version } }) =>
+    }),
+    defineRoute({
+      at: "POST /stores/artifacts/:artifactId/approve",
+      operation: "approveArtifact",
+      summary: "Approve an artifact, or a new version of its blueprint",
+      description:
+        "Publishes the artifact and approves the current version of its blueprint. Other organizations install this version until you approve another one, even if the blueprint changes. Only the store's organization may do this.",
+      body: approveSchema,
+      answer: artifact.entity,
+      conflict:
+        "the artifact is not in a store, its current version is already published, or `version` is not the blueprint's current version",
+      handle: ({ caller, params: { artifactId }, body: { version } }) =>
         change(
           caller,
           artifactId,
@@ -153,21 +149,16 @@ export const artifacts = standardResource({
           },
           "approve",
         ),
-    ),
-    defineRoute(
-      {
-        method: "post",
-        path: "/:artifactId/reject",
-        operation: "rejectArtifact",
-        summary: "Reject a submitted artifact, or unpublish a published one",
-        description:
-          "Existing orders and installed apps are kept. Only the store's organization may do this.",
-        params,
-        body: z.strictObject({}),
-        answer: artifact.entity,
-        conflict: "the artifact is not in a store, or is already rejected",
-      },
-      ({ caller, params: { artifactId } }) =>
+    }),
+    defineRoute({
+      at: "POST /stores/artifacts/:artifactId/reject",
+      operation: "rejectArtifact",
+      summary: "Reject a submitted artifact, or unpublish a published one",
+      description: "Existing orders and installed apps are kept. Only the store's organization may do this.",
+      body: z.strictObject({}),
+      answer: artifact.entity,
+      conflict: "the artifact is not in a store, or is already rejected",
+      handle: ({ caller, params: { artifactId } }) =>
         change(
           caller,
           artifactId,
@@ -179,7 +170,7 @@ export const artifacts = standardResource({
           },
           "reject",
         ),
-    ),
+    }),
   ],
 });
 
@@ -205,21 +196,4 @@ async function requireOwnStore(db: Queryable, caller: Caller, { offeredIn }: Art
   const store = await ownStores(db, caller).where("id", "=", offeredIn).executeTakeFirst();
   if (!store)
     throw new ApiError("permission_denied", "Only the store's organization may approve or reject artifacts.");
-}
-
-async function plansOf(
-  db: Queryable,
-  artifactIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly PricingPlan[]>> {
-  const plans = new Map<string, PricingPlan[]>(artifactIds.map((artifactId) => [artifactId, []]));
-  if (artifactIds.length === 0) return plans;
-  const rows = await db
-    .selectFrom("pricingPlans")
-    .selectAll()
-    .where("artifactId", "in", artifactIds)
-    .orderBy("createdAt")
-    .orderBy("id")
-    .execute();
-  for (const row of rows) plans.get(row.artifactId)?.push(pricingPlan.render(row));
-  return plans;
 }

@@ -1,11 +1,7 @@
-import type { CheckChannelDeps } from "../../../channels/check-channel.ts";
 import { invalidParameters } from "../../../http/errors.ts";
-import type { RowDeps } from "../../kit/resource-spec.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { checkBlueprintChannels } from "./content.ts";
 import { blueprint } from "./schema.ts";
-
-export type BlueprintDeps = CheckChannelDeps & RowDeps;
 
 export const blueprints = standardResource({
   path: "/blueprints",
@@ -19,7 +15,7 @@ export const blueprints = standardResource({
     when: "the organization already has a blueprint with this uid",
     message: "A blueprint with this uid already exists.",
   },
-  async readBody({ channels }, deps: BlueprintDeps, { organizationId }) {
+  async readBody({ channels }, deps, { organizationId }) {
     if (channels === undefined) return {};
     const checked = await checkBlueprintChannels(deps, channels, organizationId);
     if (!checked.ok) throw invalidParameters(checked.error);

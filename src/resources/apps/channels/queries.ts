@@ -6,11 +6,9 @@ import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, notFound } from "../../../http/errors.ts";
-import type { Listed, Page } from "../../../http/page.ts";
-import { listPage } from "../../kit/list-page.ts";
-import type { RowDeps } from "../../kit/resource-spec.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { getChannel } from "../app-channel.ts";
-import { type AppScope, COUNTED_CHANNELS, rejectSystemApp, requireApp, requireOwnApp } from "../app-scope.ts";
+import { type AppScope, COUNTED_CHANNELS, rejectSystemApp, requireOwnApp } from "../app-scope.ts";
 
 /** Creates a channel. @throws ApiError 404 if the app does not exist; 409 for a duplicate uid, a reached row limit or the system app */
 export async function addChannel(
@@ -18,7 +16,7 @@ export async function addChannel(
   caller: Caller,
   scope: AppScope,
   channel: NewChannel,
-  context: WriteContext & Pick<RowDeps, "requireRoom">,
+  context: WriteContext & Pick<Deps, "requireRoom">,
 ): Promise<ChannelRow> {
   try {
     return await db.transaction().execute(async (trx) => {
@@ -33,13 +31,6 @@ export async function addChannel(
       throw conflict("The app already has a channel with this uid.");
     throw error;
   }
-}
-
-/** Lists the app's channels. @throws ApiError 404 if the app does not exist */
-export async function listChannels(db: Queryable, scope: AppScope, page: Page): Promise<Listed<ChannelRow>> {
-  await requireApp(db, scope);
-  const all = db.selectFrom("channels").selectAll().where("appId", "=", scope.appId);
-  return listPage(all, page, ["number"]);
 }
 
 /** Locks the channel and calls `write`. @throws ApiError 404 if the channel does not exist; 409 for the system app's channel */

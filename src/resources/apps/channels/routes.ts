@@ -1,75 +1,51 @@
 import type { Context } from "hono";
 import { findChannelChanges } from "../../../channels/channel-changes.ts";
-import {
-  type CheckChannelDeps,
-  type CheckedChannel,
-  checkChannel,
-  type UncheckedChannel,
-} from "../../../channels/check-channel.ts";
-import { findUnfitConnection } from "../../../channels/connection.ts";
-import {
-  ADDRESS_PERMISSION,
-  type Channel,
-  channelSchema,
-  type EntityDeps,
-  renderChannels,
-} from "../../../channels/entity.ts";
+import { type CheckedChannel, checkChannel, type UncheckedChannel } from "../../../channels/check-channel.ts";
+import { ADDRESS_PERMISSION, type Channel, channelSchema, renderChannels } from "../../../channels/entity.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { openSecrets } from "../../../data/channels/channel-secrets.ts";
 import { deleteChannel, updateChannel } from "../../../data/channels/channels.ts";
-import { findConnection } from "../../../data/connections/connections.ts";
-import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
-import { invalidParameters, notFound } from "../../../http/errors.ts";
+import { invalidParameters } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import { requireMatch, showVersion, type Versioned } from "../../../http/version.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { listOf } from "../../kit/answer.ts";
+import type { Deps } from "../../kit/deps.ts";
+import { listPage } from "../../kit/list-page.ts";
 import { parseInput, type Resource, retryVersionConflicts } from "../../kit/resource.ts";
-import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { channelParams, getChannel, getVisibleName } from "../app-channel.ts";
 import {
-  appParams,
   appScopeOf,
   purgeQuerySchema,
   rejectSystemApp,
+  requireApp,
   SYSTEM_APP_CONFLICT,
 } from "../app-scope.ts";
-import { addChannel, listChannels, writeChannel } from "./queries.ts";
+import { requireConnection } from "../channel-connection.ts";
+import { addChannel, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 
-export interface ChannelDeps extends CheckChannelDeps, EntityDeps, RowDeps {
-  readonly keyring: Keyring;
-  readonly clock: Clock;
-  /** Called after a channel was deleted from PostgreSQL, to delete the channel's data from Redis. */
-  readonly onDeleted: () => Promise<void>;
-}
-
-export const channels: Resource<ChannelDeps> = {
-  path: "/apps/:appId/channels",
+export const channels: Resource = {
   tag: "Channels",
+  params: channelParams,
   routes: (deps) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/",
-        operation: "createChannel",
-        summary: "Add a channel to an app",
-        params: appParams,
-        body: newChannelSchema,
-        answer: channelSchema,
-        reveals: ADDRESS_PERMISSION,
-        creates: true,
-        versioned: true,
-        missing: "the app or connection does not exist",
-        conflict: `the app already has a channel with this uid; ${SYSTEM_APP_CONFLICT}; or ${ROW_LIMIT_CONFLICT}`,
-      },
-      async ({ caller, params, body, c }) => {
+    defineRoute({
+      at: "POST /apps/:appId/channels",
+      operation: "createChannel",
+      summary: "Add a channel to an app",
+      body: newChannelSchema,
+      answer: channelSchema,
+      reveals: ADDRESS_PERMISSION,
+      creates: true,
+      versioned: true,
+      missing: "the app or connection does not exist",
+      conflict: `the app already has a channel with this uid; ${SYSTEM_APP_CONFLICT}; or ${ROW_LIMIT_CONFLICT}`,
+      async handle({ caller, params, body, c }) {
         const { uid, title, connectionId } = body;
         const checked = await requireValidChannel(deps, caller, body);
         await requireConnection(deps, caller, checked, connectionId);
@@ -78,55 +54,45 @@ export const channels: Resource<ChannelDeps> = {
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
         return showChannel(deps, c, caller, row);
       },
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listChannels",
-        summary: "List the channels of an app",
-        params: appParams,
-        query: pageQuerySchema,
-        answer: listOf(channelSchema),
-        reveals: ADDRESS_PERMISSION,
-      },
-      async ({ caller, params, query }) => {
-        const { items, total } = await listChannels(deps.db, appScopeOf(caller, params), query);
+    }),
+    defineRoute({
+      at: "GET /apps/:appId/channels",
+      operation: "listChannels",
+      summary: "List the channels of an app",
+      query: pageQuerySchema,
+      answer: listOf(channelSchema),
+      reveals: ADDRESS_PERMISSION,
+      async handle({ caller, params, query }) {
+        await requireApp(deps.db, appScopeOf(caller, params));
+        const all = deps.db.selectFrom("channels").selectAll().where("appId", "=", params.appId);
+        const { items, total } = await listPage(all, query, ["number"]);
         return { items: await renderChannels(deps, caller, items), total };
       },
-    ),
-    defineRoute(
-      {
-        method: "get",
-        path: "/:channelId",
-        operation: "getChannel",
-        summary: "Get a channel",
-        params: channelParams,
-        answer: channelSchema,
-        reveals: ADDRESS_PERMISSION,
-        versioned: true,
-      },
-      async ({ caller, params, c }) => {
+    }),
+    defineRoute({
+      at: "GET /apps/:appId/channels/:channelId",
+      operation: "getChannel",
+      summary: "Get a channel",
+      answer: channelSchema,
+      reveals: ADDRESS_PERMISSION,
+      versioned: true,
+      async handle({ caller, params, c }) {
         const row = await getChannel(deps.db, deps.keyring, appScopeOf(caller, params), params.channelId);
         return showChannel(deps, c, caller, row);
       },
-    ),
-    defineRoute(
-      {
-        method: "put",
-        path: "/:channelId",
-        operation: "updateChannel",
-        summary: "Change a channel",
-        description: "Takes effect within two seconds. Secret settings that you do not send are kept.",
-        params: channelParams,
-        body: channelPatchSchema,
-        answer: channelSchema,
-        reveals: ADDRESS_PERMISSION,
-        versioned: true,
-        missing: "the channel or connection does not exist",
-        conflict: SYSTEM_APP_CONFLICT,
-      },
-      async ({ caller, params, body, c }) => {
+    }),
+    defineRoute({
+      at: "PUT /apps/:appId/channels/:channelId",
+      operation: "updateChannel",
+      summary: "Change a channel",
+      description: "Takes effect within two seconds. Secret settings that you do not send are kept.",
+      body: channelPatchSchema,
+      answer: channelSchema,
+      reveals: ADDRESS_PERMISSION,
+      versioned: true,
+      missing: "the channel or connection does not exist",
+      conflict: SYSTEM_APP_CONFLICT,
+      async handle({ caller, params, body, c }) {
         const { db, keyring, clock } = deps;
         const updated = await retryVersionConflicts(async () => {
           const row = await getChannel(db, keyring, appScopeOf(caller, params), params.channelId);
@@ -139,7 +105,11 @@ export const channels: Resource<ChannelDeps> = {
             channelContentSchema,
             mergePatch(before, body),
           );
-          const checked = await requireValidChannel(deps, caller, { ...given, kind: row.kind });
+          const checked = await requireValidChannel(deps, caller, {
+            ...given,
+            kind: row.kind,
+            storedSecrets: secrets,
+          });
           await requireConnection(deps, caller, checked, connectionId);
           requireMatch(c, toVersion(row));
           const context = { keyring, nowMs: clock() };
@@ -154,23 +124,19 @@ export const channels: Resource<ChannelDeps> = {
         });
         return showChannel(deps, c, caller, updated);
       },
-    ),
-    defineRoute(
-      {
-        method: "delete",
-        path: "/:channelId",
-        operation: "deleteChannel",
-        summary: "Delete a channel",
-        description:
-          "The channel's address stops working within two seconds. Also deletes the channel's quarantine and secrets. Published events stay until their retention ends. With `purge`, they are deleted too.",
-        params: channelParams,
-        query: purgeQuerySchema,
-        answer: deleted,
-        reveals: ADDRESS_PERMISSION,
-        versioned: true,
-        conflict: SYSTEM_APP_CONFLICT,
-      },
-      async ({ caller, params, query, c }) => {
+    }),
+    defineRoute({
+      at: "DELETE /apps/:appId/channels/:channelId",
+      operation: "deleteChannel",
+      summary: "Delete a channel",
+      description:
+        "The channel's address stops working within two seconds. Also deletes the channel's quarantine and secrets. Published events stay until their retention ends. With `purge`, they are deleted too.",
+      query: purgeQuerySchema,
+      answer: deleted,
+      reveals: ADDRESS_PERMISSION,
+      versioned: true,
+      conflict: SYSTEM_APP_CONFLICT,
+      async handle({ caller, params, query, c }) {
         const options = { purge: query.purge, nowMs: deps.clock() };
         const scope = appScopeOf(caller, params);
         const id = await writeChannel(deps, scope, params.channelId, async (trx, row) => {
@@ -183,7 +149,7 @@ export const channels: Resource<ChannelDeps> = {
         await deps.onDeleted().catch(() => {});
         return { id };
       },
-    ),
+    }),
   ],
 };
 
@@ -191,7 +157,7 @@ export const channels: Resource<ChannelDeps> = {
  * Responds with the channel. The `ETag` also covers the state reason and the visibility of the address, which can
  * change without a new row version.
  */
-async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: ChannelRow): Promise<Channel> {
+async function showChannel(deps: Deps, c: Context, caller: Caller, row: ChannelRow): Promise<Channel> {
   const channel = await renderOne(deps, caller, row);
   const { stateReason, id } = channel;
   const variant = [stateReason, id === null ? "noAddress" : null].filter((one) => one !== null).join("_");
@@ -202,7 +168,7 @@ async function showChannel(deps: EntityDeps, c: Context, caller: Caller, row: Ch
 /** The `ETag` uses the internal channel id, because the public id is a secret address that can change. */
 const toVersion = ({ number, version }: ChannelRow): Versioned => ({ id: `channel${number}`, version });
 
-export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRow): Promise<Channel> {
+export async function renderOne(deps: Deps, caller: Caller, row: ChannelRow): Promise<Channel> {
   const [channel] = await renderChannels(deps, caller, [row]);
   if (!channel) throw new Error("renderChannels returned no channel");
   return channel;
@@ -210,28 +176,11 @@ export async function renderOne(deps: EntityDeps, caller: Caller, row: ChannelRo
 
 /** Validates the channel's config. @throws ApiError 400 that lists each invalid field */
 async function requireValidChannel(
-  deps: CheckChannelDeps,
+  deps: Deps,
   { organizationId }: Caller,
   channel: UncheckedChannel,
 ): Promise<CheckedChannel> {
   const checked = await checkChannel(deps, channel, organizationId);
   if (!checked.ok) throw invalidParameters(checked.error);
   return checked.value;
-}
-
-/**
- * Checks that the channel can use the connection.
- * @throws ApiError 404 if the connection does not exist; 400 if the channel cannot use it
- */
-async function requireConnection(
-  { db, channelKinds }: ChannelDeps,
-  { organizationId }: Caller,
-  { kind, config }: CheckedChannel,
-  connectionId: string | null,
-): Promise<void> {
-  if (connectionId === null) return;
-  const connection = await findConnection(db, organizationId, connectionId);
-  if (!connection) throw notFound("connection");
-  const findings = findUnfitConnection({ kind: channelKinds.get(kind), config }, connection);
-  if (findings.length > 0) throw invalidParameters(findings);
 }

@@ -10,15 +10,18 @@ import { findConnection, openConnectionSecrets } from "../../../data/connections
 import type { Caller } from "../../../http/context.ts";
 import { conflict } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import type { Log } from "../../../log.ts";
 import { authorizationRequest, finishAuthorization } from "../../../net/connections/authorization.ts";
+import type { IssuerFetch } from "../../../net/connections/issuer.ts";
 import { type OAuth2Config, oauth2 } from "../../../net/connections/oauth2.ts";
-import type { Fetch, Tokens } from "../../../net/connections/token-endpoint.ts";
+import type { NewTokens } from "../../../net/connections/renewer.ts";
 import { OutboundError } from "../../../net/outbound.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import type { ConnectionStoreDeps } from "./queries.ts";
 
 export interface AuthorizeDeps extends ConnectionStoreDeps {
-  readonly issuerFetch: Fetch;
+  readonly issuerFetch: IssuerFetch;
+  readonly log: Log;
   /** Public base URL of the API, without a path such as `CALLBACK_PATH`. */
   readonly baseUrl: string;
 }
@@ -71,6 +74,7 @@ export type AuthorizationResult =
   | "strange"
   | "issuerNeeded"
   | "refused"
+  | "unusable"
   | "unreachable";
 
 /** Processes the callback of an OAuth issuer. Each `state` works only once, even if its callback fails. @throws UnavailableError */
@@ -78,22 +82,33 @@ export async function completeAuthorization(
   deps: AuthorizeDeps,
   parameters: URLSearchParams,
 ): Promise<AuthorizationResult> {
-  const { db, keyring, clock, issuerFetch } = deps;
+  const { db, keyring, clock, issuerFetch, log } = deps;
   const state = parameters.get("state") ?? "";
   const pending = STATE.test(state) ? await takeAuthorization(db, keyring, state, clock()) : undefined;
   const row = pending && (await findConnection(db, pending.author.organizationId, pending.connectionId));
   const config = row && parseOAuth2Config(deps, row);
   if (!pending || !config) return "unknown";
-  const { redirectUri, verifier } = pending;
+  const { connectionId, redirectUri, verifier } = pending;
+  function logFailure(code: string, reason: string): void {
+    log.warn(
+      { event: "connection.authorization_failed", connection: connectionId, code, reason },
+      "the tokens of an authorized connection could not be obtained",
+    );
+  }
   try {
     const call = { fetch: issuerFetch, nowMs: clock() };
     const answer = await finishAuthorization(config, { parameters, state, redirectUri, verifier }, call);
     if (answer.kind === "tokens")
       return (await storeGrant(deps, pending, answer.tokens)) ? "authorized" : "unknown";
-    return answer.kind === "dead" ? "refused" : answer.kind;
+    if (!("code" in answer)) return answer.kind;
+    const { code, message, refreshToken } = answer;
+    logFailure(code, message);
+    if (refreshToken === undefined) return "refused";
+    return (await storeGrant(deps, pending, { refreshToken, renewAtMs: undefined })) ? "unusable" : "unknown";
   } catch (error) {
-    if (error instanceof OutboundError) return "unreachable";
-    throw error;
+    if (!(error instanceof OutboundError)) throw error;
+    logFailure(error.code, error.message);
+    return "unreachable";
   }
 }
 
@@ -101,7 +116,7 @@ export async function completeAuthorization(
 async function storeGrant(
   { db, keyring, clock }: AuthorizeDeps,
   { connectionId, connectionVersion, author }: PendingAuthorization,
-  tokens: Tokens,
+  tokens: NewTokens,
 ): Promise<boolean> {
   const nowMs = clock();
   return db.transaction().execute(async (trx) => {

@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ConnectionRow, ConnectionState } from "../../../data/tables.ts";
+import type { ConnectionState } from "../../../data/connections/connection-tables.ts";
+import type { ConnectionRow } from "../../../data/tables.ts";
 import type { Finding } from "../../../lib/errors.ts";
+import { formatPath } from "../../../lib/findings.ts";
+import { listTexts } from "../../../lib/json/list-texts.ts";
 import { getConnectionKind } from "../../../net/connections/kinds.ts";
 import { grantOf, oauth2 } from "../../../net/connections/oauth2.ts";
 import type { ConnectionInput, ConnectionPatch } from "./schema.ts";
@@ -35,28 +38,14 @@ export function findMissingSecrets(
     after.allowedOrigins.some((origin) => !before.allowedOrigins.includes(origin)) ||
     destinations.some((name) => after.config[name] !== before.config[name]);
   if (!widens) return [];
-  return secretPaths(splitSecrets(after).secrets)
-    .filter((path) => !isGiven(patch.config ?? {}, path))
+  const given = new Set(listTexts(patch.config).map(({ path }) => formatPath(path)));
+  return listTexts(splitSecrets(after).secrets)
+    .map(({ path }) => formatPath(path))
+    .filter((path) => !given.has(path))
     .map((path) => ({
-      path: `config.${path.join(".")}`,
+      path: `config.${path}`,
       message: "must be sent again, because the change allows credentials to be sent to other servers",
     }));
-}
-
-/** Returns the path of each secret setting. If a setting is a record of secrets, each member has its own path. */
-function secretPaths(secrets: Fields): readonly (readonly string[])[] {
-  return Object.entries(secrets).flatMap(([name, value]) =>
-    typeof value === "object" && value !== null ? Object.keys(value).map((field) => [name, field]) : [[name]],
-  );
-}
-
-function isGiven(patch: Fields, path: readonly string[]): boolean {
-  let value: unknown = patch;
-  for (const name of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return false;
-    value = (value as Fields)[name];
-  }
-  return typeof value === "string";
 }
 
 export interface GrantChange {

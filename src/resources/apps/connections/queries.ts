@@ -9,8 +9,10 @@ import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters } from "../../../http/errors.ts";
 import type { Clock } from "../../../lib/clock.ts";
+import { formatPath } from "../../../lib/findings.ts";
 import { changedFields } from "../../../lib/json/changed-fields.ts";
 import { mergePatch } from "../../../lib/json/merge-patch.ts";
+import { findPadded } from "../../../lib/secrets/padded.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import { parseInput } from "../../kit/resource.ts";
 import { computeGrantChange, findMissingSecrets, splitSecrets } from "./changes.ts";
@@ -41,6 +43,7 @@ export async function updateConnection(
     if (wanted.length > 0) throw invalidParameters(wanted);
 
     const { config, secrets } = splitSecrets(after);
+    requireUnpadded(secrets, opened);
     const fields = [
       ...changedFields(
         { name, allowedOrigins, config: before.config },
@@ -72,6 +75,13 @@ export async function updateConnection(
     await recordAudit(trx, caller, { action: "update", entity: "connection", id, fields }, nowMs);
     return connection.render(row);
   });
+}
+
+/** @throws ApiError 400 if a secret that is not stored yet has surrounding white space */
+export function requireUnpadded(secrets: object, stored: object = {}): void {
+  const padded = findPadded({ config: secrets }, stored);
+  if (padded.length > 0)
+    throw invalidParameters(padded.map(({ path, message }) => ({ path: formatPath(path), message })));
 }
 
 /** Checks that the connection is unused. @throws ApiError 409 if a channel, a subscription or its handler uses it */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { invalidParameters } from "../../../http/errors.ts";
+import { findSelfNamingIssuer, type IssuerFetch } from "../../../net/connections/issuer.ts";
 import { oauth2 } from "../../../net/connections/oauth2.ts";
-import { type Fetch, findSelfNamingIssuer } from "../../../net/connections/token-endpoint.ts";
 
 /** Maximum time to load the issuer's metadata, in ms. After that, the check is left to the OAuth callback. */
 const DISCOVERY_TIMEOUT_MS = 5_000;
@@ -21,7 +21,7 @@ const withoutIssuer = z.object({
  *
  * @throws ApiError 400 if `config.issuer` is required but missing
  */
-export async function requireIssuer(connection: unknown, fetch: Fetch): Promise<void> {
+export async function requireIssuer(connection: unknown, fetch: IssuerFetch): Promise<void> {
   const parsed = withoutIssuer.safeParse(connection);
   if (!parsed.success) return;
   const signal = AbortSignal.timeout(DISCOVERY_TIMEOUT_MS);

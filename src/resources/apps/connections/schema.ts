@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CONNECTION_STATES } from "../../../data/tables.ts";
+import { CONNECTION_STATES } from "../../../data/connections/connection-tables.ts";
 import { timestamp } from "../../../http/fields.ts";
 import { CONNECTION_KINDS } from "../../../net/connections/kinds.ts";
 import { hidden, json, orElse, readOnly, time } from "../../kit/field.ts";

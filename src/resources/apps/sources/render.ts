@@ -44,14 +44,16 @@ export function renderSource(
   },
 ): SourceEntity {
   const { isOwnerLive, isIdle, silent, cursor, nowMs } = facts;
-  const stateReason = isIdle ? "noSubscription" : findMissingPart(row.state);
+  const stateReason = isIdle ? "noSubscription" : findReason(row.state, snapshot.state);
   const state = isIdle ? "idle" : computeState(row.state, isOwnerLive ? snapshot.state : undefined);
-  const { owner, lastError, lagMs, nextAtMs } = snapshot;
+  const { owner, lagMs, nextAtMs } = snapshot;
+  const lastError = snapshot.lastError ?? findRecent(snapshot.lastWarning, nowMs);
   const isTried =
     state === "error" || state === "needsReauth" || (state === "waiting" && row.state === "active");
   return {
     state,
     stateReason,
+    health: computeHealth(state, stateReason, snapshot.lastError !== undefined),
     since: formatTimestamp(
       state === snapshot.state && snapshot.sinceMs ? snapshot.sinceMs : row.updatedAt.getTime(),
     ),
@@ -67,8 +69,30 @@ export function renderSource(
   };
 }
 
-const findMissingPart = (channel: ChannelRow["state"]): SourceEntity["stateReason"] =>
-  channel === "needsSetup" || channel === "needsConnection" ? channel : null;
+function findReason(
+  channel: ChannelRow["state"],
+  reported: SourceSnapshot["state"],
+): SourceEntity["stateReason"] {
+  if (channel === "needsSetup" || channel === "needsConnection") return channel;
+  // A run only reports this state if the server has ended its stream. If a person pauses the channel, the run reports `waiting`.
+  return channel === "paused" && reported === "paused" ? "finished" : null;
+}
+
+/** Warnings are shown for a day, because later runs do not tell whether they are still relevant. */
+const findRecent = (warning: SourceSnapshot["lastWarning"], nowMs: number): SourceSnapshot["lastWarning"] =>
+  warning !== undefined && nowMs - warning.atMs < DAY_MS ? warning : undefined;
+
+const DAY_MS = 86_400_000;
+
+function computeHealth(
+  state: SourceEntity["state"],
+  stateReason: SourceEntity["stateReason"],
+  hasFailed: boolean,
+): SourceEntity["health"] {
+  if (state === "error" || state === "needsReauth") return "failing";
+  if (state === "paused" || stateReason !== null) return "stopped";
+  return hasFailed ? "retrying" : "healthy";
+}
 
 function computeState(
   channel: ChannelRow["state"],
@@ -95,6 +119,7 @@ export function renderDryRun(show: Show, run: DryRun, items: readonly ExplainedI
     response: run.response,
     items: items.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem),
     total: items.length,
+    known: run.known,
     cursor: run.cursor === null ? null : renderCursorValue(show, run.cursor),
     end: renderEnd(run.end),
   };

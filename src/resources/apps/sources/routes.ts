@@ -1,49 +1,27 @@
-import type { ShardLeases } from "../../../bus/sources/shard-leases.ts";
-import type { SourcePositions } from "../../../bus/sources/source-positions.ts";
-import type { SourceStates } from "../../../bus/sources/source-states.ts";
-import type { Topics } from "../../../bus/topics/topics.ts";
 import { ADDRESS_PERMISSION } from "../../../channels/entity.ts";
-import type { ChannelKinds, ChannelRuntime } from "../../../channels/kind.ts";
 import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import { findIdleSources } from "../../../data/channels/sources.ts";
 import { listTopicsOf } from "../../../data/channels/topics.ts";
-import type { Queryable } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring/keyring.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
-import type { ChannelKindName } from "../../../event/channel.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
 import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
-import type { Clock } from "../../../lib/clock.ts";
+import { findingUnder } from "../../../lib/findings.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { getChannel, getVisibleName, channelParams as params } from "../app-channel.ts";
+import { channelParams, getChannel, getVisibleName } from "../app-channel.ts";
 import { appScopeOf } from "../app-scope.ts";
-import { type DryRunDeps, dryRun } from "./dry-run.ts";
+import { dryRun } from "./dry-run.ts";
 import { renderCursor, renderSource } from "./render.ts";
 import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, sourceSchema } from "./schema.ts";
 
-export interface SourcesDeps extends DryRunDeps {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-  readonly channelKinds: ChannelKinds;
-  readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
-  readonly positions: SourcePositions;
-  readonly states: SourceStates;
-  readonly leases: Pick<ShardLeases, "isLive">;
-  readonly topics: Pick<Topics, "lastAppendedMs">;
-  /** `undefined` if the channel was deleted. @throws UnavailableError */
-  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
-  readonly clock: Clock;
-}
-
 /** Routes for sources. A source is a channel that fetches events instead of receiving them. */
-export const sources: Resource<SourcesDeps> = {
-  path: "/apps/:appId/channels/:channelId/source",
+export const sources: Resource = {
   tag: "Sources",
+  params: channelParams,
   routes(deps) {
     const { db, positions, states, leases, clock } = deps;
 
@@ -89,18 +67,14 @@ export const sources: Resource<SourcesDeps> = {
     }
 
     return [
-      defineRoute(
-        {
-          method: "get",
-          path: "/",
-          operation: "getSource",
-          summary: "Get the source of a channel",
-          description:
-            "Only channels that fetch their events have a source. For other channels, the response is 404.",
-          params,
-          answer: sourceSchema,
-        },
-        async ({ caller, params }) => {
+      defineRoute({
+        at: "GET /apps/:appId/channels/:channelId/source",
+        operation: "getSource",
+        summary: "Get the source of a channel",
+        description:
+          "Only channels that fetch their events have a source. For other channels, the response is 404.",
+        answer: sourceSchema,
+        async handle({ caller, params }) {
           const { row, cursor } = await getSource(caller, params);
           const topics = await listTopicsOf(db, row.number);
           const [snapshot, idle, stored, silent] = await Promise.all([
@@ -117,92 +91,71 @@ export const sources: Resource<SourcesDeps> = {
             nowMs: clock(),
           });
         },
-      ),
-      defineRoute(
-        {
-          method: "get",
-          path: "/cursor",
-          operation: "getSourceCursor",
-          summary: "Get the cursor of a source",
-          params,
-          answer: cursorSchema,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "GET /apps/:appId/channels/:channelId/source/cursor",
+        operation: "getSourceCursor",
+        summary: "Get the cursor of a source",
+        answer: cursorSchema,
+        async handle({ caller, params }) {
           const { row, cursor } = await getSource(caller, params);
           return renderCursor(cursor.show, await positions.read(row.number));
         },
-      ),
-      defineRoute(
-        {
-          method: "put",
-          path: "/cursor",
-          operation: "setSourceCursor",
-          summary: "Set the cursor of a source",
-          description:
-            "Stops the current run of the source, which then writes no more events. The next run starts at the new cursor within two seconds. If you set the cursor back, events are fetched again. Events whose ids are still remembered are not published again.",
-          params,
-          body: setCursorSchema,
-          answer: cursorSchema,
-          conflict: "the cursor's current version is not `version`",
-        },
-        async ({ caller, params, body }) => {
+      }),
+      defineRoute({
+        at: "PUT /apps/:appId/channels/:channelId/source/cursor",
+        operation: "setSourceCursor",
+        summary: "Set the cursor of a source",
+        description:
+          "Stops the current run of the source, which then writes no more events. The next run starts at the new cursor within two seconds. If you set the cursor back, events are fetched again. Events whose ids are still remembered are not published again.",
+        body: setCursorSchema,
+        answer: cursorSchema,
+        conflict: "the cursor's current version is not `version`",
+        async handle({ caller, params, body }) {
           const { row, cursor } = await getSource(caller, params);
           const parsed = cursor.parse(body.value, (await getActiveChannel(row)).kindConfig);
-          if (!parsed.ok) throw invalidParameters(prefixFindings("value", parsed.error));
+          if (!parsed.ok) throw invalidParameters(parsed.error.map((one) => findingUnder("value", one)));
           await setCursor(caller, row, parsed.value, body.version);
           return renderCursor(cursor.show, await positions.read(row.number));
         },
-      ),
-      defineRoute(
-        {
-          method: "delete",
-          path: "/cursor",
-          operation: "resetSourceCursor",
-          summary: "Reset the cursor of a source",
-          description:
-            "The source restarts as if it had never run, at the position that its `startAt` setting defines.",
-          params,
-          answer: deleted,
-          reveals: ADDRESS_PERMISSION,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "DELETE /apps/:appId/channels/:channelId/source/cursor",
+        operation: "resetSourceCursor",
+        summary: "Reset the cursor of a source",
+        description:
+          "The source restarts as if it had never run, at the position that its `startAt` setting defines.",
+        answer: deleted,
+        reveals: ADDRESS_PERMISSION,
+        async handle({ caller, params }) {
           const { row } = await getSource(caller, params);
           await setCursor(caller, row, undefined);
           return { id: getVisibleName(deps.keyring, caller, row) };
         },
-      ),
-      defineRoute(
-        {
-          method: "post",
-          path: "/dry-run",
-          operation: "dryRunSource",
-          summary: "Dry-run the next poll of a source",
-          description:
-            "Requests at most one page from the server and shows how its items would be processed. Publishes no events and does not change the cursor.",
-          params,
-          body: dryRunSchema,
-          answer: dryRunResultSchema,
-          conflict: "the source is a stream, which cannot be polled",
-        },
-        async ({ caller, params, body, c }) => {
+      }),
+      defineRoute({
+        at: "POST /apps/:appId/channels/:channelId/source/dry-run",
+        operation: "dryRunSource",
+        summary: "Dry-run the next poll of a source",
+        description:
+          "Requests at most one page from the server and shows how its items would be processed. Publishes no events and does not change the cursor.",
+        body: dryRunSchema,
+        answer: dryRunResultSchema,
+        conflict: "the source is a stream, which cannot be polled",
+        async handle({ caller, params, body, c }) {
           const { row, cursor } = await getSource(caller, params);
           const polled = deps.runtimes.get(row.kind)?.polled;
           if (!polled) throw conflict("The source is a stream. Only polling sources support a dry run.");
           const channel = await getActiveChannel(row);
           const parsed =
             body.cursor === undefined ? undefined : cursor.parse(body.cursor, channel.kindConfig);
-          if (parsed?.ok === false) throw invalidParameters(prefixFindings("cursor", parsed.error));
+          if (parsed?.ok === false)
+            throw invalidParameters(parsed.error.map((one) => findingUnder("cursor", one)));
           const stored = await positions.read(row.number);
           const from = { ...stored, ...(parsed && { value: parsed.value }) };
           return dryRun(deps, { polled, show: cursor.show, channel, from, signal: c.req.raw.signal });
         },
-      ),
+      }),
     ];
   },
 };
-
-/** Prepends the name of the body field to the path of each validation error. */
-const prefixFindings = (
-  field: string,
-  findings: readonly { readonly path: string; readonly message: string }[],
-) => findings.map(({ path, message }) => ({ path: path === "" ? field : `${field}.${path}`, message }));

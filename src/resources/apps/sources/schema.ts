@@ -26,17 +26,22 @@ export const sourceSchema = z
       description:
         "`connecting`: the worker is connecting. `open`: the worker is connected or polling. `waiting`: waits for the next attempt to connect or poll, for a worker, or for a missing secret or `connectionId`. `idle`: no subscription covers the channel. `paused`: stopped until you resume the channel. `error`, `needsReauth`: retried every 15 minutes until a request succeeds, the cause is fixed, or you resume the channel.",
     }),
-    stateReason: z.enum(["noSubscription", "needsSetup", "needsConnection"]).nullable().meta({
-      description: "The missing requirement that keeps the source from running. Null if there is none.",
+    stateReason: z.enum(["noSubscription", "needsSetup", "needsConnection", "finished"]).nullable().meta({
+      description:
+        "The missing requirement that keeps the source from running, or `finished`: the server has ended its stream (status 204 or `stopOn`). Null if there is none.",
+    }),
+    health: z.enum(["healthy", "retrying", "failing", "stopped"]).meta({
+      description:
+        "`healthy`: the last run succeeded. `retrying`: the last run failed, and the source tries again. `failing`: runs keep failing, so the channel is in state `error` or `needsReauth`. `stopped`: the source does not run, because it is paused, finished or lacks something.",
     }),
     since: timestamp,
     lastEventAt: timestamp
       .nullable()
       .meta({ description: "Time at which the source last wrote a delivery." }),
-    lastError: z
-      .object({ code: z.string(), message: z.string(), at: timestamp })
-      .nullable()
-      .meta({ description: "The last error. The source may have recovered since." }),
+    lastError: z.object({ code: z.string(), message: z.string(), at: timestamp }).nullable().meta({
+      description:
+        "Failure of the last run, which a success clears. Otherwise a warning of the last 24 hours, such as `gap`.",
+    }),
     lagMs: z.number().nullable().meta({
       description:
         "Delay in milliseconds. For a stream: from the arrival of an event to its publication. For a poll: from its due time to its start.",
@@ -83,7 +88,11 @@ export const dryRunResultSchema = z
       description: "How the new items would be processed: published, detected as duplicates or quarantined.",
     }),
     total: z.int().meta({
-      description: `Number of items. Only the first ${MAX_EXPLAINED_ITEMS} are listed in \`items\`.`,
+      description: `Number of new items. Only the first ${MAX_EXPLAINED_ITEMS} are listed in \`items\`.`,
+    }),
+    known: z.int().meta({
+      description:
+        "Number of items in the response that are not new: known ones, or ones from before the start.",
     }),
     cursor: z.unknown().meta({ description: "Cursor after the poll. Null if it would not change." }),
     end: z

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Trx } from "../../../data/database.ts";
 import { conflict } from "../../../http/errors.ts";
+import { countRows } from "../../kit/list-page.ts";
 import { COLLECTIONS } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { noteUniqueValues } from "../collection-values.ts";
@@ -69,12 +70,9 @@ type FieldValues = Pick<FieldRow, "collectionId" | "kind" | "options" | "require
  * @throws ApiError 409 if the collection has `MAX_FIELDS` fields, or if existing records lack a required value
  */
 async function requireRoom(trx: Trx, { collectionId, required }: FieldValues): Promise<void> {
-  const { count } = await trx
-    .selectFrom("collectionFields")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("collectionId", "=", collectionId)
-    .executeTakeFirstOrThrow();
-  if (count >= MAX_FIELDS) throw conflict(`A collection can have at most ${MAX_FIELDS} fields.`);
+  const present = trx.selectFrom("collectionFields").where("collectionId", "=", collectionId);
+  if ((await countRows(present)) >= MAX_FIELDS)
+    throw conflict(`A collection can have at most ${MAX_FIELDS} fields.`);
   if (required && (await exists(trx, sql`record.collection_id = ${collectionId}`)))
     throw conflict(
       "Existing records would lack a value. Add the field as optional, and make it required later.",

@@ -7,9 +7,7 @@ import { conflict } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { createId } from "../../../lib/ids.ts";
 import { toJsonColumn } from "../../kit/free-form.ts";
-import { pathId } from "../../kit/params.ts";
 import { ACCOUNTS } from "../../kit/references.ts";
-import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
@@ -57,29 +55,26 @@ export const conversations = standardResource({
     get: { confined: "conversationId" },
     delete: { description: "Its messages are deleted too, and its live token becomes invalid." },
   },
-  more: ({ db, requireRoom }: RowDeps, { answer, insert, change }: Kit<typeof conversation>) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/CreateLiveConversation",
-        operation: "createLiveConversation",
-        summary: "Start a live conversation",
-        description:
-          "Only this response contains the `liveToken`. The token can read the conversation and its messages and post messages. It has no other access. It becomes invalid when the conversation ends or is deleted, or when the account that started it is disabled or deleted. Messages sent with it have no author. The room's participants with `autoJoin` join. `message` is the first message, with the caller as author. The request is atomic.",
-        body: z.strictObject({
-          roomId: roomIdInput,
-          message: contentInput
-            .nullable()
-            .default(null)
-            .meta({ description: "The first message. Its author is the caller." }),
-          title: titleInput,
-        }),
-        answer: conversation.entity,
-        creates: true,
-        missing: "the room does not exist",
-        conflict: `the room accepts no messages (\`allowMessages\` is false); or ${ROW_LIMIT_CONFLICT}`,
-      },
-      ({ caller, body: { message, ...body } }) =>
+  more: ({ db, requireRoom }, { answer, insert, change }) => [
+    defineRoute({
+      at: "POST /conversations/CreateLiveConversation",
+      operation: "createLiveConversation",
+      summary: "Start a live conversation",
+      description:
+        "Only this response contains the `liveToken`. The token can read the conversation and its messages and post messages. It has no other access. It becomes invalid when the conversation ends or is deleted, or when the account that started it is disabled or deleted. Messages sent with it have no author. The room's participants with `autoJoin` join. `message` is the first message, with the caller as author. The request is atomic.",
+      body: z.strictObject({
+        roomId: roomIdInput,
+        message: contentInput
+          .nullable()
+          .default(null)
+          .meta({ description: "The first message. Its author is the caller." }),
+        title: titleInput,
+      }),
+      answer: conversation.entity,
+      creates: true,
+      missing: "the room does not exist",
+      conflict: `the room accepts no messages (\`allowMessages\` is false); or ${ROW_LIMIT_CONFLICT}`,
+      handle: ({ caller, body: { message, ...body } }) =>
         db.transaction().execute(async (trx) => {
           await lockOpenRoom(trx, caller, body.roomId);
           const liveToken = createLiveToken();
@@ -92,26 +87,22 @@ export const conversations = standardResource({
           }
           return { ...(await answer(trx, caller, row)), liveToken };
         }),
-    ),
-    defineRoute(
-      {
-        method: "post",
-        path: "/:conversationId/end",
-        operation: "endConversation",
-        summary: "End a conversation",
-        description:
-          "The conversation accepts no more messages. It is no longer live, and its live token is invalid at once.",
-        params: { conversationId: pathId("conv", "conversation") },
-        body: z.strictObject({}),
-        answer: conversation.entity,
-        conflict: "the conversation has already ended",
-      },
-      ({ caller, params }) =>
+    }),
+    defineRoute({
+      at: "POST /conversations/:conversationId/end",
+      operation: "endConversation",
+      summary: "End a conversation",
+      description:
+        "The conversation accepts no more messages. It is no longer live, and its live token is invalid at once.",
+      body: z.strictObject({}),
+      answer: conversation.entity,
+      conflict: "the conversation has already ended",
+      handle: ({ caller, params }) =>
         change(caller, params.conversationId, ({ before, nowMs }) => {
           requireGoingOn(before);
           return { isLive: false, liveTokenHash: null, endedAt: formatTimestamp(nowMs) };
         }),
-    ),
+    }),
   ],
 });
 

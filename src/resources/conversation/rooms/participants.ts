@@ -3,6 +3,7 @@ import type { Queryable } from "../../../data/database.ts";
 import { conflict, notFound } from "../../../http/errors.ts";
 import { account } from "../../iam/schema.ts";
 import { visibleAccounts } from "../../kit/account-scope.ts";
+import { countRows } from "../../kit/list-page.ts";
 import { ACCOUNTS } from "../../kit/references.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { ROOMS } from "../room-scope.ts";
@@ -34,10 +35,7 @@ export const participants = standardResource({
   async prepare({ trx, before, values: { roomId, conversationId } }) {
     if (before) return {};
     await requireConversation(trx, roomId, conversationId);
-    const { n } = await inPlace(trx, roomId, conversationId)
-      .select((eb) => eb.fn.countAll<number>().as("n"))
-      .executeTakeFirstOrThrow();
-    if (n >= MAX_PARTICIPANTS)
+    if ((await countRows(inPlace(trx, roomId, conversationId))) >= MAX_PARTICIPANTS)
       throw conflict(`There are already ${MAX_PARTICIPANTS} participants, which is the maximum.`);
     return {};
   },

@@ -2,9 +2,7 @@ import { z } from "zod";
 import type { Row } from "../../../data/tables.ts";
 import { conflict } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
-import { pathId } from "../../kit/params.ts";
 import { ACCOUNTS, type Reference } from "../../kit/references.ts";
-import type { Kit, RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { task, taskEndInput, taskStatus } from "./schema.ts";
@@ -16,7 +14,6 @@ const APPS: Reference = { table: "apps", prefix: "app", words: "app" };
 const STATES: Reference = { table: "states", prefix: "state", words: "state" };
 const FULL = "the tree would exceed 10,000 tasks or 16 MiB of content";
 
-const step = { method: "post", params: { taskId: pathId("task", "task") }, answer: task.entity } as const;
 const nothing = z.strictObject({});
 
 export const tasks = standardResource({
@@ -69,34 +66,30 @@ export const tasks = standardResource({
       conflict: FULL,
     },
   },
-  more: (_deps: RowDeps, { change }: Kit<typeof task>) => [
-    defineRoute(
-      {
-        ...step,
-        path: "/:taskId/start",
-        operation: "startTask",
-        summary: "Start a task",
-        body: nothing,
-        conflict: "the status of the task is not `created`",
-      },
-      ({ caller, params: { taskId } }) =>
+  more: (_deps, { change }) => [
+    defineRoute({
+      at: "POST /tasks/:taskId/start",
+      operation: "startTask",
+      summary: "Start a task",
+      body: nothing,
+      answer: task.entity,
+      conflict: "the status of the task is not `created`",
+      handle: ({ caller, params: { taskId } }) =>
         change(caller, taskId, ({ before, nowMs }) => {
           requireStatus(before, "created");
           return { status: "running", startedAt: formatTimestamp(nowMs) };
         }),
-    ),
-    defineRoute(
-      {
-        ...step,
-        path: "/:taskId/end",
-        operation: "endTask",
-        summary: "End a task",
-        description:
-          "The status becomes `failed` if the request has errors, otherwise `completed`. Send either `output` or `errors`, not both.",
-        body: taskEndInput,
-        conflict: `the task is not running, or ${FULL}`,
-      },
-      ({ caller, params: { taskId }, body }) =>
+    }),
+    defineRoute({
+      at: "POST /tasks/:taskId/end",
+      operation: "endTask",
+      summary: "End a task",
+      description:
+        "The status becomes `failed` if the request has errors, otherwise `completed`. Send either `output` or `errors`, not both.",
+      body: taskEndInput,
+      answer: task.entity,
+      conflict: `the task is not running, or ${FULL}`,
+      handle: ({ caller, params: { taskId }, body }) =>
         change(caller, taskId, async ({ trx, before, nowMs }) => {
           requireStatus(before, "running");
           const contentBytes = bytesOf({ ...before, ...body });
@@ -105,23 +98,21 @@ export const tasks = standardResource({
           const status = body.errors.length > 0 ? "failed" : "completed";
           return { ...body, contentBytes, status, endedAt: formatTimestamp(nowMs) };
         }),
-    ),
-    defineRoute(
-      {
-        ...step,
-        path: "/:taskId/cancel",
-        operation: "cancelTask",
-        summary: "Cancel a task",
-        description: "The children of the task continue.",
-        body: nothing,
-        conflict: "the task is not running",
-      },
-      ({ caller, params: { taskId } }) =>
+    }),
+    defineRoute({
+      at: "POST /tasks/:taskId/cancel",
+      operation: "cancelTask",
+      summary: "Cancel a task",
+      description: "The children of the task continue.",
+      body: nothing,
+      answer: task.entity,
+      conflict: "the task is not running",
+      handle: ({ caller, params: { taskId } }) =>
         change(caller, taskId, ({ before, nowMs }) => {
           requireStatus(before, "running");
           return { status: "canceled", endedAt: formatTimestamp(nowMs) };
         }),
-    ),
+    }),
   ],
 });
 

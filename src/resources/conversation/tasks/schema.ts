@@ -17,7 +17,7 @@ const errorSchema = z
   .meta({ example: { code: "timeout", message: "The request timed out." } });
 const anything = z.unknown().meta({ description: "Any JSON value, or `null`." });
 
-export const taskFields = {
+const taskFields = {
   appId: idInput("An app."),
   authorId: orElse(readOnly(z.string().nullable()), ({ caller }) => caller.accountId),
   executorId: idInput("The account that the task is assigned to."),
@@ -47,14 +47,13 @@ export const taskFields = {
   endedAt: readOnly(time(timestamp.nullable())),
 };
 
+const children: z.ZodArray<Inside<typeof taskFields>> = z
+  .array(z.lazy(() => task.entity))
+  .meta({ description: "The child tasks, each with its own children." });
 export const task = shape({
   prefix: "task",
   fields: taskFields,
-  inside: {
-    get children(): z.ZodArray<Inside<typeof taskFields>> {
-      return z.array(task.entity).meta({ description: "The child tasks, each with its own children." });
-    },
-  },
+  inside: { children: children.optional() },
   meta: { id: "Task", description: "A unit of work with its subtasks." },
 });
 

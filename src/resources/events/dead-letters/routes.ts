@@ -1,16 +1,13 @@
 import { z } from "zod";
-import { recordAccess } from "../../../data/accounts/audit.ts";
-import type { Queryable } from "../../../data/database.ts";
 import type { Row } from "../../../data/tables.ts";
-import type { SendAgain } from "../../../event/handler.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import { appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { appScopeOf, subscriptionParams } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
 import { listPage, mapPage } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
+import { recordUse } from "../../kit/record-use.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import {
@@ -22,23 +19,16 @@ import {
   renderDeadLetter,
 } from "./schema.ts";
 
-export interface DeadLettersDeps {
-  readonly db: Queryable;
-  readonly sendAgain: SendAgain;
-  readonly clock: Clock;
-}
-
 type Letter = Row<"deadLetters">;
 type InSubscription = Readonly<Record<"appId" | "subscriptionId", string>>;
 
-const ofSubscription = { ...appParams, subscriptionId: pathId("sub", "subscription") };
-const params = { ...ofSubscription, deadLetterId: pathId("dl", "dead letter") };
-
 /** Routes for dead letters: events that a subscription's handler still rejected at the last retry. */
-export const deadLetters: Resource<DeadLettersDeps> = {
-  path: "/apps/:appId/subscriptions/:subscriptionId/dead-letters",
+export const deadLetters: Resource = {
   tag: "Dead letters",
-  routes({ db, clock, sendAgain }) {
+  params: { ...subscriptionParams, deadLetterId: pathId("dl", "dead letter") },
+  routes(deps) {
+    const { db, clock, sendAgain } = deps;
+
     /** Selects the dead letters that match the filters. @throws ApiError 404 if the app has no such subscription */
     async function lettersOf(caller: Caller, params: InSubscription, filters: Filters = {}) {
       const id = params.subscriptionId;
@@ -66,18 +56,6 @@ export const deadLetters: Resource<DeadLettersDeps> = {
       return letter;
     }
 
-    /**
-     * Records an action in the audit log before it is performed. A listing is recorded with the subscription's id.
-     * @throws UnavailableError
-     */
-    const record = (caller: Caller, action: "read" | "delete" | "redrive", ids: readonly string[]) =>
-      recordAccess(
-        db,
-        caller,
-        ids.map((id) => ({ action, entity: "deadLetter", id })),
-        clock(),
-      );
-
     const remove = ({ id }: Letter) => db.deleteFrom("deadLetters").where("id", "=", id).execute();
 
     /** Queues the event again and deletes the dead letter. After an interruption, a repeated call does not send the event twice. */
@@ -88,94 +66,75 @@ export const deadLetters: Resource<DeadLettersDeps> = {
     }
 
     return [
-      defineRoute(
-        {
-          method: "get",
-          path: "/",
-          operation: "listDeadLetters",
-          summary: "List the dead letters of a subscription",
-          params: ofSubscription,
-          query: listQuerySchema,
-          answer: listOf(deadLetterSchema),
-        },
-        async ({ caller, params, query: { limit, offset, ...filters } }) => {
+      defineRoute({
+        at: "GET /apps/:appId/subscriptions/:subscriptionId/dead-letters",
+        operation: "listDeadLetters",
+        summary: "List the dead letters of a subscription",
+        query: listQuerySchema,
+        answer: listOf(deadLetterSchema),
+        async handle({ caller, params, query: { limit, offset, ...filters } }) {
           const letters = await lettersOf(caller, params, filters);
-          await record(caller, "read", [params.subscriptionId]);
+          // A listing is recorded with the id of the subscription.
+          await recordUse(deps, caller, "read", "deadLetter", [params.subscriptionId]);
           return mapPage(await listPage(letters, { limit, offset }), renderDeadLetter);
         },
-      ),
-      defineRoute(
-        {
-          method: "get",
-          path: "/:deadLetterId",
-          operation: "getDeadLetter",
-          summary: "Get a dead letter",
-          params,
-          answer: deadLetterSchema,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "GET /apps/:appId/subscriptions/:subscriptionId/dead-letters/:deadLetterId",
+        operation: "getDeadLetter",
+        summary: "Get a dead letter",
+        answer: deadLetterSchema,
+        async handle({ caller, params }) {
           const letter = await getLetter(caller, params);
-          await record(caller, "read", [letter.id]);
+          await recordUse(deps, caller, "read", "deadLetter", [letter.id]);
           return renderDeadLetter(letter);
         },
-      ),
-      defineRoute(
-        {
-          method: "delete",
-          path: "/:deadLetterId",
-          operation: "deleteDeadLetter",
-          summary: "Delete a dead letter",
-          params,
-          answer: deleted,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "DELETE /apps/:appId/subscriptions/:subscriptionId/dead-letters/:deadLetterId",
+        operation: "deleteDeadLetter",
+        summary: "Delete a dead letter",
+        answer: deleted,
+        async handle({ caller, params }) {
           const letter = await getLetter(caller, params);
-          await record(caller, "delete", [letter.id]);
+          await recordUse(deps, caller, "delete", "deadLetter", [letter.id]);
           await remove(letter);
           return { id: letter.id };
         },
-      ),
-      defineRoute(
-        {
-          method: "post",
-          path: "/redrive",
-          operation: "redriveDeadLetters",
-          summary: "Send many dead letters to the handler again",
-          description:
-            "Sends the oldest dead letters first. Each is retried for 24 hours, like a new event. With `dryRun`, only counts the matching dead letters.",
-          params: ofSubscription,
-          body: redriveManySchema,
-          answer: redriveManyResultSchema,
-        },
-        async ({ caller, params, body: { dryRun, limit, ...filters } }) => {
+      }),
+      defineRoute({
+        at: "POST /apps/:appId/subscriptions/:subscriptionId/dead-letters/redrive",
+        operation: "redriveDeadLetters",
+        summary: "Send many dead letters to the handler again",
+        description:
+          "Sends the oldest dead letters first. Each is retried for 24 hours, like a new event. With `dryRun`, only counts the matching dead letters.",
+        body: redriveManySchema,
+        answer: redriveManyResultSchema,
+        async handle({ caller, params, body: { dryRun, limit, ...filters } }) {
           const page = { limit: dryRun ? 1 : limit, offset: 0 };
           const { items, total } = await listPage(await lettersOf(caller, params, filters), page);
           if (dryRun) return { matched: total, redriven: 0 };
           const ids = items.map(({ id }) => id);
-          await record(caller, "redrive", ids);
+          await recordUse(deps, caller, "redrive", "deadLetter", ids);
           for (const letter of items) await redrive(letter);
           return { matched: total, redriven: items.length };
         },
-      ),
-      defineRoute(
-        {
-          method: "post",
-          path: "/:deadLetterId/redrive",
-          operation: "redriveDeadLetter",
-          summary: "Send a dead letter to the handler again",
-          description:
-            "Removes the dead letter from the list and sends its event. If the handler does not accept it within 24 hours, a new dead letter is created.",
-          params,
-          body: z.strictObject({}),
-          answer: deleted,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "POST /apps/:appId/subscriptions/:subscriptionId/dead-letters/:deadLetterId/redrive",
+        operation: "redriveDeadLetter",
+        summary: "Send a dead letter to the handler again",
+        description:
+          "Removes the dead letter from the list and sends its event. If the handler does not accept it within 24 hours, a new dead letter is created.",
+        body: z.strictObject({}),
+        answer: deleted,
+        async handle({ caller, params }) {
           const letter = await getLetter(caller, params);
-          await record(caller, "redrive", [letter.id]);
+          await recordUse(deps, caller, "redrive", "deadLetter", [letter.id]);
           await redrive(letter);
           return { id: letter.id };
         },
-      ),
+      }),
     ];
   },
 };

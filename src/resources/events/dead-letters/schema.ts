@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Row } from "../../../data/tables.ts";
 import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
+import { pickFields } from "../../kit/pick-fields.ts";
 
 const attemptSchema = z.object({
   at: timestamp,
@@ -60,16 +61,10 @@ export const redriveManyResultSchema = z
   .meta({ id: "DeadLetterRedrive", description: "Result of sending dead letters again." });
 
 export function renderDeadLetter(row: Row<"deadLetters">): DeadLetter {
-  const { id, subscriptionId, topic, entryId, type, reason, attempts, fields, createdAt } = row;
+  const { fields, createdAt } = row;
   const names = fields.filter((_, at) => at % 2 === 0);
   return {
-    id,
-    subscriptionId,
-    topic,
-    entryId,
-    type,
-    reason,
-    attempts,
+    ...pickFields(deadLetterSchema.shape, row),
     event: Object.fromEntries(names.map((name, at) => [name, fields[2 * at + 1] ?? ""])),
     createdAt: createdAt.toISOString(),
   };

@@ -1,25 +1,17 @@
 import { z } from "zod";
-import { recordAccess } from "../../../data/accounts/audit.ts";
 import { definitionsSchema } from "../../../event/definition.ts";
 import type { WholeDeliveryRecord } from "../../../event/delivery-record.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
-import { invalidParameters, notFound } from "../../../http/errors.ts";
 import { id } from "../../../http/fields.ts";
-import { tryDefinitions } from "../../../ingest/check-definitions.ts";
-import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
-import { getChannel } from "../../apps/app-channel.ts";
-import { appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { getChannel, getCompiledChannel } from "../../apps/app-channel.ts";
+import { appScopeOf } from "../../apps/app-scope.ts";
+import type { Deps } from "../../kit/deps.ts";
+import { recordUse } from "../../kit/record-use.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { deliveryOf } from "../delivery-copies.ts";
 import { explainedItemSchema, MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
-import type { DeliveriesDeps } from "./queries.ts";
 import { filters } from "./schema.ts";
-
-export interface PreviewDeps extends DeliveriesDeps {
-  readonly schemas: Pick<SchemaCompiler, "check">;
-  readonly stopping: AbortSignal;
-}
 
 /** Maximum number of items per preview. A preview ends after the delivery that reaches this or `MAX_ANSWER_CHARACTERS`. */
 const MAX_PREVIEWED_ITEMS = 5_000;
@@ -64,40 +56,32 @@ const previewResultSchema = z
     description: "The result that the newest deliveries would have. A preview publishes no events.",
   });
 
-export const preview = (deps: PreviewDeps): Route =>
-  defineRoute(
-    {
-      method: "post",
-      path: "/preview",
-      operation: "previewDeliveries",
-      summary: "Preview definitions on the newest deliveries",
-      description:
-        "Runs a channel's newest deliveries through its current event definitions, or through those in `events`, and compares the result with the original one. The newest delivery comes first. Publishes no events. Secrets are replaced by `***`.",
-      permission: "deliveries.read",
-      params: appParams,
-      body: previewSchema,
-      answer: previewResultSchema,
-    },
-    async ({ caller, params, body: { channelId, status, events, limit } }) => {
-      const { db, keyring, deliveryRecords, explain, clock } = deps;
+export const preview = (deps: Deps): Route =>
+  defineRoute({
+    at: "POST /apps/:appId/deliveries/preview",
+    operation: "previewDeliveries",
+    summary: "Preview definitions on the newest deliveries",
+    description:
+      "Runs a channel's newest deliveries through its current event definitions, or through those in `events`, and compares the result with the original one. The newest delivery comes first. Publishes no events. Secrets are replaced by `***`.",
+    permission: "deliveries.read",
+    body: previewSchema,
+    answer: previewResultSchema,
+    async handle({ caller, params, body: { channelId, status, events, limit } }) {
+      const { db, keyring, deliveryRecords, explain } = deps;
       const scope = appScopeOf(caller, params);
       const { number } = await getChannel(db, keyring, scope, channelId);
-      const stored = await deps.findCompiledChannel(number);
-      if (!stored) throw notFound("channel");
-      const tried = events && (await tryDefinitions(deps.schemas, stored, events, deps.stopping));
-      if (tried?.ok === false) throw invalidParameters(tried.error);
-      const channel = tried?.value ?? stored;
+      const channel = await getCompiledChannel(deps, number, events);
       const listed = await deliveryRecords.list(scope.organizationId, [number]);
       const newest = listed
         .filter((one) => status === undefined || one.status === status)
         .reverse()
         .slice(0, limit);
-      const read = newest.map(({ id }) => ({ action: "read", entity: "delivery", id }) as const);
-      await recordAccess(db, caller, read, clock());
+      const ids = newest.map(({ id }) => id);
+      await recordUse(deps, caller, "read", "delivery", ids);
       const [types, reasons] = [createCounts(), createCounts()];
       const items = [];
       let [previewed, characters] = [0, 0];
-      for (const { id } of newest) {
+      for (const id of ids) {
         if (previewed >= MAX_PREVIEWED_ITEMS || characters >= MAX_ANSWER_CHARACTERS) break;
         const found = await deliveryRecords.find(scope.organizationId, id);
         if (!found?.record.hasBody) continue;
@@ -116,7 +100,7 @@ export const preview = (deps: PreviewDeps): Route =>
       }
       return { examined: items.length, events: types.counted(), failures: reasons.counted(), items };
     },
-  );
+  });
 
 /** Outcome of a delivery: its event types and failure reasons. Both lists are sorted, so that two outcomes can be compared. */
 interface Made {

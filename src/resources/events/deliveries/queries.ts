@@ -1,33 +1,19 @@
-import type { DeliveryRecords, ListedDelivery } from "../../../bus/deliveries/delivery-records.ts";
-import type { Queryable } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring/keyring.ts";
+import type { ListedDelivery } from "../../../bus/deliveries/delivery-records.ts";
 import type { DeliveryRecord, WholeDeliveryRecord } from "../../../event/delivery-record.ts";
 import { notFound } from "../../../http/errors.ts";
 import type { Listed, Page } from "../../../http/page.ts";
-import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
-import type { Explain } from "../../../ingest/explain.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, requireApp } from "../../apps/app-scope.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
 import type { Filters } from "./schema.ts";
-
-export interface DeliveriesDeps {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "find">;
-  readonly explain: Explain;
-  /** Returns the current version of a channel, or `undefined` if the channel was deleted. @throws UnavailableError */
-  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
-  readonly clock: Clock;
-}
 
 /** Number of newest records that a search by `eventId` reads. */
 const MAX_SEARCHED = 2_000;
 
 /** Lists the recorded deliveries of a channel or an app. @throws ApiError 404 if the app or channel does not exist */
 export async function listDeliveries(
-  { db, keyring, deliveryRecords }: Pick<DeliveriesDeps, "db" | "keyring" | "deliveryRecords">,
+  { db, keyring, deliveryRecords }: Deps,
   scope: AppScope,
   filters: Filters,
   { limit, offset, order }: Page & { readonly order: "oldest" | "newest" },
@@ -59,7 +45,7 @@ export async function listDeliveries(
 
 /** Reads a recorded delivery. @throws ApiError 404 if the app has no such delivery */
 export async function getDelivery(
-  { db, deliveryRecords }: Pick<DeliveriesDeps, "db" | "deliveryRecords">,
+  { db, deliveryRecords }: Deps,
   scope: AppScope,
   id: string,
 ): Promise<WholeDeliveryRecord> {

@@ -1,17 +1,12 @@
 import { z } from "zod";
-import type { GroupProgress, GroupProgressReader } from "../../../bus/groups/readings.ts";
+import type { GroupProgress } from "../../../bus/groups/readings.ts";
 import type { Queryable } from "../../../data/database.ts";
-import type { FindRetry, HandlerAttempt } from "../../../event/handler.ts";
+import type { HandlerAttempt } from "../../../event/handler.ts";
 import type { EventReceipt } from "../../../event/outcome.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
-
-export interface ReadingsDeps {
-  readonly db: Queryable;
-  readonly readings: Pick<GroupProgressReader, "readEntryProgress">;
-  readonly findRetry: FindRetry;
-}
+import type { Deps } from "../../kit/deps.ts";
 
 /** Maximum number of events per delivery for which the response shows the progress of subscriptions. */
 const MAX_EVENTS = 20;
@@ -53,7 +48,7 @@ type Reading = Shown<z.output<typeof readingSchema>>;
 
 /** Returns the progress of each subscription for the first `MAX_EVENTS` events. @throws UnavailableError */
 export async function readingsOf(
-  { db, readings, findRetry }: ReadingsDeps,
+  { db, readings, findRetry }: Deps,
   scope: AppScope,
   events: readonly EventReceipt[],
 ): Promise<readonly Reading[]> {

@@ -5,10 +5,11 @@ import {
   VERIFICATION_RESULTS,
   type WholeDeliveryRecord,
 } from "../../../event/delivery-record.ts";
-import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
 import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import { pickFields } from "../../kit/pick-fields.ts";
+import { deliveryValues, eventReceipts, quarantineReceipts } from "../../kit/receipts.ts";
 import { explainedItemSchema, renderDefinition, renderFailure } from "../explained-item.ts";
 
 export const filters = {
@@ -39,8 +40,6 @@ export const listQuerySchema = z.object({
   ...pageQuery,
 });
 export type Filters = Pick<z.output<typeof listQuerySchema>, keyof typeof filters>;
-
-const valuesSchema = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
 
 const summaryFields = {
   id: id("del"),
@@ -78,20 +77,8 @@ const summaryFields = {
   published: z.int().meta({ description: "Number of published events." }),
   duplicates: z.int(),
   quarantined: z.int(),
-  events: z
-    .array(
-      z.object({
-        id: z.string(),
-        type: z.string(),
-        topic: z.string(),
-        entryId: z.string(),
-        status: z.enum(["published", "duplicate"]),
-      }),
-    )
-    .meta({ description: "The first 100 events." }),
-  quarantine: z
-    .array(z.object({ id: z.string(), reason: z.enum(QUARANTINE_REASONS), path: z.string().optional() }))
-    .meta({ description: "The first 100 quarantined items." }),
+  events: eventReceipts.meta({ description: "The first 100 events." }),
+  quarantine: quarantineReceipts.meta({ description: "The first 100 quarantined items." }),
   bodyBytes: z
     .int()
     .nullable()
@@ -107,8 +94,8 @@ const { item, failures, definitions, closest } = explainedItemSchema.shape;
 export const wholeDeliverySchema = z
   .object({
     ...summaryFields,
-    headers: valuesSchema,
-    query: valuesSchema,
+    headers: deliveryValues,
+    query: deliveryValues,
     bodyBase64: z.string().nullable().meta({
       description: "The body. Null if the delivery was rejected or the body is larger than 128 KiB.",
     }),
@@ -122,34 +109,19 @@ export const wholeDeliverySchema = z
   })
   .meta({ id: "WholeDelivery", description: "A delivery with its headers and body, without secrets." });
 
-type Summary = Shown<z.output<typeof deliverySchema>>;
-type Whole = Shown<z.output<typeof wholeDeliverySchema>>;
+export type Delivery = Shown<z.output<typeof deliverySchema>>;
+export type WholeDelivery = Shown<z.output<typeof wholeDeliverySchema>>;
 
-export function renderDelivery(record: DeliveryRecord): Summary {
-  const { id, appId, channelUid, requestId, clientAddress, method, durationMs, status } = record;
-  const { httpStatus, reason, verification, outcome, bodyBytes } = record;
-  return {
-    id,
-    appId,
-    channelUid,
-    requestId,
-    clientAddress,
-    method,
-    receivedAt: formatTimestamp(record.receivedAtMs),
-    durationMs,
-    status,
-    httpStatus,
-    reason,
-    verification,
-    ...outcome,
-    bodyBytes,
-  };
-}
+export const renderDelivery = (record: DeliveryRecord): Delivery => ({
+  ...pickFields(summaryFields, record),
+  ...record.outcome,
+  receivedAt: formatTimestamp(record.receivedAtMs),
+});
 
 export const renderWholeDelivery = (
   { record, items, body }: WholeDeliveryRecord,
-  explanation: Whole["explanation"],
-): Whole => ({
+  explanation: WholeDelivery["explanation"],
+): WholeDelivery => ({
   ...renderDelivery(record),
   headers: record.headers,
   query: record.query,

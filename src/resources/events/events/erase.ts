@@ -1,32 +1,14 @@
-import type { DeliveryRecords } from "../../../bus/deliveries/delivery-records.ts";
-import type { Groups } from "../../../bus/groups/groups.ts";
-import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
-import type { Topics } from "../../../bus/topics/topics.ts";
 import { recordAccess } from "../../../data/accounts/audit.ts";
-import type { Queryable } from "../../../data/database.ts";
 import { readAttributes } from "../../../event/cloud-event.ts";
 import type { QuarantineReason } from "../../../event/outcome.ts";
 import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
 import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
-import type { Explain } from "../../../ingest/explain.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { isId } from "../../../lib/ids.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { deleteCopies, deliveryOf } from "../delivery-copies.ts";
-
-export interface EraseDeps {
-  readonly db: Queryable;
-  readonly topics: Pick<Topics, "findEntry" | "deleteEntry" | "deleteDeadLetters">;
-  readonly groups: Pick<Groups, "list">;
-  readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
-  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "find" | "delete">;
-  readonly explain: Explain;
-  /** Returns the current version of a channel, or `undefined` if the channel was deleted. */
-  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
-  readonly clock: Clock;
-}
 
 /** Properties of the event to delete, used to find its copies in quarantine and in delivery records. */
 interface Erased extends EntryPlace {
@@ -60,7 +42,7 @@ const MIN_DATA_BYTES = 64;
  * @throws ApiError 404 when neither the entry nor a dead letter of it exists
  * @throws UnavailableError
  */
-export async function eraseEvent(deps: EraseDeps, caller: Caller, place: EntryPlace): Promise<void> {
+export async function eraseEvent(deps: Deps, caller: Caller, place: EntryPlace): Promise<void> {
   const { db, topics, groups, clock } = deps;
   const { topic, entryId } = place;
   const letters = db.selectFrom("deadLetters").where((eb) => eb.and({ topic, entryId }));
@@ -99,7 +81,7 @@ export async function eraseEvent(deps: EraseDeps, caller: Caller, place: EntryPl
 }
 
 async function eraseQuarantined(
-  deps: EraseDeps,
+  deps: Deps,
   organizationId: string,
   { channel, channelNumber }: OfChannel,
   erased: Erased,
@@ -122,7 +104,7 @@ async function eraseQuarantined(
 }
 
 async function eraseDeliveries(
-  deps: EraseDeps,
+  deps: Deps,
   organizationId: string,
   { channel, channelNumber }: OfChannel,
   erased: Erased,
@@ -151,7 +133,7 @@ async function eraseDeliveries(
  * deliveries is not compared, because it is unpublished and may belong to a different event.
  */
 async function holds(
-  { explain }: EraseDeps,
+  { explain }: Deps,
   channel: CompiledChannel | undefined,
   { reason, delivery }: KeptDelivery,
   { topic, id, source, data }: Erased,

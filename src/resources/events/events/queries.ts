@@ -1,20 +1,14 @@
 import type { z } from "zod";
-import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import { type EntryPlace, mergeEntries, mergeNewest } from "../../../bus/topics/entry-merge.ts";
-import type { TopicEntry, Topics } from "../../../bus/topics/topics.ts";
+import type { TopicEntry } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
-import type { EraseDeps } from "./erase.ts";
 import { eventJson, type listQuerySchema, MAX_WINDOW } from "./schema.ts";
-
-export interface EventsDeps extends EraseDeps {
-  readonly topics: Pick<Topics, "find"> & EraseDeps["topics"];
-  readonly entries: EntryIndex;
-}
 
 const CONCURRENCY = 16;
 /** Maximum number of topics in a list request. A request that covers more topics gets a 400. */
@@ -31,7 +25,7 @@ const MAX_SEARCHED = 5_000;
  * @throws ApiError 400 if the app has too many topics
  */
 export async function listEvents(
-  deps: EventsDeps,
+  deps: Deps,
   scope: AppScope,
   query: z.output<typeof listQuerySchema>,
 ): Promise<{ readonly events: readonly string[]; readonly total: number }> {
@@ -90,51 +84,55 @@ function valueAt(data: string | undefined, get: (root: unknown) => unknown): str
 
 /** Searches entries and returns the matching events as JSON texts. Stops at `MAX_SEARCHED` entries or `MAX_ANSWER_CHARACTERS`. */
 async function searchEvents(
-  { topics }: EventsDeps,
-  places: AsyncGenerator<EntryPlace, void, void>,
+  deps: Deps,
+  places: AsyncIterable<EntryPlace>,
   isWanted: Wanted,
   most: number,
 ): Promise<readonly string[]> {
   const found: string[] = [];
   let examined = 0;
   let characters = 0;
-  let some: EntryPlace[] = [];
-  const look = async (): Promise<void> => {
-    const read = await Promise.all(some.map(({ topic, entryId }) => topics.findEntry(topic, entryId)));
-    for (const [index, { topic }] of some.entries()) {
-      const entry = read[index];
-      if (entry === undefined) continue;
-      characters += entry.fields.data?.length ?? 0;
-      if (found.length < most && isWanted(entry)) found.push(eventJson(topic, entry));
-    }
-    some = [];
-  };
-  for await (const place of places) {
-    some.push(place);
+  for await (const { topic, entry } of readEntries(deps, places)) {
     examined++;
-    if (some.length === EVENTS_AT_ONCE) await look();
+    characters += entry?.fields.data?.length ?? 0;
+    if (entry !== undefined && isWanted(entry)) found.push(eventJson(topic, entry));
     if (found.length >= most || examined >= MAX_SEARCHED || characters >= MAX_ANSWER_CHARACTERS) break;
   }
-  await look();
   return found;
 }
 
 /** Reads events as JSON texts. Skips entries that were deleted after they were listed. */
-async function readEvents({ topics }: EventsDeps, places: readonly EntryPlace[]): Promise<readonly string[]> {
+async function readEvents(deps: Deps, places: readonly EntryPlace[]): Promise<readonly string[]> {
   const events: string[] = [];
   let characters = 0;
-  for (let i = 0; i < places.length && characters < MAX_ANSWER_CHARACTERS; i += EVENTS_AT_ONCE) {
-    const some = places.slice(i, i + EVENTS_AT_ONCE);
-    const read = await Promise.all(some.map(({ topic, entryId }) => topics.findEntry(topic, entryId)));
-    for (const [index, { topic }] of some.entries()) {
-      const entry = read[index];
-      if (!entry || characters >= MAX_ANSWER_CHARACTERS) continue;
-      const json = eventJson(topic, entry);
-      characters += json.length;
-      events.push(json);
-    }
+  for await (const { topic, entry } of readEntries(deps, places)) {
+    if (!entry) continue;
+    const json = eventJson(topic, entry);
+    characters += json.length;
+    events.push(json);
+    if (characters >= MAX_ANSWER_CHARACTERS) break;
   }
   return events;
+}
+
+/** Reads entries in the given order, several at a time. `entry` is undefined if it was deleted after it was listed. */
+async function* readEntries(
+  { topics }: Deps,
+  places: AsyncIterable<EntryPlace> | Iterable<EntryPlace>,
+): AsyncGenerator<{ readonly topic: string; readonly entry: TopicEntry | undefined }> {
+  const next: EntryPlace[] = [];
+  const read = () =>
+    Promise.all(
+      next.splice(0).map(async ({ topic, entryId }) => ({
+        topic,
+        entry: await topics.findEntry(topic, entryId),
+      })),
+    );
+  for await (const place of places) {
+    next.push(place);
+    if (next.length === EVENTS_AT_ONCE) yield* await read();
+  }
+  yield* await read();
 }
 
 async function listTopicNames(

@@ -9,18 +9,12 @@ import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { eraseEvent } from "./erase.ts";
-import { type EventsDeps, hasTopic, listEvents } from "./queries.ts";
+import { hasTopic, listEvents } from "./queries.ts";
 import { ENTRY_EXAMPLE, eventJson, eventSchema, listQuerySchema, TOPIC_EXAMPLE } from "./schema.ts";
-
-const params = {
-  ...appParams,
-  topic: pathText(/^[^\0]+$/su, "event", TOPIC_EXAMPLE),
-  entryId: pathText(/^\d{1,20}-\d{1,20}$/, "event", ENTRY_EXAMPLE),
-};
 
 /** Path pattern for `{topic}/{entryId}`. Also accepts a topic whose slashes are not percent-encoded. */
 const matched = {
-  path: "/:place{.+/[^/]+}",
+  path: "/apps/:appId/events/:place{.+/[^/]+}",
   params(c: Context) {
     const place = c.req.param("place") ?? "";
     const split = place.lastIndexOf("/");
@@ -32,9 +26,13 @@ const matched = {
   },
 };
 
-export const events: Resource<EventsDeps> = {
-  path: "/apps/:appId/events",
+export const events: Resource = {
   tag: "Events",
+  params: {
+    ...appParams,
+    topic: pathText(/^[^\0]+$/su, "event", TOPIC_EXAMPLE),
+    entryId: pathText(/^\d{1,20}-\d{1,20}$/, "event", ENTRY_EXAMPLE),
+  },
   routes(deps) {
     const { db, topics } = deps;
 
@@ -52,61 +50,49 @@ export const events: Resource<EventsDeps> = {
     }
 
     return [
-      defineRoute(
-        {
-          method: "get",
-          path: "/",
-          operation: "listEvents",
-          summary: "List the events of an app",
-          description:
-            "Lists the events of all topics in order of time. A response may contain fewer than `limit` events when the events are large. With `from` or `to`, `X-Total-Count` stops at 10,000.\n\nA filter by `id`, or by `path` and `value`, searches the first 5,000 events in that order, or the first 16 MiB of data. `X-Total-Count` then counts only the matches found up to the end of the page. Use `from` and `to` to search further.",
-          params: appParams,
-          query: listQuerySchema,
-          answer: listOf(eventSchema),
-        },
-        async ({ caller, params, query, c }) => {
+      defineRoute({
+        at: "GET /apps/:appId/events",
+        operation: "listEvents",
+        summary: "List the events of an app",
+        description:
+          "Lists the events of all topics in order of time. A response may contain fewer than `limit` events when the events are large. With `from` or `to`, `X-Total-Count` stops at 10,000.\n\nA filter by `id`, or by `path` and `value`, searches the first 5,000 events in that order, or the first 16 MiB of data. `X-Total-Count` then counts only the matches found up to the end of the page. Use `from` and `to` to search further.",
+        query: listQuerySchema,
+        answer: listOf(eventSchema),
+        async handle({ caller, params, query, c }) {
           const scope = appScopeOf(caller, params);
           await requireApp(db, scope);
           const { events, total } = await listEvents(deps, scope, query);
           c.header("X-Total-Count", String(total));
           return answerJson(c, `[${events.join(",")}]`);
         },
-      ),
-      defineRoute(
-        {
-          method: "get",
-          path: "/:topic/:entryId",
-          matched,
-          operation: "getEvent",
-          summary: "Get an event",
-          params,
-          answer: eventSchema,
-        },
-        async ({ caller, params, c }) => {
+      }),
+      defineRoute({
+        at: "GET /apps/:appId/events/:topic/:entryId",
+        matched,
+        operation: "getEvent",
+        summary: "Get an event",
+        answer: eventSchema,
+        async handle({ caller, params, c }) {
           await requirePlace(caller, params);
           const entry = await topics.findEntry(params.topic, params.entryId);
           if (!entry) throw notFound("event");
           return answerJson(c, eventJson(params.topic, entry));
         },
-      ),
-      defineRoute(
-        {
-          method: "delete",
-          path: "/:topic/:entryId",
-          matched,
-          operation: "deleteEvent",
-          summary: "Delete an event",
-          description:
-            "Deletes the event for a privacy request: from its topic, from dead letters, from pending retries of handlers, from quarantine and from the stored deliveries. A quarantined or stored delivery is deleted as a whole if it contains the event's id. If the event had no id of its own, deliveries are compared by its data, if that has at least 64 bytes. Copies that readers and handlers have already received are not affected.",
-          params,
-          answer: deleted,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "DELETE /apps/:appId/events/:topic/:entryId",
+        matched,
+        operation: "deleteEvent",
+        summary: "Delete an event",
+        description:
+          "Deletes the event for a privacy request: from its topic, from dead letters, from pending retries of handlers, from quarantine and from the stored deliveries. A quarantined or stored delivery is deleted as a whole if it contains the event's id. If the event had no id of its own, deliveries are compared by its data, if that has at least 64 bytes. Copies that readers and handlers have already received are not affected.",
+        answer: deleted,
+        async handle({ caller, params }) {
           await requirePlace(caller, params);
           await eraseEvent(deps, caller, params);
           return { id: params.entryId };
         },
-      ),
+      }),
     ];
   },
 };

@@ -129,7 +129,8 @@ export function createStreamClient(deps: StreamClientDeps): StreamClient {
     beat() {
       if (sink.isFull()) return;
       raiseSince();
-      sink.write(`:\nid: ${position}\n\n`);
+      // An event with a name, because many clients ignore an id without data. Clients that do not know the name ignore only the data.
+      sink.write(`event: position\nid: ${position}\ndata: {}\n\n`);
     },
   };
 }

@@ -1,15 +1,12 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { z } from "zod";
-import type { RedisBus } from "../../../bus/connection/redis.ts";
 import { createTail } from "../../../bus/topics/tail.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { createStillAllowed } from "../../../http/callers/authorize.ts";
-import type { Identify } from "../../../http/callers/identify.ts";
 import type { ApiEnv } from "../../../http/context.ts";
 import { ApiError, invalidParameters } from "../../../http/errors.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
-import type { Log } from "../../../log.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { nonJsonAnswer } from "../../kit/answer.ts";
 import type { Resource } from "../../kit/resource.ts";
@@ -18,15 +15,6 @@ import { createStreamClient } from "./stream-client.ts";
 import { createStreamHub, MAX_TOPICS, type StreamFilter } from "./stream-hub.ts";
 import { createStreamLine } from "./stream-line.ts";
 import { type Position, parsePosition } from "./stream-position.ts";
-
-export interface EventStreamDeps {
-  readonly db: Queryable;
-  readonly redis: RedisBus;
-  readonly identify: Identify;
-  readonly log: Log;
-  /** Aborts when the gateway shuts down. All streams then end, and the clients reconnect to another gateway. */
-  readonly stopping: AbortSignal;
-}
 
 /** Maximum number of open streams per worker (then 503) and per caller (then 429). */
 const PER_WORKER = 500;
@@ -48,9 +36,9 @@ const querySchema = z.object({
   type: z.string().min(1).max(255).optional().describe("Selects events of this type."),
 });
 
-export const eventStream: Resource<EventStreamDeps> = {
-  path: "/apps/:appId/events",
+export const eventStream: Resource = {
   tag: "Events",
+  params: appParams,
   routes(deps) {
     const { db, redis, stopping, log } = deps;
     const tail = createTail({ redis });
@@ -105,18 +93,14 @@ export const eventStream: Resource<EventStreamDeps> = {
     }
 
     return [
-      defineRoute(
-        {
-          method: "get",
-          path: "/stream",
-          operation: "streamEvents",
-          summary: "Follow the events of an app",
-          description: `Streams events as server-sent events. \`data\` is the event as \`getEvent\` returns it, and \`id\` is the reader's position. Events of one topic arrive in order.\n\nWithout \`Last-Event-ID\`, the stream starts with new events. With it, the stream continues after that position, as far back as topics retain events. Milliseconds since 1970 are also accepted, to start at that time. No retained event is skipped. Events repeat only if more than 100 topics were active within a few seconds.\n\nThe stream ends when the token becomes invalid, the gateway stops, or the reader is too slow. Reconnect to resume it. A stream can cover at most ${MAX_TOPICS} topics, and an API key can have at most ${PER_CALLER} streams per gateway.`,
-          params: appParams,
-          query: querySchema,
-          answer: nonJsonAnswer("text/event-stream", "An endless stream of events."),
-        },
-        async ({ caller, params, query, c }) => {
+      defineRoute({
+        at: "GET /apps/:appId/events/stream",
+        operation: "streamEvents",
+        summary: "Follow the events of an app",
+        description: `Streams events as server-sent events. \`data\` is the event as \`getEvent\` returns it, and \`id\` is the reader's position. Events of one topic arrive in order.\n\nAt the start and every 15 seconds, an event named \`position\` moves the reader's position without an event of the app. Its data is \`{}\`. Ignore events with other names, which later versions may add.\n\nWithout \`Last-Event-ID\`, the stream starts with new events. With it, the stream continues after that position, as far back as topics retain events. Milliseconds since 1970 are also accepted, to start at that time. No retained event is skipped. Events repeat only if more than 100 topics were active within a few seconds.\n\nThe stream ends when the token becomes invalid, the gateway stops, or the reader is too slow. Reconnect to resume it. A stream can cover at most ${MAX_TOPICS} topics, and an API key can have at most ${PER_CALLER} streams per gateway.`,
+        query: querySchema,
+        answer: nonJsonAnswer("text/event-stream", "An endless stream of events."),
+        async handle({ caller, params, query, c }) {
           const scope = appScopeOf(caller, params);
           await requireApp(db, scope);
           const filter = { appId: params.appId, type: query.type };
@@ -146,7 +130,7 @@ export const eventStream: Resource<EventStreamDeps> = {
             throw error;
           }
         },
-      ),
+      }),
     ];
   },
 };
@@ -184,32 +168,31 @@ async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly
  * no effect. The function throws ApiError 429 at the caller's limit, and UnavailableError at the worker's limit.
  */
 function createPlaces(): (caller: string) => () => void {
-  const taken = new Map<string, Set<symbol>>();
+  const taken = new Map<string, number>();
   let all = 0;
   return (caller) => {
-    const ours = taken.get(caller) ?? new Set();
-    if (ours.size >= PER_CALLER) {
+    const ours = taken.get(caller) ?? 0;
+    if (ours >= PER_CALLER) {
       throw new ApiError(
         "rate_limited",
         `This API key already has ${PER_CALLER} open event streams on this gateway. Close one, or try again later.`,
-        {
-          headers: { "Retry-After": String(FULL_RETRY_AFTER_SECONDS) },
-        },
+        { headers: { "Retry-After": String(FULL_RETRY_AFTER_SECONDS) } },
       );
     }
-    if (all >= PER_WORKER) {
-      const retryAfterSeconds = FULL_RETRY_AFTER_SECONDS;
+    if (all >= PER_WORKER)
       throw new UnavailableError(`this gateway already has ${PER_WORKER} open event streams`, {
-        retryAfterSeconds,
+        retryAfterSeconds: FULL_RETRY_AFTER_SECONDS,
       });
-    }
-    const place = Symbol();
-    taken.set(caller, ours.add(place));
+    taken.set(caller, ours + 1);
     all++;
+    let isReleased = false;
     return () => {
-      if (!ours.delete(place)) return;
+      if (isReleased) return;
+      isReleased = true;
       all--;
-      if (ours.size === 0 && taken.get(caller) === ours) taken.delete(caller);
+      const left = (taken.get(caller) ?? 1) - 1;
+      if (left === 0) taken.delete(caller);
+      else taken.set(caller, left);
     };
   };
 }

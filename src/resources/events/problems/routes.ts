@@ -1,99 +1,76 @@
 import { z } from "zod";
 import { recordAudit } from "../../../data/accounts/audit.ts";
-import type { Queryable } from "../../../data/database.ts";
 import { PROBLEM_KINDS } from "../../../event/problem.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, notFound } from "../../../http/errors.ts";
 import { shortListQuery } from "../../../http/page.ts";
-import { type Clock, formatTimestamp } from "../../../lib/clock.ts";
+import { formatTimestamp } from "../../../lib/clock.ts";
 import { listOf } from "../../kit/answer.ts";
-import { listPage, mapPage, omitUndefined } from "../../kit/list-page.ts";
+import { listPage, mapPage, omitUndefined, slicePage } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { listQuerySchema, problemCheckSchema, problemSchema, render } from "./schema.ts";
 
-export interface ProblemsDeps {
-  readonly db: Queryable;
-  readonly clock: Clock;
-}
-
-const params = { problemId: pathId("prob", "problem") };
-
-export const problems: Resource<ProblemsDeps> = {
-  path: "/problems",
+export const problems: Resource = {
   tag: "Problems",
+  params: { problemId: pathId("prob", "problem") },
   routes: ({ db, clock }) => {
     const own = (caller: Caller) =>
       db.selectFrom("problems").selectAll().where("organizationId", "=", caller.organizationId);
 
     return [
-      defineRoute(
-        {
-          method: "get",
-          path: "/",
-          operation: "listProblems",
-          summary: "List problems",
-          description:
-            "Lists problems in the order in which they were detected. Resolved problems are included: Inlet keeps the newest 1,000 for 30 days. Whenever a problem is opened or resolved, Inlet also publishes an event in the app `inlet`.",
-          query: listQuerySchema,
-          answer: listOf(problemSchema),
-        },
-        async ({ caller, query: { limit, offset, ...filters } }) => {
+      defineRoute({
+        at: "GET /problems",
+        operation: "listProblems",
+        summary: "List problems",
+        description:
+          "Lists problems in the order in which they were detected. Resolved problems are included: Inlet keeps the newest 1,000 for 30 days. Whenever a problem is opened or resolved, Inlet also publishes an event in the app `inlet`.",
+        query: listQuerySchema,
+        answer: listOf(problemSchema),
+        async handle({ caller, query: { limit, offset, ...filters } }) {
           const found = own(caller).where((eb) => eb.and(omitUndefined(filters)));
           return mapPage(await listPage(found, { limit, offset }), render);
         },
-      ),
-      defineRoute(
-        {
-          method: "get",
-          path: "/checks",
-          operation: "listProblemChecks",
-          summary: "List when each kind of problem was last checked",
-          description:
-            "Lists each kind of problem with the time of its last check. Some kinds can only be checked with Redis. While Redis is unavailable, or shortly after another gateway has taken over the checks, problems of these kinds are neither opened nor resolved.",
-          query: shortListQuery,
-          answer: listOf(problemCheckSchema),
-        },
-        async ({ query: { limit, offset } }) => {
+      }),
+      defineRoute({
+        at: "GET /problems/checks",
+        operation: "listProblemChecks",
+        summary: "List when each kind of problem was last checked",
+        description:
+          "Lists each kind of problem with the time of its last check. Some kinds can only be checked with Redis. While Redis is unavailable, or shortly after another gateway has taken over the checks, problems of these kinds are neither opened nor resolved.",
+        query: shortListQuery,
+        answer: listOf(problemCheckSchema),
+        async handle({ query }) {
           const rows = await db.selectFrom("problemLooks").selectAll().execute();
           const items = PROBLEM_KINDS.map((kind) => {
             const { lookedAt = null, failingSince = null } = rows.find((row) => row.kind === kind) ?? {};
             return { kind, lastCheckedAt: timeOf(lookedAt), failingSince: timeOf(failingSince) };
           });
-          const total = items.length;
-          return { items: items.slice(offset, offset + (limit ?? total)), total };
+          return slicePage(items, query);
         },
-      ),
-      defineRoute(
-        {
-          method: "get",
-          path: "/:problemId",
-          operation: "getProblem",
-          summary: "Get a problem",
-          params,
-          answer: problemSchema,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "GET /problems/:problemId",
+        operation: "getProblem",
+        summary: "Get a problem",
+        answer: problemSchema,
+        async handle({ caller, params }) {
           const row = await own(caller).where("id", "=", params.problemId).executeTakeFirst();
           if (!row) throw notFound("problem");
           return render(row);
         },
-      ),
-      defineRoute(
-        {
-          method: "post",
-          path: "/:problemId/acknowledge",
-          operation: "acknowledgeProblem",
-          summary: "Acknowledge a problem",
-          description:
-            "Marks the problem as known. It stays open until Inlet finds that it is resolved. Acknowledging it again has no effect.",
-          params,
-          body: z.strictObject({}),
-          answer: problemSchema,
-          conflict: "the problem is already resolved",
-        },
-        async ({ caller, params: { problemId: id } }) =>
+      }),
+      defineRoute({
+        at: "POST /problems/:problemId/acknowledge",
+        operation: "acknowledgeProblem",
+        summary: "Acknowledge a problem",
+        description:
+          "Marks the problem as known. It stays open until Inlet finds that it is resolved. Acknowledging it again has no effect.",
+        body: z.strictObject({}),
+        answer: problemSchema,
+        conflict: "the problem is already resolved",
+        handle: async ({ caller, params: { problemId: id } }) =>
           db.transaction().execute(async (trx) => {
             const row = await trx
               .selectFrom("problems")
@@ -120,7 +97,7 @@ export const problems: Resource<ProblemsDeps> = {
               .executeTakeFirstOrThrow();
             return render(acknowledged);
           }),
-      ),
+      }),
     ];
   },
 };

@@ -4,7 +4,7 @@ import type { QuarantineRecord } from "../../../bus/quarantine/quarantine-record
 import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
 import { timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
-import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { type Filters, filters } from "./schema.ts";
 
@@ -43,19 +43,15 @@ export const groups = (
   { quarantine }: { readonly quarantine: Pick<QuarantineStore, "list"> },
   filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
 ): Route =>
-  defineRoute(
-    {
-      method: "get",
-      path: "/groups",
-      operation: "groupQuarantine",
-      summary: "Count quarantined items by reason and definition",
-      description:
-        "Each group has the times of its first and last arrival. The group with the latest arrival comes first.",
-      params: appParams,
-      query: z.object(filters),
-      answer: groupsSchema,
-    },
-    async ({ caller, params, query }) => {
+  defineRoute({
+    at: "GET /apps/:appId/quarantine/groups",
+    operation: "groupQuarantine",
+    summary: "Count quarantined items by reason and definition",
+    description:
+      "Each group has the times of its first and last arrival. The group with the latest arrival comes first.",
+    query: z.object(filters),
+    answer: groupsSchema,
+    async handle({ caller, params, query }) {
       const filter = await filterOf(appScopeOf(caller, params), query);
       const { total } = await quarantine.list(filter, { limit: 0, offset: 0 });
       const page = { limit: MAX_GROUPED, offset: Math.max(0, total - MAX_GROUPED) };
@@ -74,7 +70,7 @@ export const groups = (
         })),
       };
     },
-  );
+  });
 
 function summarize(records: readonly QuarantineRecord[]) {
   const [first] = records;

@@ -1,19 +1,19 @@
 import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
-import { invalidParameters, notFound } from "../../../http/errors.ts";
-import { tryDefinitions } from "../../../ingest/check-definitions.ts";
 import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
-import { type AppScope, appParams, appScopeOf } from "../../apps/app-scope.ts";
+import { getCompiledChannel } from "../../apps/app-channel.ts";
+import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
+import type { Deps } from "../../kit/deps.ts";
+import { recordUse } from "../../kit/record-use.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
 import { renderExplainedItem } from "../explained-item.ts";
-import { type QuarantineDeps, recordUse } from "./redrive.ts";
 import { type Filters, previewResultSchema, previewSchema } from "./schema.ts";
 
 /** Shows what processing the quarantined item again would produce with the event definitions in `channel`. */
 export function explainKept(
-  { explain }: Pick<QuarantineDeps, "explain">,
+  { explain }: Deps,
   channel: CompiledChannel,
   { record, delivery }: QuarantinedItem,
 ): Promise<readonly ExplainedItem[]> {
@@ -23,36 +23,24 @@ export function explainKept(
 
 /** Applies event definitions to quarantined items without publishing events, so that users can test the definitions. */
 export const preview = (
-  deps: QuarantineDeps,
+  deps: Deps,
   filterOf: (scope: AppScope, filters: Filters) => Promise<QuarantineFilter>,
 ): Route =>
-  defineRoute(
-    {
-      method: "post",
-      path: "/preview",
-      operation: "previewQuarantine",
-      summary: "Preview a redrive",
-      description:
-        "Counts the matching items. Explains the result that a redrive of the first `limit` of them, in order of arrival, would have with the channel's current definitions or with those in `events`. Publishes no events and leaves all items in quarantine.",
-      params: appParams,
-      body: previewSchema,
-      answer: previewResultSchema,
-    },
-    async ({ caller, params, body: { limit, events, ...filters } }) => {
+  defineRoute({
+    at: "POST /apps/:appId/quarantine/preview",
+    operation: "previewQuarantine",
+    summary: "Preview a redrive",
+    description:
+      "Counts the matching items. Explains the result that a redrive of the first `limit` of them, in order of arrival, would have with the channel's current definitions or with those in `events`. Publishes no events and leaves all items in quarantine.",
+    body: previewSchema,
+    answer: previewResultSchema,
+    async handle({ caller, params, body: { limit, events, ...filters } }) {
       const filter = await filterOf(appScopeOf(caller, params), filters);
       const { records, total } = await deps.quarantine.list(filter, { limit, offset: 0 });
       const channelNumber = records[0]?.channelNumber ?? filter.channelNumbers?.[0];
-      const stored = channelNumber === undefined ? undefined : await deps.findCompiledChannel(channelNumber);
-      if (!stored) throw notFound("channel");
-      const tried = events && (await tryDefinitions(deps.schemas, stored, events, deps.stopping));
-      if (tried?.ok === false) throw invalidParameters(tried.error);
-      const channel = tried?.value ?? stored;
-      await recordUse(
-        deps,
-        caller,
-        "read",
-        records.map(({ id }) => id),
-      );
+      const channel = await getCompiledChannel(deps, channelNumber, events);
+      const ids = records.map(({ id }) => id);
+      await recordUse(deps, caller, "read", "quarantinedItem", ids);
       const items = [];
       for (const { id, reason } of records) {
         const found = await deps.quarantine.find(filter.organizationId, id);
@@ -72,4 +60,4 @@ export const preview = (
       }
       return { matched: total, released: items.filter(({ isReleased }) => isReleased).length, items };
     },
-  );
+  });

@@ -1,47 +1,6 @@
-import type { DeliveryRecords } from "../../../bus/deliveries/delivery-records.ts";
-import type { QuarantineStore } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
-import { recordAccess } from "../../../data/accounts/audit.ts";
-import type { Author } from "../../../data/accounts/audit-entry.ts";
-import type { Queryable } from "../../../data/database.ts";
-import type { Keyring } from "../../../data/keyring/keyring.ts";
-import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
-import type { Explain } from "../../../ingest/explain.ts";
-import type { Redrive } from "../../../ingest/write.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import type { SchemaCompiler } from "../../../lib/json-schema/compiled-schema.ts";
-import type { Log } from "../../../log.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { createRejectedResult, type RedriveResult, redriveResultOf } from "./schema.ts";
-
-export interface QuarantineDeps {
-  readonly db: Queryable;
-  readonly keyring: Keyring;
-  readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
-  /** Delivery records contain copies of quarantined items. */
-  readonly deliveryRecords: Pick<DeliveryRecords, "list" | "read" | "delete">;
-  readonly explain: Explain;
-  readonly schemas: Pick<SchemaCompiler, "check">;
-  /** Returns the current version of a channel, or `undefined` if the channel was deleted. */
-  readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
-  readonly redrive: Redrive;
-  readonly stopping: AbortSignal;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** Writes an audit entry before items are read, deleted or processed again. @throws UnavailableError */
-export const recordUse = (
-  { db, clock }: Pick<QuarantineDeps, "db" | "clock">,
-  author: Author,
-  action: "read" | "delete" | "redrive",
-  ids: readonly string[],
-): Promise<void> =>
-  recordAccess(
-    db,
-    author,
-    ids.map((id) => ({ action, entity: "quarantinedItem", id })),
-    clock(),
-  );
 
 /**
  * Runs a quarantined item through the channel's current definitions.
@@ -52,7 +11,7 @@ export const recordUse = (
  * @throws UnavailableError when the result is unknown; it is safe to repeat the redrive
  */
 export async function redriveItem(
-  { quarantine, findCompiledChannel, redrive }: QuarantineDeps,
+  { quarantine, findCompiledChannel, redrive }: Deps,
   { record, delivery }: QuarantinedItem,
   options: { readonly asNewId: boolean; readonly signal: AbortSignal },
 ): Promise<RedriveResult> {

@@ -9,15 +9,17 @@ import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
 import { pathText } from "../../kit/params.ts";
+import { recordUse } from "../../kit/record-use.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { deleteCopiesOfItem } from "../delivery-copies.ts";
 import { renderExplainedItem } from "../explained-item.ts";
 import { groups } from "./groups.ts";
 import { explainKept, preview } from "./preview.ts";
-import { type QuarantineDeps, recordUse, redriveItem } from "./redrive.ts";
+import { redriveItem } from "./redrive.ts";
 import {
   type Filters,
   itemSchema,
@@ -32,12 +34,10 @@ import {
   unavailableResult,
 } from "./schema.ts";
 
-const params = { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") };
-
 /** Routes for quarantine, which stores items that could not become events, so that users can inspect them and process them again. */
-export const quarantine: Resource<QuarantineDeps> = {
-  path: "/apps/:appId/quarantine",
+export const quarantine: Resource = {
   tag: "Quarantine",
+  params: { ...appParams, itemId: pathText(/^[A-Za-z0-9_]{1,64}$/, "quarantined item", "qr_1") },
   routes(deps) {
     const { db, quarantine } = deps;
 
@@ -65,115 +65,95 @@ export const quarantine: Resource<QuarantineDeps> = {
     return [
       preview(deps, filterOf),
       groups(deps, filterOf),
-      defineRoute(
-        {
-          method: "get",
-          path: "/",
-          operation: "listQuarantine",
-          summary: "List quarantined items",
-          params: appParams,
-          query: listQuerySchema,
-          answer: listOf(recordSchema),
-        },
-        async ({ caller, params, query: { limit, offset, ...filters } }) => {
+      defineRoute({
+        at: "GET /apps/:appId/quarantine",
+        operation: "listQuarantine",
+        summary: "List quarantined items",
+        query: listQuerySchema,
+        answer: listOf(recordSchema),
+        async handle({ caller, params, query: { limit, offset, ...filters } }) {
           const filter = await filterOf(appScopeOf(caller, params), filters);
           const { records, total } = await quarantine.list(filter, { limit, offset });
           return { items: records.map(renderRecord), total };
         },
-      ),
-      defineRoute(
-        {
-          method: "post",
-          path: "/redrive",
-          operation: "redriveMany",
-          summary: "Redrive many quarantined items",
-          description:
-            "Runs the first `limit` matching items, in order of arrival, through the channel's current definitions. Returns one result per item. If Redis becomes unavailable, the current item and all later ones have the result `unavailable`.",
-          params: appParams,
-          body: redriveManySchema,
-          answer: z.array(redriveResultSchema),
-        },
-        async ({ caller, params, body: { limit, ...filters }, c }) => {
+      }),
+      defineRoute({
+        at: "POST /apps/:appId/quarantine/redrive",
+        operation: "redriveMany",
+        summary: "Redrive many quarantined items",
+        description:
+          "Runs the first `limit` matching items, in order of arrival, through the channel's current definitions. Returns one result per item. If Redis becomes unavailable, the current item and all later ones have the result `unavailable`.",
+        body: redriveManySchema,
+        answer: z.array(redriveResultSchema),
+        async handle({ caller, params, body: { limit, ...filters }, c }) {
           const filter = await filterOf(appScopeOf(caller, params), filters);
           const { records } = await quarantine.list(filter, { limit, offset: 0 });
           const ids = records.map(({ id }) => id);
-          await recordUse(deps, caller, "redrive", ids);
+          await recordUse(deps, caller, "redrive", "quarantinedItem", ids);
           return redriveAll(deps, filter.organizationId, ids, c.req.raw.signal);
         },
-      ),
-      defineRoute(
-        {
-          method: "get",
-          path: "/:itemId",
-          operation: "getQuarantinedItem",
-          summary: "Get a quarantined item with its delivery",
-          description:
-            "Returns the delivery as received. Secrets are replaced by `***`: the channel's secrets, the credentials that its verification reads, and channel addresses. A redrive uses the original delivery.",
-          params,
-          answer: itemSchema,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "GET /apps/:appId/quarantine/:itemId",
+        operation: "getQuarantinedItem",
+        summary: "Get a quarantined item with its delivery",
+        description:
+          "Returns the delivery as received. Secrets are replaced by `***`: the channel's secrets, the credentials that its verification reads, and channel addresses. A redrive uses the original delivery.",
+        answer: itemSchema,
+        async handle({ caller, params }) {
           const found = await getItem(appScopeOf(caller, params), params.itemId);
-          await recordUse(deps, caller, "read", [found.record.id]);
+          await recordUse(deps, caller, "read", "quarantinedItem", [found.record.id]);
           const channel = await deps.findCompiledChannel(found.record.channelNumber);
           const explained = channel ? await explainKept(deps, channel, found) : [];
           const redact = channel?.sender.createRedactor(found.delivery) ?? withoutChannelIds;
           return redactTexts(renderItem(found, explained.map(renderExplainedItem), redact), redact);
         },
-      ),
-      defineRoute(
-        {
-          method: "delete",
-          path: "/:itemId",
-          operation: "deleteQuarantinedItem",
-          summary: "Delete a quarantined item",
-          description: "Also deletes the stored deliveries that contain the item.",
-          params,
-          answer: deleted,
-        },
-        async ({ caller, params }) => {
+      }),
+      defineRoute({
+        at: "DELETE /apps/:appId/quarantine/:itemId",
+        operation: "deleteQuarantinedItem",
+        summary: "Delete a quarantined item",
+        description: "Also deletes the stored deliveries that contain the item.",
+        answer: deleted,
+        async handle({ caller, params }) {
           const { record } = await getItem(appScopeOf(caller, params), params.itemId);
-          await recordUse(deps, caller, "delete", [record.id]);
+          await recordUse(deps, caller, "delete", "quarantinedItem", [record.id]);
           await deleteCopiesOfItem(deps.deliveryRecords, record, record.id);
           if (!(await quarantine.delete(caller.organizationId, record.id)))
             throw notFound("quarantined item");
           return { id: record.id };
         },
-      ),
-      defineRoute(
-        {
-          method: "post",
-          path: "/:itemId/redrive",
-          operation: "redriveItem",
-          summary: "Redrive a quarantined item",
-          description:
-            "Runs the item through the channel's current definitions. With `asNewId`, an item with the reason `id_conflict` is published under a new id.",
-          params,
-          body: redriveSchema,
-          answer: redriveResultSchema,
-          conflict:
-            "the item cannot be redriven: its signature is invalid, or its channel was deleted or rejects it",
-        },
-        async ({ caller, params, body: { asNewId }, c }) => {
+      }),
+      defineRoute({
+        at: "POST /apps/:appId/quarantine/:itemId/redrive",
+        operation: "redriveItem",
+        summary: "Redrive a quarantined item",
+        description:
+          "Runs the item through the channel's current definitions. With `asNewId`, an item with the reason `id_conflict` is published under a new id.",
+        body: redriveSchema,
+        answer: redriveResultSchema,
+        conflict:
+          "the item cannot be redriven: its signature is invalid, or its channel was deleted or rejects it",
+        async handle({ caller, params, body: { asNewId }, c }) {
           const found = await getItem(appScopeOf(caller, params), params.itemId);
           if (asNewId && found.record.reason !== "id_conflict") {
             throw invalidParameters([
               { path: "asNewId", message: "is only allowed for an item with the reason id_conflict" },
             ]);
           }
-          await recordUse(deps, caller, "redrive", [found.record.id]);
+          await recordUse(deps, caller, "redrive", "quarantinedItem", [found.record.id]);
           const result = await redriveItem(deps, found, { asNewId, signal: c.req.raw.signal });
           if (result.status === "refused") throw conflict(result.message ?? "The item cannot be redriven.");
           return result;
         },
-      ),
+      }),
     ];
   },
 };
 
 /** Processes quarantined items again, one at a time, so that their events keep the order of arrival. Stops if Redis is unavailable. */
 async function redriveAll(
-  deps: QuarantineDeps,
+  deps: Deps,
   organizationId: string,
   ids: readonly string[],
   signal: AbortSignal,

@@ -7,6 +7,9 @@ import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
+import { maskSecretValues } from "../../../verify/hidden-values.ts";
+import { pickFields } from "../../kit/pick-fields.ts";
+import { deliveryValues, eventReceipts, quarantineReceipts } from "../../kit/receipts.ts";
 import { explainedItemSchema } from "../explained-item.ts";
 
 export const filters = {
@@ -81,16 +84,14 @@ export const recordSchema = z
   .meta({ id: "QuarantineRecord", description: "An item that could not become an event, with the reason." });
 export type RecordEntity = Shown<z.output<typeof recordSchema>>;
 
-const valuesSchema = z.record(z.string(), z.union([z.string(), z.array(z.string())]));
-
 export const itemSchema = z
   .object({
     ...recordFields,
     arrivedAt: timestamp,
     deliveryId: z.string().nullable(),
     method: z.string(),
-    headers: valuesSchema,
-    query: valuesSchema,
+    headers: deliveryValues,
+    query: deliveryValues,
     body: z.string(),
     bodyEncoding: z.enum(["utf-8", "base64"]),
     explanation: z.array(explainedItemSchema).meta({
@@ -101,22 +102,12 @@ export const itemSchema = z
   .meta({ id: "QuarantinedItem", description: "A quarantined item with its complete delivery." });
 export type ItemEntity = Shown<z.output<typeof itemSchema>>;
 
-export function renderRecord(record: QuarantineRecord): RecordEntity {
-  const { id, appId, channelUid, reason, path, detail, item, definitions, count } = record;
-  return {
-    id,
-    appId,
-    channelUid,
-    reason,
-    path: path ?? null,
-    detail,
-    item,
-    definitions,
-    count,
-    firstAt: formatTimestamp(record.firstAtMs),
-    lastAt: formatTimestamp(record.lastAtMs),
-  };
-}
+export const renderRecord = (record: QuarantineRecord): RecordEntity => ({
+  ...pickFields(recordFields, record),
+  path: record.path ?? null,
+  firstAt: formatTimestamp(record.firstAtMs),
+  lastAt: formatTimestamp(record.lastAtMs),
+});
 
 export function renderItem(
   { record, delivery }: QuarantinedItem,
@@ -129,8 +120,8 @@ export function renderItem(
     arrivedAt: formatTimestamp(arrivedAtMs),
     deliveryId: deliveryId ?? null,
     method,
-    headers,
-    query,
+    headers: maskSecretValues(headers),
+    query: maskSecretValues(query),
     ...renderBody(body, redact),
     explanation,
   };
@@ -154,18 +145,8 @@ export const redriveResultSchema = z
         "`released`: the item has left quarantine. `kept`: it failed again. `refused`: it was not processed, for the reason in `message`. `unavailable`: the result is unknown, and it is safe to repeat the redrive.",
     }),
     message: z.string().nullable(),
-    events: z.array(
-      z.object({
-        id: z.string(),
-        type: z.string(),
-        topic: z.string(),
-        entryId: z.string(),
-        status: z.enum(["published", "duplicate"]),
-      }),
-    ),
-    quarantine: z.array(
-      z.object({ id: z.string(), reason: z.enum(QUARANTINE_REASONS), path: z.string().optional() }),
-    ),
+    events: eventReceipts,
+    quarantine: quarantineReceipts,
   })
   .meta({ id: "RedriveResult", description: "Result of redriving a quarantined item." });
 export type RedriveResult = Shown<z.output<typeof redriveResultSchema>>;

@@ -1,11 +1,11 @@
 import { findUnfitConnection } from "../../../channels/connection.ts";
-import type { EntityDeps } from "../../../channels/entity.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { type Author, channelName } from "../../../data/accounts/audit-entry.ts";
 import { connectChannel } from "../../../data/channels/channel-states.ts";
 import type { Trx } from "../../../data/database.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { keepConnection } from "./handler.ts";
 import type { EventUid } from "./schema.ts";
 
@@ -23,7 +23,7 @@ export async function connectCovered(
   author: Author,
   { organizationId, appId }: AppScope,
   { eventUid, connectionId }: { readonly eventUid: EventUid; readonly connectionId: string },
-  { channelKinds, nowMs }: Pick<EntityDeps, "channelKinds"> & { readonly nowMs: number },
+  { channelKinds, nowMs }: Pick<Deps, "channelKinds"> & { readonly nowMs: number },
 ): Promise<readonly string[]> {
   const connection = await keepConnection(trx, organizationId, connectionId);
   let covered = trx.selectFrom("channels").selectAll().where("appId", "=", appId);

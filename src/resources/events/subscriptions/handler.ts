@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Trx } from "../../../data/database.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { invalidParameters, notFound } from "../../../http/errors.ts";
+import type { Deps } from "../../kit/deps.ts";
 
 /** Format of a Standard Webhooks secret: `whsec_`, then the Base64 of 24 to 64 bytes. */
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})?$/;
@@ -71,6 +72,14 @@ export const shownHandlerSchema = z
 export const makeHandlerSecret = (): string => `whsec_${randomBytes(MADE_SECRET_BYTES).toString("base64")}`;
 
 export const settingsOf = ({ secret: _, ...settings }: HandlerInput): HandlerSettings => settings;
+
+/** Checks that requests may reach the handler now. @throws ApiError 400 for a private address that the gateway does not allow */
+export async function requireReachable({ outbound }: Deps, { url }: HandlerInput): Promise<void> {
+  const address = await outbound.findBlockedAddress(url);
+  if (address === undefined) return;
+  const message = `must not lead to the private address ${address}; to allow it, add its network to INLET_ALLOW_NETWORKS`;
+  throw invalidParameters([{ path: "handler.url", message }]);
+}
 
 /** Reads the connection and prevents its deletion until the transaction ends. @throws ApiError 404 if it does not exist */
 export async function keepConnection(trx: Trx, organizationId: string, id: string) {

@@ -3,17 +3,17 @@ import { readRedisTimeMs } from "../../../bus/groups/groups.ts";
 import { rewindSubscription } from "../../../bus/groups/subscription-groups.ts";
 import type { Caller } from "../../../http/context.ts";
 import { removeUncoveredGroups } from "../../../maintenance/remove-uncovered-groups.ts";
-import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
+import { type AppScope, appScopeOf, subscriptionParams } from "../../apps/app-scope.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { type SubscriptionStep, updateSubscription } from "./queries.ts";
-import { params, renderOne, type SubscriptionsDeps, startMsOf, tryEnsureGroups } from "./routes.ts";
+import { renderOne, startMsOf, tryEnsureGroups } from "./routes.ts";
 import { formatStartAt, rewindSchema, rewoundSchema, subscriptionSchema } from "./schema.ts";
 
 /** Pauses, resumes and rewinds a subscription. */
-export const subscriptionLife: Resource<SubscriptionsDeps> = {
-  path: "/apps/:appId/subscriptions",
+export const subscriptionLife: Resource = {
   tag: "Subscriptions",
+  params: subscriptionParams,
   routes: (deps) => {
     const { db, groups, redis, clock } = deps;
 
@@ -21,25 +21,21 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
       db.transaction().execute((trx) => updateSubscription(trx, caller, scope, id, step, clock()));
 
     const turn = (step: Extract<SubscriptionStep, { state: string }>, description: string) =>
-      defineRoute(
-        {
-          method: "post",
-          path: `/:subscriptionId/${step.action}`,
-          operation: `${step.action}Subscription`,
-          summary: `${step.action === "pause" ? "Pause" : "Resume"} a subscription`,
-          description,
-          params,
-          body: z.strictObject({}),
-          answer: subscriptionSchema,
-          conflict: `the subscription is already ${step.state}`,
-        },
-        async ({ caller, params }) => {
+      defineRoute({
+        at: `POST /apps/:appId/subscriptions/:subscriptionId/${step.action}`,
+        operation: `${step.action}Subscription`,
+        summary: `${step.action === "pause" ? "Pause" : "Resume"} a subscription`,
+        description,
+        body: z.strictObject({}),
+        answer: subscriptionSchema,
+        conflict: `the subscription is already ${step.state}`,
+        async handle({ caller, params }) {
           const scope = appScopeOf(caller, params);
           const changed = await change(caller, scope, params.subscriptionId, step);
           await tryEnsureGroups(deps, changed);
           return renderOne(deps, changed);
         },
-      );
+      });
 
     return [
       turn(
@@ -50,19 +46,15 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
         { action: "resume", state: "active" },
         "Continues from the position at which the subscription was paused.",
       ),
-      defineRoute(
-        {
-          method: "post",
-          path: "/:subscriptionId/rewind",
-          operation: "rewindSubscription",
-          summary: "Rewind a subscription",
-          description:
-            "Moves the subscription's consumer groups to the given position. Entries that readers have received but not acknowledged are no longer pending. `dropped` in the response is their number.",
-          params,
-          body: rewindSchema,
-          answer: rewoundSchema,
-        },
-        async ({ caller, params, body: { startAt } }) => {
+      defineRoute({
+        at: "POST /apps/:appId/subscriptions/:subscriptionId/rewind",
+        operation: "rewindSubscription",
+        summary: "Rewind a subscription",
+        description:
+          "Moves the subscription's consumer groups to the given position. Entries that readers have received but not acknowledged are no longer pending. `dropped` in the response is their number.",
+        body: rewindSchema,
+        answer: rewoundSchema,
+        async handle({ caller, params, body: { startAt } }) {
           const scope = appScopeOf(caller, params);
           const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
           const next = { action: "rewind", startAt: formatStartAt(startAt), startMs } as const;
@@ -74,7 +66,7 @@ export const subscriptionLife: Resource<SubscriptionsDeps> = {
           );
           return { ...(await renderOne(deps, changed)), dropped };
         },
-      ),
+      }),
     ];
   },
 };

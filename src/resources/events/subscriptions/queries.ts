@@ -1,4 +1,3 @@
-import type { EntityDeps } from "../../../channels/entity.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Author } from "../../../data/accounts/audit-entry.ts";
 import { recordChange } from "../../../data/changes.ts";
@@ -11,13 +10,11 @@ import { conflict, notFound } from "../../../http/errors.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { createId } from "../../../lib/ids.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { listPage } from "../../kit/list-page.ts";
-import type { RowDeps } from "../../kit/resource-spec.ts";
 import { connectCovered, noChannels } from "./connect.ts";
 import { type HandlerInput, requireHandlerConnection, settingsOf } from "./handler.ts";
 import { type EventUid, formatEventUid, formatStartAt, type StartAt } from "./schema.ts";
-
-type SubscribeDeps = EntityDeps & RowDeps;
 
 export interface NewSubscription {
   readonly eventUid: EventUid;
@@ -47,12 +44,7 @@ export async function insertSubscription(
   author: Author,
   scope: AppScope,
   { eventUid, startAt, startMs, connectionId, handler }: NewSubscription,
-  {
-    channelKinds,
-    keyring,
-    nowMs,
-    requireRoom,
-  }: WriteContext & Pick<SubscribeDeps, "channelKinds" | "requireRoom">,
+  { channelKinds, keyring, nowMs, requireRoom }: WriteContext & Pick<Deps, "channelKinds" | "requireRoom">,
 ): Promise<Subscription & { readonly connected: readonly string[] }> {
   const { organizationId, appId } = scope;
   const app = await trx

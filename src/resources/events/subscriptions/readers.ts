@@ -1,19 +1,12 @@
 import { z } from "zod";
-import type { GroupProgressReader } from "../../../bus/groups/readings.ts";
-import type { Queryable } from "../../../data/database.ts";
 import { shortListQuery } from "../../../http/page.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
-import { appScopeOf } from "../../apps/app-scope.ts";
+import { appScopeOf, subscriptionParams } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
+import { slicePage } from "../../kit/list-page.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { getSubscription } from "./queries.ts";
-import { params } from "./routes.ts";
-
-export interface ReadersDeps {
-  readonly db: Queryable;
-  readonly readings: Pick<GroupProgressReader, "listReaders">;
-}
 
 const CONCURRENCY = 16;
 
@@ -30,22 +23,18 @@ const readerSchema = z
   })
   .meta({ id: "Reader", description: "A reader of a subscription, with totals over all its topics." });
 
-export const subscriptionReaders: Resource<ReadersDeps> = {
-  path: "/apps/:appId/subscriptions/:subscriptionId/readers",
+export const subscriptionReaders: Resource = {
   tag: "Subscriptions",
+  params: subscriptionParams,
   routes: ({ db, readings }) => [
-    defineRoute(
-      {
-        method: "get",
-        path: "/",
-        operation: "listReaders",
-        summary: "List the readers of a subscription",
-        description: "Lists the readers by name, each with the number of its unacknowledged entries.",
-        params,
-        query: shortListQuery,
-        answer: listOf(readerSchema),
-      },
-      async ({ caller, params, query: { limit, offset } }) => {
+    defineRoute({
+      at: "GET /apps/:appId/subscriptions/:subscriptionId/readers",
+      operation: "listReaders",
+      summary: "List the readers of a subscription",
+      description: "Lists the readers by name, each with the number of its unacknowledged entries.",
+      query: shortListQuery,
+      answer: listOf(readerSchema),
+      async handle({ caller, params, query }) {
         const { row, topics } = await getSubscription(db, appScopeOf(caller, params), params.subscriptionId);
         const found = await mapBounded(topics, CONCURRENCY, (topic) => readings.listReaders(topic, row.id));
         const byName = Map.groupBy(found.flat(), ({ name }) => name);
@@ -57,9 +46,8 @@ export const subscriptionReaders: Resource<ReadersDeps> = {
             pending: places.reduce((sum, { pending }) => sum + pending, 0),
             idleSeconds: Math.min(...places.map(({ idleMs }) => idleMs)) / 1000,
           }));
-        const items = readers.slice(offset, limit === undefined ? undefined : offset + limit);
-        return { items, total: readers.length };
+        return slicePage(readers, query);
       },
-    ),
+    }),
   ],
 };

@@ -1,54 +1,37 @@
 import { createHash } from "node:crypto";
-import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
-import type { Topics } from "../../../bus/topics/topics.ts";
-import { recordAccess } from "../../../data/accounts/audit.ts";
-import type { Queryable } from "../../../data/database.ts";
-import type { SendAgain } from "../../../event/handler.ts";
 import { conflict } from "../../../http/errors.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { createId } from "../../../lib/ids.ts";
-import { appParams, appScopeOf } from "../../apps/app-scope.ts";
-import { pathId } from "../../kit/params.ts";
+import { appScopeOf, subscriptionParams } from "../../apps/app-scope.ts";
+import type { Deps } from "../../kit/deps.ts";
+import { recordUse } from "../../kit/record-use.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { getSubscription } from "./queries.ts";
 import { findNamed, findRange, type Selected } from "./replay-entries.ts";
 import { formatPlace, replayedSchema, replaySchema } from "./schema.ts";
 
-export interface ReplayDeps {
-  readonly db: Queryable;
-  readonly topics: Pick<Topics, "findEntry">;
-  readonly entries: EntryIndex;
-  readonly sendAgain: SendAgain;
-  readonly clock: Clock;
-}
-
 /** Maximum size of the events that one request queues, in characters. The client sends another request with `next` for the rest. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 const AT_ONCE = 8;
 
 /** Routes that send past events of a subscription to its handler again. */
-export const replays: Resource<ReplayDeps> = {
-  path: "/apps/:appId/subscriptions",
+export const replays: Resource = {
   tag: "Subscriptions",
+  params: subscriptionParams,
   routes: (deps) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/:subscriptionId/replay",
-        operation: "replaySubscription",
-        summary: "Replay events to the handler",
-        description:
-          "Sends past events to this subscription's handler: those of a range of times, or the given entries. The oldest are sent first, but new events may arrive in between. If the handler relies on order, rewind the subscription instead. With `dryRun`, only counts the events.\n\nIf `next` in the response is not null, there are more events. Repeat the request with `after` set to it.",
-        params: { ...appParams, subscriptionId: pathId("sub", "subscription") },
-        body: replaySchema,
-        answer: replayedSchema,
-        creates: true,
-        missing: "the subscription or one of the entries does not exist",
-        conflict: "the subscription has no handler",
-      },
-      async ({ caller, params, body, c }) => {
+    defineRoute({
+      at: "POST /apps/:appId/subscriptions/:subscriptionId/replay",
+      operation: "replaySubscription",
+      summary: "Replay events to the handler",
+      description:
+        "Sends past events to this subscription's handler: those of a range of times, or the given entries. The oldest are sent first, but new events may arrive in between. If the handler relies on order, rewind the subscription instead. With `dryRun`, only counts the events.\n\nIf `next` in the response is not null, there are more events. Repeat the request with `after` set to it.",
+      body: replaySchema,
+      answer: replayedSchema,
+      creates: true,
+      missing: "the subscription or one of the entries does not exist",
+      conflict: "the subscription has no handler",
+      async handle({ caller, params, body, c }) {
         const scope = appScopeOf(caller, params);
         const { row, topics } = await getSubscription(deps.db, scope, params.subscriptionId);
         if (row.handler === null)
@@ -58,12 +41,11 @@ export const replays: Resource<ReplayDeps> = {
             ? await findRange(deps, { appId: row.appId, topics }, body)
             : await findNamed(deps, topics, body.entries, body.after);
         if (body.dryRun) return { matched: selected.matched, replayed: 0, next: null };
-        const entry = { action: "replay", entity: "subscription", id: row.id } as const;
-        await recordAccess(deps.db, caller, [entry], deps.clock());
+        await recordUse(deps, caller, "replay", "subscription", [row.id]);
         const demand = demandOf(c.req.header("Idempotency-Key"), caller.keyId, row.id, deps.clock());
         return replay(deps, row.id, demand, selected);
       },
-    ),
+    }),
   ],
 };
 
@@ -74,7 +56,7 @@ function demandOf(key: string | undefined, keyId: string | null, id: string, now
 }
 
 async function replay(
-  { topics, sendAgain, clock }: ReplayDeps,
+  { topics, sendAgain, clock }: Deps,
   subscriptionId: string,
   demand: string,
   { matched, places }: Selected,

@@ -3,8 +3,10 @@ import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import type { SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { describeFailure } from "../../../event/handler-failure.ts";
+import type { ReaderError } from "../../../event/subscription-keys.ts";
 import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import { pickFields } from "../../kit/pick-fields.ts";
 import { handlerSchema, shownHandlerSchema } from "./handler.ts";
 
 /** Events that a subscription receives: all events of an app, those of a channel, or those of one type. */
@@ -109,14 +111,19 @@ export const subscriptionSchema = z
     handler: shownHandlerSchema.nullable(),
     lastError: z
       .object({
-        code: z
-          .string()
-          .meta({ description: "Error code, as in `attempts[].code` of a dead letter.", example: "blocked" }),
+        code: z.string().meta({
+          description:
+            "Error code, as in `attempts[].code` of a dead letter. `reader`: the handler of an `inlet-consumer` failed.",
+          example: "blocked",
+        }),
         message: z.string().meta({ description: "Explanation of the error, with a suggested action." }),
         at: timestamp,
       })
       .nullable()
-      .meta({ description: "The handler's last error. It may be resolved already." }),
+      .meta({
+        description:
+          "The last error of the handler, or of a reader with `inlet-consumer` in the last seven days. It may be resolved already.",
+      }),
     ...lagSchema.shape,
     deadLetters: z.int().nullable().meta({
       description:
@@ -149,30 +156,37 @@ export function renderSubscription(
   row: SubscriptionRow,
   topics: readonly string[],
   backlog: Pick<SubscriptionEntity, "lag" | "lagSeconds" | "pending" | "deadLetters">,
+  readerError: ReaderError | undefined,
 ): SubscriptionEntity {
-  const { id, appId, eventUid, connectionId, startAt, handlerError } = row;
+  const { id } = row;
   const isFailing = row.retentionAtRisk || row.handlerFailing;
   const state = row.state === "active" && isFailing ? "failing" : row.state;
   return {
-    id,
-    appId,
-    eventUid,
-    connectionId,
+    ...pickFields(subscriptionSchema.shape, row),
     state,
-    startAt,
     topics,
     ...backlog,
     group: id,
-    lastError: handlerError && {
-      code: handlerError.code,
-      at: handlerError.at,
-      message: describeFailure(handlerError),
-    },
+    lastError: lastErrorOf(row, readerError),
     handler:
       row.handler === null ? null : { testEvents: false, ...(row.handler as HandlerSettings), secret: null },
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
   };
+}
+
+/** Returns the later of the errors of the subscription's handler and of its readers. */
+function lastErrorOf(
+  { handlerError }: SubscriptionRow,
+  readerError: ReaderError | undefined,
+): SubscriptionEntity["lastError"] {
+  if (readerError && (handlerError === null || Date.parse(handlerError.at) < Date.parse(readerError.at))) {
+    const { at, message } = readerError;
+    return { code: "reader", at, message: `A reader failed to handle an event: ${message}` };
+  }
+  return (
+    handlerError && { code: handlerError.code, at: handlerError.at, message: describeFailure(handlerError) }
+  );
 }
 
 /** Maximum value of `matched`. Counting stops there. */
@@ -252,3 +266,4 @@ export const replayedSchema = z
       .meta({ description: "Value for `after` in the next request. Null if there are no more events." }),
   })
   .meta({ id: "Replay", description: "Result of sending past events to a handler again." });
+export type Replay = Shown<z.output<typeof replayedSchema>>;

@@ -3,6 +3,7 @@ import type { TopicInfo } from "../../../bus/topics/topics.ts";
 import type { TopicRow } from "../../../data/tables.ts";
 import { type Shown, timestamp } from "../../../http/fields.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import { pickFields } from "../../kit/pick-fields.ts";
 
 const entrySchema = z.object({
   entryId: z.string().meta({ example: "1769851800000-0" }),
@@ -36,21 +37,15 @@ export function renderTopic(
   row: Pick<TopicRow, "topic" | "channelUid" | "type">,
   info: TopicInfo | undefined,
 ): Topic {
-  const { topic, channelUid, type } = row;
   return {
-    topic,
-    channelUid,
-    type,
+    ...pickFields(topicSchema.shape, row),
     length: info?.length ?? 0,
     firstEntry: renderEntry(info?.firstEntryId),
     lastEntry: renderEntry(info?.lastEntryId),
     bytes: info?.bytes ?? 0,
-    groups: (info?.groups ?? []).map(({ name, consumers, pending, lastDeliveredId, lag }) => ({
-      name,
-      consumers,
-      pending,
-      lastDeliveredId,
-      lag: lag ?? null,
+    groups: (info?.groups ?? []).map((group) => ({
+      ...pickFields(groupSchema.shape, group),
+      lag: group.lag ?? null,
     })),
   };
 }

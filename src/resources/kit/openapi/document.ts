@@ -1,9 +1,10 @@
 import packageJson from "../../../../package.json" with { type: "json" };
 import { isList, isNonJson } from "../answer.ts";
+import type { Deps } from "../deps.ts";
 import type { MountedRoute } from "../mount.ts";
 import { errorComponents, errorSchema } from "./errors.ts";
 import { HEADERS, PARAMETERS } from "./headers.ts";
-import { type DocumentedKinds, withKinds } from "./kinds.ts";
+import { withKinds } from "./kinds.ts";
 import { documentedPath, toOperation, withExamples } from "./operation.ts";
 import { outsidePaths } from "./outside.ts";
 import { createSchemaWriter } from "./schemas.ts";
@@ -31,14 +32,10 @@ and is rejected with 400 for any other field. Free-form values (\`schema\`, \`in
 one level deeper is null, and a list of them is omitted, so that an empty list is always really empty. A list that
 contains only the newest items has a field with the total count next to it.`;
 
-export interface DocumentDeps {
-  readonly routes: readonly MountedRoute[];
-  /** Base URL of the hooks, before `/hooks/{channelId}`. */
-  readonly hooksUrl: string;
-  readonly kinds: DocumentedKinds;
-}
-
-export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Readonly<Record<string, unknown>> {
+export function createDocument(
+  routes: readonly MountedRoute[],
+  { hooksUrl, channelKinds }: Pick<Deps, "hooksUrl" | "channelKinds">,
+): Readonly<Record<string, unknown>> {
   const schemas = createSchemaWriter();
   schemas.output(errorSchema);
   // Convert response schemas first, so that they get the plain names. A different request schema then gets the suffix `Input`.
@@ -50,7 +47,7 @@ export function createDocument({ routes, hooksUrl, kinds }: DocumentDeps): Reado
     paths[path] = { ...paths[path], [route.method]: toOperation(route, schemas) };
   }
   const outside = outsidePaths({ schemas, hooksUrl });
-  const components = withKinds(schemas.components(), kinds, schemas);
+  const components = withKinds(schemas.components(), channelKinds, schemas);
   const documented = withExamples({ ...paths, ...outside }, components);
   return {
     openapi: "3.1.1",

@@ -44,7 +44,9 @@ export function buildExample(
       : buildExample(components[name] ?? {}, components, [...open, name]);
   }
   for (const variants of [schema.anyOf, schema.oneOf, schema.allOf]) {
-    if (Array.isArray(variants)) return variants.map(within).find((value) => value !== undefined);
+    if (!Array.isArray(variants)) continue;
+    const values = variants.filter((one) => "default" in one);
+    return [...values, ...variants].map(within).find((value) => value !== undefined);
   }
   switch (Array.isArray(type) ? type[0] : type) {
     case "object":

@@ -1,12 +1,5 @@
-import type { z } from "zod";
+import type { ChannelKind, ChannelKinds } from "../../../channels/kind.ts";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
-
-export interface DocumentedKind {
-  readonly configSchema: z.ZodType;
-  /** Names of the fields that clients can write, but that the API never returns. */
-  readonly secretFields: readonly string[];
-}
-export type DocumentedKinds = ReadonlyMap<string, DocumentedKind>;
 
 type Components = Readonly<Record<string, JsonSchema>>;
 
@@ -31,7 +24,7 @@ type ConfigOf = keyof typeof CONFIGS;
  * A component with `kind` and `config` becomes a union with one variant per kind, so that clients see the config of the
  * kind they choose. `configOf` in the meta of the component selects the entry of `CONFIGS`.
  */
-export function withKinds(components: Components, kinds: DocumentedKinds, schemas: SchemaWriter): Components {
+export function withKinds(components: Components, kinds: ChannelKinds, schemas: SchemaWriter): Components {
   const configs = configComponents(kinds, schemas);
   const unions = Object.entries(components).flatMap(([name, component]) =>
     isPlace(component.configOf) ? unionByKind(name, component, component.configOf, kinds) : [],
@@ -48,7 +41,7 @@ function unionByKind(
   name: string,
   { properties, required, configOf: _, examples, ...rest }: JsonSchema,
   place: ConfigOf,
-  kinds: DocumentedKinds,
+  kinds: ChannelKinds,
 ): readonly (readonly [string, JsonSchema])[] {
   const names = strings(required);
   const variants = [...kinds].map(([kind, documented]) => {
@@ -63,7 +56,7 @@ function unionByKind(
         properties: {
           ...(properties as object),
           kind: { type: "string", const: kind },
-          config: needed ? config : { default: {}, anyOf: [config, { type: "null" }] },
+          config: needed ? config : { anyOf: [{ ...config, default: {} }, { type: "null" }] },
         },
         required: needed ? [...new Set([...names, "config"])] : names,
       },
@@ -82,14 +75,14 @@ function unionByKind(
 }
 
 /** Kinds without secret fields use the same component for channels and blueprints. */
-const configName = (kind: string, { secretFields }: DocumentedKind, place: ConfigOf): string =>
+const configName = (kind: string, { secretFields }: ChannelKind, place: ConfigOf): string =>
   `${pascalCase(kind)}Config${CONFIGS[secretFields.length === 0 && place === "copied" ? "written" : place].suffix}`;
 
 /**
  * Creates a component for the config of each channel kind. Large fields that occur several times become a component of
  * their own.
  */
-function configComponents(kinds: DocumentedKinds, schemas: SchemaWriter): Components {
+function configComponents(kinds: ChannelKinds, schemas: SchemaWriter): Components {
   const all = (Object.keys(CONFIGS) as ConfigOf[]).flatMap((place) =>
     [...kinds].map(([kind, documented]) => {
       const { io, secrets } = CONFIGS[place];

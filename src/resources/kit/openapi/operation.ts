@@ -12,10 +12,13 @@ import { buildExample } from "./example.ts";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
 /** Converts the path syntax: `/apps/:appId` → `/apps/{appId}`. */
-export const documentedPath = ({ fullPath }: Pick<MountedRoute, "fullPath">): string =>
-  fullPath.replace(/:([A-Za-z]+)/g, "{$1}");
+export const documentedPath = ({ path }: Pick<MountedRoute, "path">): string =>
+  path.replace(/:([A-Za-z]+)/g, "{$1}");
 
-/** Creates the Operation Object of a route (OpenAPI 3.1, section 4.8.10). Examples are added later by `withExamples`. */
+/**
+ * Creates the Operation Object of a route (OpenAPI 3.1, section 4.8.10). `withExamples` later adds examples and removes
+ * undefined fields.
+ */
 export function toOperation(route: MountedRoute, schemas: SchemaWriter): Readonly<Record<string, unknown>> {
   const { method, operation, summary, tag, permission, reveals, confined, isPublic, body } = route;
   return {
@@ -23,21 +26,15 @@ export function toOperation(route: MountedRoute, schemas: SchemaWriter): Readonl
     summary,
     description: describe(route),
     tags: [tag],
-    ...(isPublic ? { security: [] } : {}),
-    ...(permission === null ? {} : { "x-permission": permission }),
-    ...(reveals === undefined ? {} : { "x-reveals": reveals }),
-    ...(confined === undefined ? {} : { "x-confined": confined }),
+    security: isPublic ? [] : undefined,
+    "x-permission": permission ?? undefined,
+    "x-reveals": reveals,
+    "x-confined": confined,
     parameters: listParameters(route, schemas),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !body.safeParse({}).success,
-            content: {
-              "application/json": { schema: schemas.input(body, method === "put" ? "patch" : "body") },
-            },
-          },
-        }),
+    requestBody: body && {
+      required: !body.safeParse({}).success,
+      content: { "application/json": { schema: schemas.input(body, method === "put" ? "patch" : "body") } },
+    },
     responses: { "200": success(route, schemas), ...notModified(route), ...failures(route) },
   };
 }
@@ -58,7 +55,7 @@ function describe({ description, permission, reveals, confined, isPublic }: Moun
 const writes = ({ method }: MountedRoute): boolean => method === "put" || method === "delete";
 
 function listParameters(route: MountedRoute, schemas: SchemaWriter): readonly object[] {
-  const { params = {}, query, creates, versioned, isPublic } = route;
+  const { params, query, creates, versioned, isPublic } = route;
   const inPath = Object.entries(params).map(([name, schema]) =>
     parameter(name, "path", schemas.input(schema), true),
   );
@@ -79,13 +76,7 @@ function listParameters(route: MountedRoute, schemas: SchemaWriter): readonly ob
 
 function parameter(name: string, where: "path" | "query", schema: JsonSchema, required: boolean): object {
   const { description, ...rest } = schema;
-  return {
-    name,
-    in: where,
-    required,
-    ...(description === undefined ? {} : { description }),
-    schema: rest,
-  };
+  return { name, in: where, required, description, schema: rest };
 }
 
 function success(route: MountedRoute, schemas: SchemaWriter): object {
@@ -134,7 +125,7 @@ function failures(route: MountedRoute): Readonly<Record<string, object>> {
     "InvalidParameters",
     !isPublic && "Unauthenticated",
     !isPublic && "PermissionDenied",
-    (params !== undefined || missing !== undefined) && "NotFound",
+    (Object.keys(params).length > 0 || missing !== undefined) && "NotFound",
     conflicts.length > 0 && "Conflict",
     body !== undefined && "PayloadTooLarge",
     body !== undefined && "UnsupportedMediaType",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
+import { eventReceipts, quarantineReceipts } from "../receipts.ts";
 import { COMMON_HEADERS, type ErrorName, errorResponse, statusOf } from "./errors.ts";
 import type { JsonSchema, SchemaWriter } from "./schemas.ts";
 
@@ -9,29 +9,27 @@ const outcomeSchema = z
     published: z.int().meta({ description: "Number of events published.", example: 1 }),
     duplicates: z.int().meta({ description: "Number of events that were already published.", example: 0 }),
     quarantined: z.int().meta({ description: "Number of items stored in quarantine.", example: 0 }),
-    events: z.array(
-      z.object({
-        id: z.string(),
-        type: z.string(),
-        topic: z.string(),
-        entryId: z.string(),
-        status: z.enum(["published", "duplicate"]),
-      }),
-    ),
-    quarantine: z.array(
-      z.object({ id: z.string(), reason: z.enum(QUARANTINE_REASONS), path: z.string().optional() }),
-    ),
+    events: eventReceipts,
+    quarantine: quarantineReceipts,
   })
   .meta({ id: "Outcome", description: "Result of one delivery." });
 
 const readinessSchema = z
   .object({
-    status: z.enum(["ready", "notReady"]),
-    checks: z.record(z.string(), z.looseObject({ ok: z.boolean(), reason: z.string().optional() })),
+    status: z.enum(["ready", "degraded", "notReady"]),
+    checks: z.record(
+      z.string(),
+      z.looseObject({
+        ok: z.boolean(),
+        reason: z.string().optional(),
+        warnings: z.array(z.string()).optional(),
+      }),
+    ),
   })
   .meta({
     id: "Readiness",
-    description: "Whether the gateway can publish events, with the result of each check.",
+    description:
+      "Whether the gateway can publish events, with the result of each check. `degraded` means that it can, but that a check has warnings.",
     example: { status: "ready", checks: { redis: { ok: true } } },
   });
 
@@ -46,13 +44,7 @@ export function outsidePaths({
   readonly schemas: SchemaWriter;
   readonly hooksUrl: string;
 }): Readonly<Record<string, object>> {
-  const root = { servers: [{ url: "/" }] };
-  const json = (schema: JsonSchema) => ({ "application/json": { schema } });
-  const answer = (description: string, content: object) => ({
-    description,
-    headers: requestIdHeader,
-    content,
-  });
+  const readiness = json(schemas.output(readinessSchema));
   return {
     "/hooks/{channelId}": {
       servers: [{ url: hooksUrl, description: "Base URL of the hooks." }],
@@ -102,88 +94,77 @@ export function outsidePaths({
         },
       },
     },
-    "/healthz": {
-      ...root,
-      get: {
-        ...operation("isAlive", "Check that the gateway is running"),
-        description: "Responds without contacting PostgreSQL or Redis.",
-        responses: {
-          ...OTHER_METHOD,
-          "200": answer(
-            "The gateway is running.",
-            json({ type: "object", properties: { status: { const: "ok" } } }),
-          ),
-        },
+    "/healthz": getOnly({
+      operationId: "isAlive",
+      summary: "Check that the gateway is running",
+      description: "Responds without contacting PostgreSQL or Redis.",
+      responses: {
+        "200": answer(
+          "The gateway is running.",
+          json({ type: "object", properties: { status: { const: "ok" } } }),
+        ),
       },
-    },
-    "/readyz": {
-      ...root,
-      get: {
-        ...operation("isReady", "Check whether the gateway can publish events"),
-        description:
-          "Checks the services that publishing depends on within two seconds, and names the failing ones.",
-        responses: {
-          ...OTHER_METHOD,
-          "200": answer("The gateway can publish events.", json(schemas.output(readinessSchema))),
-          "503": answer("The gateway cannot publish events.", json(schemas.output(readinessSchema))),
-        },
+    }),
+    "/readyz": getOnly({
+      operationId: "isReady",
+      summary: "Check whether the gateway can publish events",
+      description:
+        "Checks the services that publishing depends on within two seconds, and names the failing ones.",
+      responses: {
+        "200": answer("The gateway can publish events.", readiness),
+        "503": answer("The gateway cannot publish events.", readiness),
       },
-    },
-    "/metrics": {
-      ...root,
-      get: {
-        ...operation("getMetrics", "Get metrics for Prometheus"),
-        description:
-          "Requires the metrics token (`INLET_METRICS_TOKEN`) as bearer token. With `INLET_METRICS_LISTEN`, the gateway also serves metrics on a separate port without a token.",
-        security: [{ bearer: [] }],
-        responses: {
-          "200": answer("Metrics in the text format of Prometheus.", {
-            "text/plain": { schema: { type: "string" } },
-          }),
-          ...OTHER_METHOD,
-          ...errors({
-            Unauthenticated: "the metrics token is missing or wrong",
-            NotFound: "no metrics token is configured",
-          }),
-        },
+    }),
+    "/metrics": getOnly({
+      operationId: "getMetrics",
+      summary: "Get metrics for Prometheus",
+      description:
+        "Requires the metrics token (`INLET_METRICS_TOKEN`) as bearer token. With `INLET_METRICS_LISTEN`, the gateway also serves metrics on a separate port without a token.",
+      security: [{ bearer: [] }],
+      responses: {
+        "200": answer("Metrics in the text format of Prometheus.", text("text/plain")),
+        ...errors({
+          Unauthenticated: "the metrics token is missing or wrong",
+          NotFound: "no metrics token is configured",
+        }),
       },
-    },
-    "/docs": {
-      ...root,
-      get: {
-        ...operation("getDocs", "Open the API reference"),
-        description:
-          "Shows this document as a web page. After entering a token, you can send requests from the page.",
-        responses: {
-          ...OTHER_METHOD,
-          "200": answer("The API reference as an HTML page.", {
-            "text/html": { schema: { type: "string" } },
-          }),
-        },
-      },
-    },
-    "/console": {
-      ...root,
-      get: {
-        ...operation("getConsole", "Open the console"),
-        description:
-          "Serves the web console for operators. Its views have paths below `/console`. The page is public: it asks for sign-in and then calls this API.",
-        responses: {
-          ...OTHER_METHOD,
-          "200": answer("The console as an HTML page.", { "text/html": { schema: { type: "string" } } }),
-        },
-      },
-    },
+    }),
+    "/docs": getOnly({
+      operationId: "getDocs",
+      summary: "Open the API reference",
+      description:
+        "Shows this document as a web page. After entering a token, you can send requests from the page.",
+      responses: { "200": answer("The API reference as an HTML page.", text("text/html")) },
+    }),
+    "/console": getOnly({
+      operationId: "getConsole",
+      summary: "Open the console",
+      description:
+        "Serves the web console for operators. Its views have paths below `/console`. The page is public: it asks for sign-in and then calls this API.",
+      responses: { "200": answer("The console as an HTML page.", text("text/html")) },
+    }),
   };
 }
 
-const OTHER_METHOD = errors({ MethodNotAllowed: "the method is neither GET nor HEAD" });
+const json = (schema: JsonSchema) => ({ "application/json": { schema } });
+const text = (contentType: string) => ({ [contentType]: { schema: { type: "string" } } });
+const answer = (description: string, content: object) => ({ description, headers: requestIdHeader, content });
 
-const operation = (operationId: string, summary: string) => ({
-  operationId,
-  summary,
-  tags: ["Operations"],
-  security: [],
+/** Describes a path that supports only GET and HEAD. */
+const getOnly = ({
+  responses,
+  ...operation
+}: {
+  readonly responses: object;
+  readonly [field: string]: unknown;
+}) => ({
+  servers: [{ url: "/" }],
+  get: {
+    tags: ["Operations"],
+    security: [],
+    ...operation,
+    responses: { ...responses, ...errors({ MethodNotAllowed: "the method is neither GET nor HEAD" }) },
+  },
 });
 
 function errors(descriptions: Partial<Record<ErrorName, string>>): Readonly<Record<string, object>> {

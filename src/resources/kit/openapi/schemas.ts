@@ -109,7 +109,7 @@ function withNulls(schema: JsonSchema, defs: Definitions, isPatch: boolean): Jso
     const fields = Object.entries(properties as Definitions).map(([name, one]) => {
       const field = within(one);
       const isOptional = !isPatch && !(required as readonly string[]).includes(name);
-      return [name, isOptional && !takesNull(field, defs) ? orNull(field) : field];
+      return [name, withInnerDefault(isOptional && !takesNull(field, defs) ? orNull(field) : field)];
     });
     changed.properties = Object.fromEntries(fields);
   }
@@ -132,6 +132,26 @@ function orNull({ description, default: value, examples, ...schema }: JsonSchema
     ...(examples !== undefined && { examples }),
     anyOf: [...forms, { type: "null" }],
   };
+}
+
+/**
+ * Moves the default of a request's field into the forms of its value. Generators of clients, such as `openapi-typescript`, otherwise
+ * require each field with a default.
+ */
+function withInnerDefault({ description, default: value, examples, ...schema }: JsonSchema): JsonSchema {
+  const about = {
+    ...(description !== undefined && { description }),
+    ...(examples !== undefined && { examples }),
+  };
+  if (value === undefined) return { ...about, ...schema };
+  const forms = Object.keys(schema).join() === "anyOf" ? (schema.anyOf as readonly JsonSchema[]) : [schema];
+  const nulls = forms.filter((one) => one.type === "null");
+  const [form, ...others] = forms.filter((one) => one.type !== "null");
+  const inner = others.length === 0 ? form : { anyOf: [form, ...others] };
+  if (nulls.length === 0) return { ...about, allOf: [{ ...inner, default: value }] };
+  return value === null
+    ? { ...about, anyOf: [inner, { type: "null", default: null }] }
+    : { ...about, anyOf: [{ ...inner, default: value }, { type: "null" }] };
 }
 
 const isAny = (schema: object): boolean => Object.keys(schema).length === 0;

@@ -1,18 +1,20 @@
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Caller } from "../../../http/context.ts";
+import { invalidParameters } from "../../../http/errors.ts";
+import { type Finding, UnavailableError } from "../../../lib/errors.ts";
 import { createId } from "../../../lib/ids.ts";
+import type { JsonSchema } from "../../../lib/json-schema/compiled-schema.ts";
 import { conflictIfTaken } from "../../kit/conflicts.ts";
+import type { Deps } from "../../kit/deps.ts";
 import { toJsonColumn } from "../../kit/free-form.ts";
-import { pathId } from "../../kit/params.ts";
 import { requireRow, STATES } from "../../kit/references.ts";
-import type { RowDeps } from "../../kit/resource-spec.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { type CheckSchemasDeps, requireSchemas } from "./check-schemas.ts";
 import { stateReference, type VariableInput, variable, variablesInput } from "./schema.ts";
 
-export type VariableDeps = RowDeps & CheckSchemasDeps;
+/** Maximum time to compile a request's schemas, in ms. After a timeout, a retry continues, because compiled schemas stay cached. */
+const MAX_CHECK_MS = 20_000;
 
 const taken = {
   when: "the scope already has a variable with this name",
@@ -28,40 +30,37 @@ export const stateVariables = standardResource({
   audit: "variable",
   within: { param: "stateId", parent: STATES },
   taken,
-  async readBody({ schema = null }, deps: VariableDeps, caller) {
+  async readBody({ schema = null }, deps, caller) {
     await requireSchemas(deps, caller, [{ path: "schema", schema }]);
     return {};
   },
   without: ["create"],
   more: (deps) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/",
-        operation: "addVariables",
-        summary: "Add variables to a state",
-        description: "Adds all variables or none. The response contains the id of the state.",
-        params: { stateId: pathId("state", "state") },
-        body: variablesInput,
-        answer: stateReference,
-        creates: true,
-        conflict: `${taken.when}, or the body contains the same name twice; or ${ROW_LIMIT_CONFLICT}`,
-      },
-      async ({ caller, params: { stateId }, body }) => {
+    defineRoute({
+      at: "POST /states/:stateId/variables",
+      operation: "addVariables",
+      summary: "Add variables to a state",
+      description: "Adds all variables or none. The response contains the id of the state.",
+      body: variablesInput,
+      answer: stateReference,
+      creates: true,
+      conflict: `${taken.when}, or the body contains the same name twice; or ${ROW_LIMIT_CONFLICT}`,
+      async handle({ caller, params: { stateId }, body }) {
         await conflictIfTaken(taken.message, addVariables(deps, caller, stateId, body));
         return { id: stateId };
       },
-    ),
+    }),
   ],
 });
 
 /** Adds all variables or none, in the given order. @throws ApiError 400 for an invalid schema; 404 for an unknown state */
 async function addVariables(
-  { db, clock, requireRoom, ...deps }: VariableDeps,
+  deps: Deps,
   caller: Caller,
   stateId: string,
   inputs: readonly VariableInput[],
 ): Promise<void> {
+  const { db, clock, requireRoom } = deps;
   await requireSchemas(
     deps,
     caller,
@@ -84,4 +83,27 @@ async function addVariables(
     const fields = ["variables"];
     await recordAudit(trx, caller, { action: "update", entity: "state", id: stateId, fields }, nowMs);
   });
+}
+
+/**
+ * Compiles schemas one at a time, so that a large request does not delay other compilations.
+ * @throws ApiError 400 with the path of each invalid schema, such as `[3].schema/properties/a`; UnavailableError on a timeout
+ */
+async function requireSchemas(
+  { schemas, stopping }: Deps,
+  { organizationId: lane }: { readonly organizationId: string },
+  sources: readonly { readonly path: string; readonly schema: JsonSchema | null }[],
+): Promise<void> {
+  const timeout = AbortSignal.timeout(MAX_CHECK_MS);
+  const signal = AbortSignal.any([stopping, timeout]);
+  const findings: Finding[] = [];
+  for (const { path, schema } of sources) {
+    if (schema === null) continue;
+    const found = await schemas.check(schema, { signal, lane }).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      throw new UnavailableError("the schemas did not compile in time", { cause: error });
+    });
+    findings.push(...found.map((one) => ({ path: path + one.path, message: one.message })));
+  }
+  if (findings.length > 0) throw invalidParameters(findings);
 }

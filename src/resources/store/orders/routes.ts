@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { ApiError, conflict } from "../../../http/errors.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
-import { pathId } from "../../kit/params.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
 import { visibleOrders } from "../store-scope.ts";
@@ -9,7 +8,6 @@ import { addDecimals } from "./decimal.ts";
 import { paymentOf, requireStep, STEPS, termsOf } from "./life.ts";
 import { order, orderFilters, paymentInput } from "./schema.ts";
 
-const params = { orderId: pathId("ord", "order") } as const;
 const SELLER = "Only the store's organization may do this.";
 
 const ENDINGS = [
@@ -62,19 +60,15 @@ export const storeOrders = standardResource({
     delete: { description: "Only the buyer's organization may do this.", conflict: "the order was paid" },
   },
   more: (_, { change }) => [
-    defineRoute(
-      {
-        method: "post",
-        path: "/:orderId/pay",
-        operation: "payOrder",
-        summary: "Mark an order as paid",
-        description: `${SELLER} The order gets a license key, and an expiry if its plan has an interval.`,
-        params,
-        body: paymentInput,
-        answer: order.entity,
-        conflict: "the order is not pending, or its total differs from the paid total",
-      },
-      ({ caller, params: { orderId }, body }) =>
+    defineRoute({
+      at: "POST /stores/orders/:orderId/pay",
+      operation: "payOrder",
+      summary: "Mark an order as paid",
+      description: `${SELLER} The order gets a license key, and an expiry if its plan has an interval.`,
+      body: paymentInput,
+      answer: order.entity,
+      conflict: "the order is not pending, or its total differs from the paid total",
+      handle: ({ caller, params: { orderId }, body }) =>
         change(
           caller,
           orderId,
@@ -84,21 +78,17 @@ export const storeOrders = standardResource({
           },
           "pay",
         ),
-    ),
+    }),
     ...ENDINGS.map(({ step, summary, by }) =>
-      defineRoute(
-        {
-          method: "post",
-          path: `/:orderId/${step}`,
-          operation: `${step}Order`,
-          summary,
-          description: by,
-          params,
-          body: z.strictObject({}),
-          answer: order.entity,
-          conflict: `the order is not ${STEPS[step].from.join(" or ")}`,
-        },
-        ({ caller, params: { orderId } }) =>
+      defineRoute({
+        at: `POST /stores/orders/:orderId/${step}`,
+        operation: `${step}Order`,
+        summary,
+        description: by,
+        body: z.strictObject({}),
+        answer: order.entity,
+        conflict: `the order is not ${STEPS[step].from.join(" or ")}`,
+        handle: ({ caller, params: { orderId } }) =>
           change(
             caller,
             orderId,
@@ -108,7 +98,7 @@ export const storeOrders = standardResource({
             },
             step,
           ),
-      ),
+      }),
     ),
   ],
 });

@@ -82,7 +82,6 @@ export function startPollsWorker(
     positions,
     states,
     pace: createSourcePace({ deliveriesPerSecondOf: () => undefined }),
-    ingest: () => Promise.reject(new Error("this worker publishes no events")),
     gather: () => [],
     move: () => Promise.reject(new Error("this worker moves no cursor")),
     setState: async () => true,

@@ -5,9 +5,9 @@ import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
 import { cursorKey } from "../../../../src/bus/keys.ts";
 import { createSourcePositions } from "../../../../src/bus/sources/source-positions.ts";
 import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
-import { createLog } from "../../../../src/log.ts";
 import { openTestRedis } from "../../../bus/support.ts";
 import { moveWallClock } from "../../../support/moved-clock.ts";
+import { createTestLog } from "../../../support/test-log.ts";
 import { createTestRedis, type TestRedis } from "../../../support/test-redis.ts";
 import { until } from "../../../support/until.ts";
 import {
@@ -138,11 +138,7 @@ describe("poll times stored by a worker with a wrong clock", () => {
 
 describe("a worker that uses the clock of Redis", () => {
   it("logs one warning if the clock of its machine differs, and keeps the correct time when that clock is adjusted", async () => {
-    const lines: Record<string, unknown>[] = [];
-    const log = createLog({
-      level: "info",
-      destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
-    });
+    const { log, lines } = createTestLog("info");
     using wrong = moveWallClock();
     const near = (ms: number): boolean => Math.abs(ms) < 60_000;
     const trueMs = Date.now();

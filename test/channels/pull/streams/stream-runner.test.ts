@@ -3,8 +3,8 @@ import type { RunPlan } from "../../../../src/channels/pull/open-run.ts";
 import type { SourceRuns } from "../../../../src/channels/pull/source-runs.ts";
 import { StreamRunner } from "../../../../src/channels/pull/streams/stream-runner.ts";
 import type { SourceEnd, StreamRun, StreamSource } from "../../../../src/channels/source.ts";
-import { createLimiter } from "../../../../src/lib/limiter.ts";
 import { unlessAborted } from "../../../../src/lib/wait.ts";
+import { FairLimiter } from "../../../../src/limits/fairness.ts";
 import { createLog } from "../../../../src/log.ts";
 import { until } from "../../../support/until.ts";
 
@@ -22,9 +22,8 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
       skippedBackoffs.push(skipBackoff);
       const run = { signal, config: {}, opened: () => onOpened?.() } as StreamRun;
       const open = {
-        run,
+        ...run,
         failures,
-        report() {},
         hasWritten: () => options.writes === true,
         async end(_: SourceEnd | undefined, plan: RunPlan = {}) {
           if (plan.nextAtMs === undefined) return;
@@ -42,7 +41,7 @@ function startStream(end: (nth: number) => SourceEnd, options: { failures?: numb
     owner: "wk_1",
     clock: () => NOW_MS,
     random: () => 0.5,
-    starts: createLimiter(64),
+    starts: new FairLimiter(64),
     log: createLog({ level: "silent" }),
   });
   return { runner, plans, skippedBackoffs, [Symbol.asyncDispose]: () => runner.stop() };
@@ -87,7 +86,7 @@ describe("a stream source that reconnects", () => {
 it("a stream source that takes more than two seconds to start does not block the next stream source", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
-    const starts = createLimiter(1);
+    const starts = new FairLimiter(1);
     const begun: number[] = [];
     const runs: SourceRuns = {
       async openRun(number, { signal }) {

@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
+import { parseMasterKey } from "../lib/secrets/master-key.ts";
+
+/** Parses the text of a setting. Error messages never quote the text, because it may be secret. */
+export type SettingType<T> = z.ZodType<T, string>;
+
+export const text: SettingType<string> = z.string();
+
+export const accepted = (isAccepted: (text: string) => boolean, problem: string) =>
+  z.string().refine(isAccepted, { error: problem });
+
+/** A TCP port. 0 lets the system choose one. */
+export const portNumber = z
+  .string()
+  .regex(/^(?!tcp:\/\/)/, {
+    error:
+      "must be a port number; if Kubernetes set this variable for a service called `inlet`, set `enableServiceLinks: false` on the pod",
+  })
+  .refine((digits) => /^\d{1,5}$/.test(digits) && Number(digits) <= 65_535, {
+    error: "must be a port number from 0 to 65535",
+  })
+  .transform(Number);
+
+/** For example `127.0.0.1:9464` or `[::1]:9464`. */
+export const hostAndPort = z.string().transform((text, context) => {
+  const [, host = "", digits = ""] = /^(\[[0-9A-Fa-f:.]+\]|[^\s:/[\]]+):(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (host !== "" && port <= 65_535) return { host: host.replace(/^\[|\]$/g, ""), port };
+  context.addIssue("must be host:port, for example 127.0.0.1:9464");
+  return z.NEVER;
+});
+
+export const wholeNumber = (min: number, max: number): SettingType<number> =>
+  accepted(
+    (digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max,
+    `must be an integer from ${min} to ${max}`,
+  ).transform(Number);
+
+export const flag = z.enum(["0", "1"], { error: "must be 0 or 1" }).transform((digit) => digit === "1");
+
+export const onOff = z.enum(["on", "off"], { error: "must be on or off" }).transform((word) => word === "on");
+
+export const oneOf = <T extends string>(values: readonly T[]) =>
+  z.string().pipe(z.enum(values, { error: `must be one of ${values.join(", ")}` }));
+
+export const MIN_TOKEN_LENGTH = 16;
+
+/** A bearer token (RFC 6750, section 2.1) that is long enough to be unguessable. */
+export const bearerToken = accepted(
+  (token) => token.length >= MIN_TOKEN_LENGTH && /^[A-Za-z0-9._~+/-]+=*$/.test(token),
+  `must be at least ${MIN_TOKEN_LENGTH} characters of A-Z a-z 0-9 . _ ~ + / -`,
+);
+
+/** A comma-separated list without duplicates. If `emptyWord` is given, it stands for an empty list. */
+export const listOf = <T>(type: SettingType<T>, emptyWord?: string): SettingType<readonly T[]> =>
+  z
+    .string()
+    .transform((list) => (list === emptyWord ? [] : list.split(",").map((part) => part.trim())))
+    .refine((parts) => !parts.includes(""), { error: "must be a comma-separated list without empty parts" })
+    .pipe(z.array(type))
+    .transform((values) => [...new Set(values)]);
+
+export const network = z.string().transform((text, context) => {
+  const parsed = parseNetwork(text);
+  if (parsed === undefined) context.addIssue(NO_NETWORK);
+  return parsed ?? z.NEVER;
+});
+
+/** An absolute URL with one of these schemes. Credentials, a query or a fragment are rejected unless `anyPart` is true. */
+export function url(schemes: readonly string[], { anyPart = false } = {}) {
+  const beginnings = schemes.map((scheme) => `${scheme}//`).join(" or ");
+  return accepted(
+    (text) => {
+      const parsed = URL.parse(text);
+      const isPlain = parsed && !parsed.username && !parsed.password && !parsed.search && !parsed.hash;
+      const hasPlace = parsed?.protocol === "unix:" ? parsed.pathname.length > 1 : parsed?.host;
+      return Boolean(parsed && schemes.includes(parsed.protocol) && hasPlace && (anyPart || isPlain));
+    },
+    `must be a URL that begins with ${beginnings}${anyPart ? "" : " without credentials, query or fragment"}`,
+  );
+}
+
+export const webUrl = url(["https:", "http:"]);
+export const baseUrl = webUrl.transform((text) => text.replace(/\/+$/, ""));
+
+export const masterKey = z.string().transform((text, context) => {
+  const key = parseMasterKey(text);
+  if (key) return key;
+  context.addIssue("must be 32 bytes as base64 or as 64 hexadecimal digits (`openssl rand -base64 32`)");
+  return z.NEVER;
+});

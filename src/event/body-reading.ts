@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { isCharset } from "./content-type.ts";
+
+export const formReadingSchema = z.union(
+  [
+    z.literal("fields").describe("Reads the form as an object of its fields."),
+    z
+      .strictObject({
+        field: z.string().min(1).max(255).describe("Name of the field that contains the JSON text."),
+      })
+      .describe("Reads the JSON text of one field as the body."),
+    z
+      .strictObject({
+        refuse: z
+          .string()
+          .min(1)
+          .max(1_024)
+          .describe("One sentence that says how to change the sender's configuration."),
+      })
+      .describe("Quarantines form deliveries as `invalid_body`, with this text as the detail."),
+  ],
+  { error: 'must be "fields", {"field": …} or {"refuse": …} with a text' },
+);
+
+export type FormReading = z.output<typeof formReadingSchema>;
+
+const UNKNOWN_CHARSET =
+  "must be the name of a character encoding from https://encoding.spec.whatwg.org, such as windows-1252";
+
+export const formCharsetSchema = z.union(
+  [
+    z
+      .string()
+      .min(1)
+      .max(64)
+      .refine(isCharset, UNKNOWN_CHARSET)
+      .describe("Name of the encoding, such as `windows-1252` or `GBK`."),
+    z
+      .strictObject({
+        field: z
+          .string()
+          .min(1)
+          .max(255)
+          .describe("Name of the form field that contains the encoding's name."),
+      })
+      .describe("Reads the name of the encoding from a field of the form."),
+  ],
+  { error: `${UNKNOWN_CHARSET}, or {"field": …}` },
+);
+
+export type FormCharset = z.output<typeof formCharsetSchema>;
+
+/** How to read the bodies of a channel's deliveries, from the channel's config and its preset. */
+export interface BodyReading {
+  readonly forms: FormReading;
+  readonly formCharset?: FormCharset | undefined;
+}
+
+export const DEFAULT_READING: BodyReading = { forms: "fields" };
