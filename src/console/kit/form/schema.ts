@@ -130,7 +130,7 @@ function flatten(given: Schema, resolve: Resolve): Schema {
     if (types.length === 1)
       return { ...schema, type: types[0], isNullable: types.length < schema.type.length };
   }
-  for (const key of ["anyOf", "oneOf"] as const) {
+  for (const key of ["anyOf", "oneOf", "allOf"] as const) {
     const variants = schema[key];
     if (!Array.isArray(variants)) continue;
     const others = variants.filter((one) => !(isRecord(one) && one.type === "null"));

@@ -45,21 +45,17 @@ export function toneOfSubscription(state: Schemas["Subscription"]["state"]): Ton
   }
 }
 
-export function toneOfSource(state: Schemas["Source"]["state"]): Tone {
-  switch (state) {
-    case "open":
-    case "waiting":
+export function toneOfSource(health: Schemas["Source"]["health"]): Tone {
+  switch (health) {
+    case "healthy":
       return "ok";
-    case "connecting":
-      return "info";
-    case "paused":
-    case "idle":
-      return "plain";
-    case "needsReauth":
+    case "retrying":
       return "warn";
-    case "error":
+    case "failing":
       return "bad";
+    case "stopped":
+      return "plain";
     default:
-      return state satisfies never;
+      return health satisfies never;
   }
 }

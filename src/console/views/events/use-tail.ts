@@ -63,7 +63,7 @@ export function useTail({ path, isPaused, fits, needs }: Options): Tail {
     }
     const stopping = new AbortController();
     const timer = setInterval(draw, DRAW_EVERY_MS);
-    const onEvent = ({ data }: { readonly data: string }): void => {
+    const onEvent = (data: string): void => {
       const event = JSON.parse(data) as Event;
       waiting.current.seen++;
       if (!latest.current(event)) return;

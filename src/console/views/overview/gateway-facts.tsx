@@ -1,6 +1,7 @@
 import { ApiError } from "../../api/api-error.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { formatLabel } from "../../kit/form/labels.ts";
 import { isRecord } from "../../kit/form/schema.ts";
 import { Badge } from "../../kit/layout/page.tsx";
 import { formatPercent } from "../../kit/text/numbers.ts";
@@ -8,6 +9,8 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Tile, Tiles } from "./tiles.tsx";
 
 type Readiness = InletApi.components["schemas"]["Readiness"];
+
+const TONES = { ready: "ok", degraded: "warn", notReady: "bad" } as const;
 
 /** Loads the readiness report. Accepts an error status too, because a gateway that is not ready responds with 503 and the reasons. */
 async function loadReadiness(signal: AbortSignal): Promise<Readiness> {
@@ -42,16 +45,15 @@ function Facts({ readiness }: { readonly readiness: Readiness }) {
   const changes = factsOf(readiness, "changes");
   const sources = factsOf(readiness, "sources");
   const wrong = Object.entries(readiness.checks).filter(([, { ok }]) => !ok);
+  const warnings = Object.entries(readiness.checks).flatMap(([name, check]) =>
+    (check.warnings ?? []).map((warning) => ({ name, warning })),
+  );
   const memory = typeof redis.memoryUsedFraction === "number" ? redis.memoryUsedFraction : undefined;
   return (
     <>
       <Tiles>
         <Tile title="State" href="/readyz">
-          {readiness.status === "ready" ? (
-            <Badge tone="ok">ready</Badge>
-          ) : (
-            <Badge tone="bad">not ready</Badge>
-          )}
+          <Badge tone={TONES[readiness.status]}>{formatLabel(readiness.status).toLowerCase()}</Badge>
         </Tile>
         <Tile
           title="Durability"
@@ -86,6 +88,15 @@ function Facts({ readiness }: { readonly readiness: Readiness }) {
           {wrong.map(([name, { reason }]) => (
             <li key={name}>
               {name}: <UntrustedText>{reason ?? "fails"}</UntrustedText>
+            </li>
+          ))}
+        </ul>
+      )}
+      {warnings.length > 0 && (
+        <ul class="note warn">
+          {warnings.map(({ name, warning }) => (
+            <li key={warning}>
+              {name}: <UntrustedText>{warning}</UntrustedText>
             </li>
           ))}
         </ul>

@@ -42,7 +42,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
     <DetailPanel title={channel.uid} href={href} onClose={onClose}>
       <SourceState {...source} />
       {source.lastError && (
-        <div class={source.state === "error" || source.state === "needsReauth" ? "note bad" : "note"}>
+        <div class={source.health === "failing" ? "note bad" : "note"}>
           <p>
             <UntrustedText>{source.lastError.message}</UntrustedText>
           </p>

@@ -66,7 +66,7 @@ export function DryRun({ path, cursor, onClose }: Props) {
 }
 
 function Shown({ result }: { readonly result: Result }) {
-  const { request, response, items, total, cursor, end } = result;
+  const { request, response, items, known, total, cursor, end } = result;
   const isWell = end.kind === "done" || end.kind === "finished";
   return (
     <div class="stack" role="status">
@@ -85,6 +85,7 @@ function Shown({ result }: { readonly result: Result }) {
             response === null ? "no response" : `${response.status}, ${formatBytes(response.bytes)}`,
           ],
           ["New items", formatCount(total)],
+          ["Known items", formatCount(known)],
           ["Next cursor", <UntrustedText key="cursor">{JSON.stringify(cursor)}</UntrustedText>],
         ]}
       />

@@ -6,18 +6,23 @@ const WORDS: Readonly<Record<NonNullable<Schemas["Source"]["stateReason"]>, stri
   noSubscription: "no subscription covers it",
   needsSetup: "a secret is missing",
   needsConnection: "a connection is missing",
+  finished: "the server has ended its stream",
 };
 
+/** Reasons that a person has to act on. */
+const MISSING: readonly (string | null)[] = ["noSubscription", "needsSetup", "needsConnection"];
+
 export function SourceState({
+  health,
   state,
   stateReason,
   silent,
-}: Pick<Schemas["Source"], "state" | "stateReason" | "silent">) {
+}: Pick<Schemas["Source"], "health" | "state" | "stateReason" | "silent">) {
   return (
     <span class="row">
-      <Badge tone={stateReason === null ? toneOfSource(state) : "warn"}>{state}</Badge>
+      <Badge tone={MISSING.includes(stateReason) ? "warn" : toneOfSource(health)}>{health}</Badge>
       {silent && <Badge tone="warn">silent</Badge>}
-      {stateReason !== null && <span class="faint">{WORDS[stateReason]}</span>}
+      <span class="faint">{stateReason === null ? state : WORDS[stateReason]}</span>
     </span>
   );
 }
