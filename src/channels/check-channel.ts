@@ -9,7 +9,7 @@ import { findingsOf, formatPath } from "../lib/findings.ts";
 import { suggestNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { findPadded } from "../lib/secrets/padded.ts";
-import type { KindProfile } from "../normalize/profile.ts";
+import type { DefinitionSource } from "../normalize/compile.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-config.ts";
@@ -36,10 +36,7 @@ export const channelInputSchema = z
 
 export type ChannelInput = z.output<typeof channelInputSchema>;
 
-export interface DefinitionSource {
-  readonly profile: KindProfile;
-  readonly config: ChannelConfig;
-  readonly definitions: readonly Definition[];
+export interface ChargedDefinitions extends DefinitionSource {
   /** Organization that is charged for the CPU time of the compilation. */
   readonly organizationId: string;
 }
@@ -48,7 +45,7 @@ export interface DefinitionSource {
  * Compiles all paths and schemas of a channel. Returns one error per invalid field, with a path such as `events[3].idPath` or
  * `config.itemsPath`.
  */
-export type CheckDefinitions = (source: DefinitionSource) => Promise<readonly Finding[]>;
+export type CheckDefinitions = (source: ChargedDefinitions) => Promise<readonly Finding[]>;
 
 export interface CheckChannelDeps {
   readonly channelKinds: ChannelKinds;
@@ -103,11 +100,12 @@ export async function checkChannel(
   if (padded.length > 0) return err(padded.map(toFinding));
   const definitions =
     "preset" in config && channel.events.length === 0 ? CATCH_ALL_DEFINITIONS : channel.events;
-  const { paths } = sender.value;
+  const { paths, reading } = sender.value;
   const findings = await deps.checkDefinitions({
     profile: kind.profile,
     config: { ...config, itemsPath: config.itemsPath ?? paths.itemsPath },
     definitions: fillPaths(definitions, paths),
+    reading,
     organizationId,
   });
   if (findings.length > 0) return err(findings);

@@ -50,10 +50,30 @@ export const formCharsetSchema = z.union(
 
 export type FormCharset = z.output<typeof formCharsetSchema>;
 
+export const bodyDecodingSchema = z
+  .strictObject({
+    path: z
+      .string()
+      .min(1)
+      .max(1_024)
+      .describe(
+        "Path of the encoded text in the body (`$` is the whole body), such as `$.message.data`. If it selects several texts, each is decoded.",
+      ),
+    as: z
+      .enum(["json", "base64", "base64-json"])
+      .describe(
+        "Encoding of the text: `json` contains a JSON document, `base64` a text in base64, `base64-json` a JSON document in base64.",
+      ),
+  })
+  .describe("A text in the body that contains a further document.");
+
+export type BodyDecoding = z.output<typeof bodyDecodingSchema>;
+
 /** How to read the bodies of a channel's deliveries, from the channel's config and its preset. */
 export interface BodyReading {
   readonly forms: FormReading;
   readonly formCharset?: FormCharset | undefined;
+  readonly decode?: BodyDecoding | undefined;
 }
 
 export const DEFAULT_READING: BodyReading = { forms: "fields" };

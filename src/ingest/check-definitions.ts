@@ -1,10 +1,8 @@
-import type { ChannelConfig } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { compileRules } from "../normalize/compile.ts";
-import type { KindProfile } from "../normalize/profile.ts";
+import { compileDefinitions, compileRules, type DefinitionSource } from "../normalize/compile.ts";
 import type { CompiledChannel } from "./compiled-channel.ts";
 
 /**
@@ -13,9 +11,6 @@ import type { CompiledChannel } from "./compiled-channel.ts";
  */
 const MAX_SCHEMAS_AT_ONCE = 4;
 
-/** Stands for a channel that does not exist yet. Its values do not affect the compilation. */
-const PLACEHOLDER_CHANNEL = { number: 0, uid: "unborn", kind: "", appId: "", organizationId: "" };
-
 /**
  * Compiles the paths and schemas of new event definitions. Returns one error per invalid field, with a path such as `events[3].idPath`.
  *
@@ -23,17 +18,12 @@ const PLACEHOLDER_CHANNEL = { number: 0, uid: "unborn", kind: "", appId: "", org
  */
 export async function checkDefinitions(
   schemas: Pick<SchemaCompiler, "check">,
-  source: {
-    readonly profile: KindProfile;
-    readonly config: ChannelConfig;
-    readonly definitions: readonly Definition[];
-    readonly organizationId: string;
-  },
+  { organizationId: lane, ...source }: DefinitionSource & { readonly organizationId: string },
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
-  const { profile, config, definitions, organizationId: lane } = source;
-  const rules = compileRules({ channel: PLACEHOLDER_CHANNEL, profile, config, definitions });
-  const findings: Finding[] = rules.ok ? [] : [...rules.error];
+  const { definitions } = source;
+  const compiled = compileDefinitions(source);
+  const findings: Finding[] = compiled.ok ? [] : [...compiled.error];
   const waiting = definitions.entries();
   const compileWaiting = async (): Promise<void> => {
     for (const [index, { schema }] of waiting) {
@@ -60,14 +50,10 @@ export async function tryDefinitions(
 ): Promise<Result<CompiledChannel, readonly Finding[]>> {
   const { identity, config, rules: activeRules } = channel;
   const { organizationId } = identity;
-  const source = { profile: activeRules.profile, config, definitions, organizationId };
-  const findings = await checkDefinitions(schemas, source, signal);
+  const { profile, reading, topics } = activeRules;
+  const source = { profile, config, definitions, reading };
+  const findings = await checkDefinitions(schemas, { ...source, organizationId }, signal);
   if (findings.length > 0) return err(findings);
-  const rules = compileRules({
-    ...source,
-    channel: identity,
-    topics: activeRules.topics,
-    reading: activeRules.reading,
-  });
+  const rules = compileRules({ ...source, channel: identity, topics });
   return rules.ok ? ok({ ...channel, rules: rules.value }) : rules;
 }

@@ -1,4 +1,4 @@
-import { type BodyReading, DEFAULT_READING } from "../event/body-reading.ts";
+import { type BodyDecoding, type BodyReading, DEFAULT_READING } from "../event/body-reading.ts";
 import type { ChannelConfig, ChannelIdentity } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import { encodeType, topicPrefixOf } from "../event/topic.ts";
@@ -53,6 +53,8 @@ export interface Rule {
 
 /** Compiled event definitions without channel-specific data, so that channels with equal definitions can share them. */
 export interface CompiledDefinitions extends Required<DefinitionSource> {
+  /** Texts to decode in each body: `reading.decode` with its compiled path. */
+  readonly decode: { readonly path: RulePath; readonly as: BodyDecoding["as"] } | undefined;
   readonly itemsPath: RulePath | undefined;
   /** Rules without a `typePath`, which match every item. */
   readonly always: readonly Rule[];
@@ -155,6 +157,13 @@ export function compileDefinitions(
   if (config.itemsPath !== undefined && profile.readItems !== undefined) {
     findings.push({ path: "config.itemsPath", message: FIXED });
   }
+  if (reading.decode !== undefined && profile.readItems !== undefined) {
+    findings.push({
+      path: "config.decode",
+      message: "must not be set, because this kind of channel has a fixed format",
+    });
+  }
+  const decodePath = compileBodyPath(reading.decode?.path, "config.decode.path");
   const itemOptions: ItemOptions = profile.itemOptions?.(config) ?? { hasGaps: false, isNewestFirst: false };
   const itemId = compile(itemOptions.itemId, "config.itemId");
   const versionPath = compile(itemOptions.versionPath, "config.versionPath");
@@ -192,6 +201,7 @@ export function compileDefinitions(
     profile,
     definitions,
     reading,
+    decode: decodePath && reading.decode && { path: decodePath, as: reading.decode.as },
     itemsPath,
     always,
     groups: groupList,

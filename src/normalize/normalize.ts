@@ -7,6 +7,7 @@ import { err, ok, type Result } from "../lib/result.ts";
 import { findUndecoded, redecodeQuery } from "../lib/urlencoded.ts";
 import { withTimeout } from "../lib/wait.ts";
 import { CHARSET_HINT, parseBodyFormat, readBody } from "./body/bodies.ts";
+import { decodeTexts } from "./body/decode-texts.ts";
 import { takeItems } from "./body/items.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
@@ -185,12 +186,13 @@ const isEmptyJson = (delivery: VerifiedDelivery): boolean =>
   delivery.body.length === 0 && parseBodyFormat(contentTypeOf(delivery))?.kind === "json";
 
 function readItems(
-  { itemsPath, itemOptions, profile, reading }: RuleSet,
+  { itemsPath, itemOptions, profile, reading, decode }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,
 ): Result<DeliveryItems, Fault> {
   const isPart = profile.bodiesAreParts === true && !isEmptyJson(delivery);
-  const body = readBody(delivery.body, contentTypeOf(delivery), { isPart, reading });
+  const read = readBody(delivery.body, contentTypeOf(delivery), { isPart, reading });
+  const body = read.ok && decode !== undefined ? decodeTexts(read.value, decode, budget) : read;
   return body.ok
     ? ok({ body: body.value, split: takeItems(body.value, itemsPath, itemOptions, budget) })
     : body;

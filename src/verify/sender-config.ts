@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { answerSchema } from "../event/answer.ts";
-import { formCharsetSchema, formReadingSchema } from "../event/body-reading.ts";
+import { bodyDecodingSchema, formCharsetSchema, formReadingSchema } from "../event/body-reading.ts";
 import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
 import { secretName } from "./handshake/config.ts";
 import { handshakeSchema } from "./handshake/schema.ts";
@@ -53,6 +53,11 @@ export const deliveryFields = {
     .optional()
     .describe(
       "Character encoding of forms and query parameters, for senders that do not use UTF-8 and do not declare their encoding in `Content-Type`. Defaults to the preset's setting, then to the declared encoding, then to the form's field `_charset_`, and else to UTF-8. Inlet quarantines bytes that are invalid in the encoding as `invalid_body`.",
+    ),
+  decode: bodyDecodingSchema
+    .optional()
+    .describe(
+      "Text in a JSON body that contains a further document, such as `Message` of Amazon SNS or `message.data` of Google Pub/Sub. Inlet replaces the text by the document, so that paths and schemas can read it. A missing, null or empty value stays as it is. Inlet quarantines a text that it cannot decode as `invalid_body`. Not for CloudEvents channels. Defaults to the preset's setting.",
     ),
   answer: answerSchema
     .optional()

@@ -55,6 +55,7 @@ export function resolveSender(config: SenderConfig, presets: Presets): Result<Se
     reading: {
       forms: config.forms ?? preset?.forms ?? "fields",
       formCharset: config.formCharset ?? preset?.formCharset,
+      decode: config.decode ?? preset?.decode,
     },
     answer: config.answer ?? preset?.answer ?? "outcome",
     paths: { typePath, idPath, itemsPath },

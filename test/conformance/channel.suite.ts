@@ -5,7 +5,7 @@ import type { ChannelKind } from "../../src/channels/kind.ts";
 import { commonFields } from "../../src/event/channel.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
+import { compileDefinitions } from "../../src/normalize/compile.ts";
 import { readHere } from "../support/read-here.ts";
 
 export interface ChannelSamples {
@@ -19,16 +19,15 @@ export interface ChannelSamples {
 }
 
 const events = [{ type: "thing" }];
-const identity = { number: 1, uid: "in", appId: "app_1", organizationId: "org_1" };
 
 /** Describes the guarantees of every channel kind. */
 export function describeChannelKind({ kind, config, refused, secret }: ChannelSamples): void {
   const deps: CheckChannelDeps = {
     channelKinds: new Map([[kind.kind, kind]]),
     presets: new Map(),
-    checkDefinitions: async ({ profile, config, definitions }) => {
-      const rules = compileRules({ channel: { ...identity, kind: kind.kind }, profile, config, definitions });
-      return rules.ok ? [] : rules.error;
+    checkDefinitions: async (source) => {
+      const compiled = compileDefinitions(source);
+      return compiled.ok ? [] : compiled.error;
     },
   };
   const check = (config: object, definitions: readonly { readonly type: string }[] = events) =>

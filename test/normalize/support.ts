@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
+import { type BodyReading, DEFAULT_READING } from "../../src/event/body-reading.ts";
 import { type ChannelIdentity, commonFields } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
@@ -25,12 +26,21 @@ export const channel: ChannelIdentity = {
 
 export const settings = (changes: Settings = {}) => z.strictObject(commonFields).parse(changes);
 
-export function rulesOf(definitions: readonly Definition[], changes: Settings = {}): RuleSet {
+export const rulesOf = (definitions: readonly Definition[], changes: Settings = {}): RuleSet =>
+  compileWith(DEFAULT_READING, definitions, changes);
+
+/** Like `rulesOf`, for a channel that reads its bodies in another way. */
+export function compileWith(
+  reading: BodyReading,
+  definitions: readonly Definition[],
+  changes: Settings = {},
+): RuleSet {
   const compiled = compileRules({
     channel,
     profile: webhook.profile,
     config: settings(changes),
     definitions,
+    reading,
   });
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
   return compiled.value;
