@@ -87,19 +87,21 @@ export async function checkChannel(
     return err([{ path: "kind", message }]);
   }
   const given = withoutNulls(kind.configSchema, channel.config) as UncheckedChannel["config"];
-  const input = withPresetDefaults(given, deps.presets);
+  const input = kind.addressed ? withPresetDefaults(given, deps.presets) : given;
   const parsed = kind.configSchema.safeParse(input);
   if (!parsed.success) return err(findingsOf(parsed.error, input, ["config"]));
   const config = parsed.data;
-  const sender = resolveSender(senderConfigSchema.parse(config), deps.presets);
+  const sender = resolveSender(senderConfigSchema.parse(kind.addressed ? config : {}), deps.presets);
   if (!sender.ok) return err(sender.error.map(toFinding));
-  const entries = Object.entries(config);
+  const ofStream = kind.fromStream?.(given, config);
+  const entries = Object.entries(ofStream?.config ?? config);
   const isSecret = ([name]: [string, unknown]): boolean => kind.secretFields.includes(name);
   const secrets = Object.fromEntries(entries.filter(isSecret));
   const padded = findPadded(secrets, channel.storedSecrets);
   if (padded.length > 0) return err(padded.map(toFinding));
-  const definitions =
-    "preset" in config && channel.events.length === 0 ? CATCH_ALL_DEFINITIONS : channel.events;
+  const ofPreset =
+    ofStream?.definitions ?? (kind.addressed && "preset" in config ? CATCH_ALL_DEFINITIONS : []);
+  const definitions = channel.events.length === 0 ? ofPreset : channel.events;
   const { paths, reading } = sender.value;
   const findings = await deps.checkDefinitions({
     profile: kind.profile,

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { ChannelConfig, ChannelKindName } from "../event/channel.ts";
+import type { Definition } from "../event/definition.ts";
 import type { PushRuntime } from "../ingest/receive.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Result } from "../lib/result.ts";
@@ -80,6 +81,20 @@ export interface ChannelKind {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
+  /**
+   * Returns the config to store for a channel that reads a stream of a preset, and the definitions for a channel without its own. The config
+   * contains only the given settings, because the stream supplies the others at each reading. `undefined` if the config names no stream.
+   *
+   * @param config the same settings after `configSchema` has filled in all others
+   */
+  readonly fromStream?: (
+    given: Readonly<Record<string, unknown>>,
+    config: Readonly<Record<string, unknown>>,
+  ) =>
+    | { readonly config: Readonly<Record<string, unknown>>; readonly definitions: readonly Definition[] }
+    | undefined;
+  /** Schema of the stored config, if fields of `configSchema` may be missing in it. */
+  readonly storedSchema?: z.ZodType;
   /** Starts this channel kind, once per gateway. */
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
 }

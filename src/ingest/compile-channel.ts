@@ -32,6 +32,8 @@ export interface CompilableKind {
   readonly configSchema: z.ZodType<ChannelConfig>;
   readonly secretFields: readonly string[];
   readonly profile: KindProfile;
+  /** Whether senders post to the channel, so that its config says how to verify them. */
+  readonly addressed: boolean;
 }
 
 export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
@@ -185,7 +187,7 @@ function readConfig(kind: CompilableKind, { identity, config: stored }: StoredCh
   }
   const { config } = read.value;
   // This config must match the current schema even if it was stored earlier, because it decides whose requests are accepted.
-  const senderConfig = senderConfigSchema.safeParse(config);
+  const senderConfig = senderConfigSchema.safeParse(kind.addressed ? config : {});
   if (!senderConfig.success)
     throw unavailable("has verification settings that are no longer valid", [senderConfig.error.message]);
   const sender = resolveSender(senderConfig.data, presets);

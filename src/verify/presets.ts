@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { onConflictSchema } from "../event/dedupe.ts";
 import { secretName } from "./handshake/config.ts";
+import { presetStreamsSchema } from "./preset-streams.ts";
 import { verificationSchema } from "./schemes.ts";
 import { deliveryFields, handshakesField } from "./sender-config.ts";
 
@@ -80,12 +81,21 @@ export const presetSchema = z.strictObject({
     .optional()
     .describe("How to handle an event with a known id but different data, as in `config.dedupe.onConflict`."),
   sample: sampleSchema,
+  streams: presetStreamsSchema,
 });
 export type Preset = z.output<typeof presetSchema>;
 
 export type Presets = ReadonlyMap<string, Preset>;
 
 const FOLDER = fileURLToPath(new URL("./presets/", import.meta.url));
+
+/** The built-in presets. They are read once, because channels refer to them in their config. */
+export function getPresets(): Presets {
+  builtIn ??= readPresets();
+  return builtIn;
+}
+
+let builtIn: Presets | undefined;
 
 /**
  * Reads all provider presets from a folder with one file per provider.

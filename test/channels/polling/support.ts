@@ -13,7 +13,13 @@ import { compileRules } from "../../../src/normalize/compile.ts";
 import { normalize } from "../../../src/normalize/normalize.ts";
 import { readHere } from "../../support/read-here.ts";
 
-export type Config = z.input<typeof pollingConfigSchema>;
+type Input = z.input<typeof pollingConfigSchema>;
+
+/** Settings of a channel without a preset. */
+export type Config = Input & {
+  readonly request: NonNullable<Input["request"]>;
+  readonly discriminator: NonNullable<Input["discriminator"]>;
+};
 
 export interface Published {
   readonly id: string;
@@ -33,6 +39,8 @@ export interface RigOptions {
   readonly clock?: () => number;
   readonly credentials?: Credentials;
   readonly definition?: Partial<Definition>;
+  /** Definitions in place of `definition`. */
+  readonly definitions?: readonly Definition[];
   readonly wait?: PollDeps["wait"];
   readonly readInWorker?: PollDeps["readInWorker"];
 }
@@ -60,7 +68,7 @@ export class PollRig {
     this.#clock = options.clock ?? Date.now;
     this.startedAtMs = this.#clock();
     this.config = pollingConfigSchema.parse(options.config);
-    this.#rules = rulesOf(this.config, options.definition ?? {});
+    this.#rules = rulesOf(this.config, options.definitions ?? [{ type: "row", ...options.definition }]);
   }
 
   get source() {
@@ -167,13 +175,13 @@ export class PollRig {
   }
 }
 
-function rulesOf(stored: unknown, definition: Partial<Definition>) {
+function rulesOf(stored: unknown, definitions: readonly Definition[]) {
   const config = pollingConfigSchema.parse(stored);
   const rules = compileRules({
     channel,
     profile: pollingProfile,
     config,
-    definitions: [{ type: "row", ...definition }],
+    definitions,
   });
   if (!rules.ok) throw new Error(JSON.stringify(rules.error));
   return rules.value;

@@ -9,6 +9,7 @@ import { paginationSchema } from "../pagination/schema.ts";
 import { polledItemFields } from "../profile.ts";
 import { requestSchema } from "../request/request-template.ts";
 import { equalsSchema } from "./equals.ts";
+import { presetFields } from "./preset-stream.ts";
 import { jitterSchema, scheduleSchema } from "./schedule.ts";
 import { startAtSchema } from "./start-at.ts";
 
@@ -17,6 +18,7 @@ const MIB = 1024 * 1024;
 const pollingShape = {
   ...commonFields,
   ...pullFields,
+  ...presetFields,
   ...polledItemFields,
   dedupe: dedupeSchema
     .extend({
@@ -28,7 +30,7 @@ const pollingShape = {
     })
     .prefault({})
     .describe(commonFields.dedupe.description ?? ""),
-  request: requestSchema,
+  request: requestSchema.optional(),
   schedule: scheduleSchema,
   jitter: jitterSchema,
   overlap: z
@@ -63,7 +65,7 @@ const pollingShape = {
       "Whether `itemsPath` may match nothing. If true, such a page has no items. If false, it makes the poll fail.",
     )
     .default(false),
-  discriminator: discriminatorSchema,
+  discriminator: discriminatorSchema.optional(),
   conditional: z
     .boolean()
     .default(false)
@@ -114,6 +116,16 @@ const pollingShape = {
     .describe("Which responses count as success. Any other response makes the poll fail."),
 } as const;
 
+/** Settings of a polling channel, in which those of its preset may be missing. */
 export const pollingObject = z.strictObject(pollingShape);
 
-export type PollingConfig = z.output<typeof pollingObject>;
+type Settings = z.output<typeof pollingObject>;
+
+/** Settings of a polling channel, including those of its preset. */
+export type PollingConfig = Omit<Settings, "request" | "discriminator"> & {
+  readonly request: NonNullable<Settings["request"]>;
+  readonly discriminator: NonNullable<Settings["discriminator"]>;
+};
+
+export const isComplete = (settings: Settings): settings is PollingConfig =>
+  settings.request !== undefined && settings.discriminator !== undefined;

@@ -1,18 +1,30 @@
+import { z } from "zod";
 import { createIssueReporter, type ReportIssue } from "../../../event/config-fields.ts";
 import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { ENDINGS } from "../pagination/schema.ts";
-import { pollingObject } from "./config-shape.ts";
+import { isComplete, type PollingConfig, pollingObject } from "./config-shape.ts";
 import { compilePlan, type Plan } from "./plan.ts";
+import { expandPreset } from "./preset-stream.ts";
 
 /** Settings of a polling channel. Also rejects settings that are only invalid in combination. */
-export const pollingConfigSchema = pollingObject
+const completeSchema = pollingObject
   .superRefine((config, context) => {
     const refuse = createIssueReporter(context);
+    if (config.preset === undefined && config.stream !== undefined) refuse("stream", "requires `preset`");
+    if (config.preset === undefined && config.params !== undefined) refuse("params", "requires `preset`");
+    for (const name of ["request", "discriminator"] as const)
+      if (config[name] === undefined) refuse(name, "is required without `preset`");
+    if (!isComplete(config)) return;
     const plan = compilePlan(config);
     if (plan.ok) checkPlan(plan.value, refuse);
     else for (const { path, message } of plan.error) refuse(path, message);
   })
   .describe("Inlet calls a URL on a schedule and publishes the new items.");
+
+export const pollingConfigSchema = z.preprocess(expandPreset, completeSchema) as z.ZodType<
+  PollingConfig,
+  z.input<typeof pollingObject>
+>;
 
 /** Rejects combinations of fields that would lose items, duplicate items or have no effect. */
 function checkPlan(plan: Plan, refuse: ReportIssue): void {

@@ -10,7 +10,7 @@ const [first, ...others] = [timestamp, sequence, seenSet, token, etag] as const;
 
 export const discriminatorSchema = z
   .discriminatedUnion("by", [first.configSchema, ...others.map(({ configSchema }) => configSchema)])
-  .describe("How the channel detects new items.");
+  .describe("How the channel detects new items. Required without `preset`.");
 
 export const DISCRIMINATORS: ReadonlyMap<string, Discriminator> = new Map(
   [first, ...others].map((one: Discriminator) => [one.configSchema.shape.by.value, one]),

@@ -50,7 +50,7 @@ export const requestSchema = z
       ),
   })
   .describe(
-    `The request that returns the items. It may contain placeholders. The value of {{cursor}} is the position of the source: a time, a number or a token. The value of {{page}} is the page selected by \`pagination\`. The value of {{now}} is the start of the poll, and {{lastPollAt}} is the start of the last completed poll. A filter sets the format, as in {{cursor | iso}}. Available filters: ${FILTER_NAMES.join(", ")}. Query parameters, headers and body members without a value are left out.`,
+    `The request that returns the items. Required without \`preset\`. It may contain placeholders. The value of {{cursor}} is the position of the source: a time, a number or a token. The value of {{page}} is the page selected by \`pagination\`. The value of {{now}} is the start of the poll, and {{lastPollAt}} is the start of the last completed poll. A filter sets the format, as in {{cursor | iso}}. Available filters: ${FILTER_NAMES.join(", ")}. Query parameters, headers and body members without a value are left out.`,
   );
 
 export type RequestConfig = z.output<typeof requestSchema>;

@@ -53,7 +53,11 @@ export async function planChannels(
     }
     const secrets = before ? openSecrets(deps.keyring, before) : {};
     const given = settings[uid] ?? {};
-    const config = { ...keepVerification(deps, before, channel.config), ...secrets, ...toConfig(given) };
+    const config = {
+      ...keepVerification(deps, before, channel.config),
+      ...secrets,
+      ...toConfig(given, channel.config, before?.config),
+    };
     const unchecked = { ...channel, config, storedSecrets: secrets };
     const checked = await checkChannel(deps, unchecked, organizationId);
     if (checked.ok) {
@@ -84,11 +88,12 @@ export async function planChannels(
  * channel itself may turn verification off.
  */
 function keepVerification(
-  { presets }: Deps,
+  { channelKinds, presets }: Deps,
   before: ChannelRow | undefined,
   config: BlueprintChannel["config"],
 ): BlueprintChannel["config"] {
-  if (!before || !verifiesSenders(before.config, presets) || verifiesSenders(config, presets)) return config;
+  if (!before || channelKinds.get(before.kind)?.addressed !== true) return config;
+  if (!verifiesSenders(before.config, presets) || verifiesSenders(config, presets)) return config;
   const { preset: _, ...others } = config;
   const { verification, shadow, preset } = before.config;
   return { ...others, verification, shadow, ...(preset === undefined ? {} : { preset }) };

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CheckedChannel } from "../../../channels/check-channel.ts";
 import type { ChannelKind } from "../../../channels/kind.ts";
+import { presetFields } from "../../../channels/polling/config/preset-stream.ts";
 import type { BlueprintChannel } from "../../../data/tables.ts";
 import { channelUidSchema } from "../../../event/channel.ts";
 import type { Caller } from "../../../http/context.ts";
@@ -27,6 +28,9 @@ const channelSettings = z
       .string()
       .optional()
       .describe("Connection whose credentials the channel sends. Only for channels that fetch their events."),
+    params: presetFields.params.describe(
+      "Parameters of the preset's stream that the channel reads. Each replaces the blueprint's one. Upgrades of the app keep them.",
+    ),
   })
   .meta({ id: "ChannelSettings", description: "Settings for one channel of an installed blueprint." });
 
@@ -68,8 +72,26 @@ function findUnknownSecrets(
   return [{ path: `channels.${uid}.secrets`, message }];
 }
 
-/** Returns the fields of the channel's config that the settings replace. */
-export const toConfig = ({ secrets }: ChannelSettings): object => (secrets === undefined ? {} : { secrets });
+/**
+ * Returns the fields of the channel's config that the settings replace.
+ *
+ * @param config the channel's config in the blueprint
+ * @param before the config of the installed channel, whose parameters are kept
+ */
+export function toConfig(
+  { secrets, params }: ChannelSettings,
+  config: BlueprintChannel["config"] = {},
+  before: BlueprintChannel["config"] = {},
+): object {
+  const isSameStream = before.preset === config.preset && before.stream === config.stream;
+  const kept = isSameStream ? before.params : undefined;
+  return {
+    ...(secrets !== undefined && { secrets }),
+    ...((params ?? kept) !== undefined && {
+      params: { ...Object(config.params), ...Object(kept), ...params },
+    }),
+  };
+}
 
 /** Returns an error of the channel's config as an error of the settings, or `undefined` if the blueprint caused it. */
 export function toSettingsFinding(

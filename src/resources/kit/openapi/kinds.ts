@@ -87,8 +87,8 @@ function configComponents(kinds: ChannelKinds, schemas: SchemaWriter): Component
     [...kinds].map(([kind, documented]) => {
       const { io, secrets } = CONFIGS[place];
       const adaptSecrets = secrets === "absent" ? without : writeOnly;
-      const { configSchema, secretFields } = documented;
-      const whole = io === "input" ? schemas.input(configSchema, "body") : schemas.output(configSchema);
+      const { configSchema, secretFields, storedSchema = configSchema } = documented;
+      const whole = io === "input" ? schemas.input(configSchema, "body") : schemas.output(storedSchema);
       const schema = adaptSecrets(whole, secretFields);
       return { name: configName(kind, documented, place), schema, input: io === "input" ? "Input" : "" };
     }),
