@@ -93,8 +93,6 @@ export interface ChannelKind {
   ) =>
     | { readonly config: Readonly<Record<string, unknown>>; readonly definitions: readonly Definition[] }
     | undefined;
-  /** Schema of the stored config, if fields of `configSchema` may be missing in it. */
-  readonly storedSchema?: z.ZodType;
   /** Starts this channel kind, once per gateway. */
   readonly start: (deps: ChannelKindDeps) => Promise<ChannelRuntime>;
 }

@@ -5,7 +5,6 @@ import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { ChannelKind } from "../kind.ts";
 import type { PolledSource, SourceRun } from "../source.ts";
 import { pollingConfigSchema } from "./config/config.ts";
-import { pollingObject } from "./config/config-shape.ts";
 import { compilePlan, type Plan } from "./config/plan.ts";
 import { findStream } from "./config/preset-stream.ts";
 import { toPollSchedule } from "./config/schedule.ts";
@@ -19,7 +18,6 @@ import { parseOrigin } from "./request/request-template.ts";
 export const polling: ChannelKind = {
   kind: "polling",
   configSchema: pollingConfigSchema,
-  storedSchema: pollingObject.partial(),
   fromStream(given, { connection }) {
     const stream = findStream(given);
     // `connection` is stored with its default, because queries select the channels that require one.

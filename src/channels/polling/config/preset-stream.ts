@@ -49,7 +49,10 @@ export function expandPreset(config: unknown, context: z.RefinementCtx): unknown
   if (stream === undefined) return reject(["stream"], unknownStream(config.stream, preset));
   const params = readParams(stream, config.params);
   if (!params.success) {
-    for (const { path, message } of params.error.issues) reject(["params", ...path], message);
+    for (const issue of params.error.issues)
+      context.addIssue({ ...issue, path: ["params", ...issue.path] } as Parameters<
+        typeof context.addIssue
+      >[0]);
     return z.NEVER;
   }
   const filled = fillParams(stream.config, params.data);

@@ -87,8 +87,11 @@ function configComponents(kinds: ChannelKinds, schemas: SchemaWriter): Component
     [...kinds].map(([kind, documented]) => {
       const { io, secrets } = CONFIGS[place];
       const adaptSecrets = secrets === "absent" ? without : writeOnly;
-      const { configSchema, secretFields, storedSchema = configSchema } = documented;
-      const whole = io === "input" ? schemas.input(configSchema, "body") : schemas.output(storedSchema);
+      const { configSchema, secretFields, fromStream } = documented;
+      // A channel that reads a stream of a preset is returned with its own settings only, so any setting may be missing.
+      const shown = () =>
+        fromStream ? withoutDefaults(schemas.input(configSchema)) : schemas.output(configSchema);
+      const whole = io === "input" ? schemas.input(configSchema, "body") : shown();
       const schema = adaptSecrets(whole, secretFields);
       return { name: configName(kind, documented, place), schema, input: io === "input" ? "Input" : "" };
     }),
@@ -123,6 +126,24 @@ const partsOf = ({ schema }: { readonly schema: JsonSchema }): readonly (readonl
   Object.entries(propertiesOf(schema))
     .map(([field, one]) => [field, JSON.stringify(one)] as const)
     .filter(([, part]) => part.length >= MIN_PART_CHARS && !part.includes('"writeOnly"'));
+
+/** Removes defaults, because generated clients consider members with a default as always present. */
+function withoutDefaults(schema: JsonSchema): JsonSchema {
+  const { default: _, ...rest } = schema;
+  const members = Object.entries(rest).map(([keyword, value]) => {
+    if (keyword === "properties")
+      return [
+        keyword,
+        Object.fromEntries(
+          Object.entries(propertiesOf(schema)).map(([name, one]) => [name, withoutDefaults(one)]),
+        ),
+      ];
+    if (Array.isArray(value))
+      return [keyword, value.map((one) => (isObject(one) ? withoutDefaults(one) : one))];
+    return [keyword, isObject(value) && keyword !== "const" ? withoutDefaults(value) : value];
+  });
+  return Object.fromEntries(members);
+}
 
 const without = (schema: JsonSchema, names: readonly string[]): JsonSchema => ({
   ...schema,
