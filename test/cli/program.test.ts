@@ -79,6 +79,15 @@ describe("each command", () => {
     ["channels pause inbox", { state: "paused" }],
     ["channels resume inbox", { state: "active" }],
     ["channels rotate strict --grace 60", { uid: "strict" }],
+    [
+      "channels poll github issues owner=nodejs repo=node --uid node-issues --every 300",
+      {
+        uid: "node-issues",
+        config: { params: { owner: "nodejs", repo: "node" }, schedule: { intervalSeconds: 300 } },
+        state: "needsConnection",
+      },
+    ],
+    ["channels delete node-issues --yes", {}],
     ["sources", { uid: "orders" }],
     ["sources get orders", { silent: false }],
     ["sources cursor orders", { version: 0 }],

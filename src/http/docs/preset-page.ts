@@ -81,12 +81,55 @@ A request from ${title}, without the parts that prove its origin:
 ${sampleText(preset)}
 \`\`\`
 
-## Security
+${preset.streams.length > 0 ? `${streamsSection(preset)}\n\n` : ""}## Security
 
 ${weaknesses(preset)
   .map((line) => `- ${escapeMarkdown(line)}`)
   .join("\n")}
 `;
+}
+
+/** Describes the lists of the provider's API that a channel can poll. */
+function streamsSection({ preset, title, streams }: Preset): string {
+  const parts = streams.map(
+    ({ name, title: heading, description, documentationUrl, connection, rateLimit, params }) => {
+      const properties = Object.entries((params.properties ?? {}) as Readonly<Record<string, Param>>);
+      const required = (params.required ?? []) as readonly string[];
+      const example = Object.fromEntries(
+        properties
+          .filter(([param]) => required.includes(param))
+          .map(([param, { examples }]) => [param, examples?.[0] ?? "…"]),
+      );
+      const config = { preset, stream: name, ...(properties.length > 0 && { params: example }) };
+      const rows = properties.map(([param, { title: label = "", description: text = "" }]) => {
+        const needed = required.includes(param) ? "" : " Optional.";
+        return `| \`${param}\` | ${escapeMarkdown(`${label}. ${text}${needed}`)} |`;
+      });
+      const facts = [
+        connection && `**Connection**: ${connection.kinds.join(" or ")}. ${escapeMarkdown(connection.hint)}`,
+        connection &&
+          connection.scopes.length > 0 &&
+          `**Permissions**: ${escapeMarkdown(connection.scopes.join(", "))}`,
+        rateLimit && `**Limit**: ${escapeMarkdown(rateLimit)}`,
+        `**Documentation**: <${documentationUrl}>`,
+      ].filter((fact) => typeof fact === "string");
+      return [
+        `### ${escapeMarkdown(heading)}`,
+        escapeMarkdown(description),
+        `\`\`\`json\n${JSON.stringify({ uid: name, kind: "polling", config }, undefined, 2)}\n\`\`\``,
+        ...(rows.length > 0 ? [["| Parameter | Meaning |", "|---|---|", ...rows].join("\n")] : []),
+        facts.map((fact) => `- ${fact}`).join("\n"),
+      ].join("\n\n");
+    },
+  );
+  return `## Poll the API of ${escapeMarkdown(title)}\n\nA channel of the kind \`polling\` can read these lists. [Poll a provider](polling-presets.md) shows each step.\n\n${parts.join("\n\n")}`;
+}
+
+/** A parameter in the JSON Schema of a stream. */
+interface Param {
+  readonly title?: string;
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
 }
 
 /** Formats the provider's sample delivery as an HTTP request. Indents backticks, because they would end the code block. */
@@ -122,6 +165,23 @@ function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]):
         ? `The timestamp is signed. A delivery whose timestamp differs by more than ${toleranceSeconds} s is rejected.`
         : undefined;
   }
+}
+
+/** Lists the streams of all providers for the page about polling them. */
+export function renderStreamTable(presets: Presets): string {
+  const rows = [...presets.values()].flatMap(({ preset, title, streams }) =>
+    streams.map(
+      ({ name, title: list, params }) =>
+        `| ${title} | \`${preset}\` | \`${name}\` | ${list} | ${Object.keys(
+          (params.properties ?? {}) as object,
+        )
+          .map((param) => `\`${param}\``)
+          .join(", ")} |`,
+    ),
+  );
+  return ["| Provider | `preset` | `stream` | List | `params` |", "|---|---|---|---|---|", ...rows].join(
+    "\n",
+  );
 }
 
 export function renderPresetTable(presets: Presets): string {

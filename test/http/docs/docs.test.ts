@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { SETTING_LIST } from "../../../src/config/schema.ts";
 import { QUARANTINE_REASONS } from "../../../src/event/outcome.ts";
 import { createDocs } from "../../../src/http/docs/docs.ts";
-import { renderPresetTable } from "../../../src/http/docs/preset-page.ts";
+import { renderPresetTable, renderStreamTable } from "../../../src/http/docs/preset-page.ts";
 import { STATUS_OF } from "../../../src/http/errors.ts";
 import { readPresets } from "../../../src/verify/presets.ts";
 
@@ -84,6 +84,11 @@ it("the documentation page of a provider shows the required secret, the setup st
 it("the table in the documentation contains each provider preset", () => {
   const text = readFileSync(new URL("presets.md", FOLDER), "utf8");
   expect(text).toContain(`<!-- presets -->\n${renderPresetTable(presets)}\n<!-- /presets -->`);
+});
+
+it("the table in the documentation contains each list that a preset can poll", () => {
+  const text = readFileSync(new URL("polling-presets.md", FOLDER), "utf8");
+  expect(text).toContain(`<!-- streams -->\n${renderStreamTable(presets)}\n<!-- /streams -->`);
 });
 
 describe("documentation search", () => {

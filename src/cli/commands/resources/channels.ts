@@ -1,5 +1,7 @@
 import type { Command } from "commander";
 import type { Channel } from "../../../channels/entity.ts";
+import type { PresetStream } from "../../../verify/preset-streams.ts";
+import type { Preset } from "../../../verify/presets.ts";
 import { formatPath } from "../../client/api.ts";
 import {
   appOptions,
@@ -8,8 +10,10 @@ import {
   declareSubcommands,
   examples,
   parseCount,
+  parseJson,
 } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
+import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<Channel>[] = [
@@ -22,6 +26,31 @@ const COLUMNS: readonly Column<Channel>[] = [
 ];
 
 const MAX_GRACE_SECONDS = 30 * 86_400;
+const MAX_INTERVAL_SECONDS = 365 * 86_400;
+
+interface PollOptions {
+  readonly uid?: string;
+  readonly connection?: string;
+  readonly every?: number;
+}
+
+/** Parses parameters such as `owner=nodejs`. A number or boolean of the stream is sent as such. */
+function parseParams(
+  texts: readonly string[],
+  stream: PresetStream | undefined,
+): Readonly<Record<string, unknown>> {
+  const properties = (stream?.params.properties ?? {}) as Readonly<
+    Record<string, { readonly type?: string }>
+  >;
+  const params = texts.map((text): readonly [string, unknown] => {
+    const { name = "", value = "" } = /^(?<name>\w+)=(?<value>.*)$/s.exec(text)?.groups ?? {};
+    if (name === "")
+      throw usageError(`The parameter ${text} must have the form name=value, such as owner=nodejs.`);
+    const { type = "string" } = properties[name] ?? {};
+    return [name, type === "string" ? value : parseJson(value)];
+  });
+  return Object.fromEntries(params);
+}
 
 export function define(command: Command, context: CommandContext): void {
   const part = declareSubcommands(command, context, appOptions);
@@ -51,6 +80,31 @@ export function define(command: Command, context: CommandContext): void {
     "how long the old address stays valid (default: the API's default)",
     parseCount(0, MAX_GRACE_SECONDS),
   );
+  part<[string, string, readonly string[]], PollOptions>(
+    "poll <preset> <stream> [params...]",
+    "Add a channel that polls a list of a provider, such as its issues",
+    async (
+      { api, appPath },
+      [preset, stream, texts],
+      { uid = stream, connection: connectionId, every: intervalSeconds },
+    ) => {
+      const { streams } = await api.get<Preset>(formatPath("presets", preset));
+      const params = parseParams(
+        texts,
+        streams.find(({ name }) => name === stream),
+      );
+      const schedule = intervalSeconds === undefined ? {} : { schedule: { intervalSeconds } };
+      const config = { preset, stream, params, ...schedule };
+      return api.post<Channel>(await appPath("channels"), { uid, kind: "polling", connectionId, config });
+    },
+  )
+    .option("--uid <uid>", "name of the channel (default: the name of the stream)")
+    .option("--connection <connectionId>", "connection with the credentials for the provider")
+    .option(
+      "--every <seconds>",
+      "time between two polls (default: the preset's time)",
+      parseCount(5, MAX_INTERVAL_SECONDS),
+    );
   part<[string], DeleteOptions>("delete <channel>", "Delete a channel", async (client, [named], options) => {
     const { id, uid } = await client.app();
     const { purge } = options;
@@ -63,6 +117,10 @@ export function define(command: Command, context: CommandContext): void {
 
   examples(command, [
     ["inlet channels --app welcome", "channels with their addresses"],
+    [
+      "inlet channels poll github issues owner=nodejs repo=node --connection con_…",
+      "see `inlet presets get github`",
+    ],
     ["inlet channels pause inbox", "deliveries are stored until you resume"],
     ["inlet channels rotate inbox --grace 3600", "the old address stays valid for an hour"],
   ]);

@@ -9,6 +9,7 @@ const COLUMNS: readonly Column<Preset>[] = [
   { title: "preset", value: ({ preset }) => preset, whole: true },
   { title: "title", value: ({ title }) => title },
   { title: "scheme", value: ({ verification }) => verification.scheme },
+  { title: "streams", value: ({ streams }) => streams.map(({ name }) => name) },
   { title: "description", value: ({ description }) => description },
 ];
 
@@ -39,6 +40,11 @@ export function define(command: Command, context: CommandContext): void {
       ["type", typePath],
       ["id", idPath],
       ...preset.notes.map((note) => ["note", note] as const),
+      ...preset.streams.map(({ name: stream, title, params }) => {
+        const names = Object.keys((params.properties ?? {}) as object).map((param) => `${param}=…`);
+        const command = ["inlet channels poll", name, stream, ...names].join(" ");
+        return ["can be polled", `${title}: ${command}`] as const;
+      }),
     ]);
   });
   examples(command, [
