@@ -30,6 +30,34 @@ it("the console creates a channel for a provider, sets its secret, and publishes
   await page.getByLabel("API key").waitFor();
 });
 
+it("the console creates a channel that polls a list of a provider, and names an invalid parameter at its field", async () => {
+  const connection = {
+    name: "octo",
+    kind: "bearer",
+    config: { token: "t" },
+    allowedOrigins: ["https://api.github.com"],
+  };
+  const { id: connectionId } = await console.gateway.api<{ id: string }>("POST", "/connections", connection);
+  await using opened = await console.open("/start?preset=github");
+  const { page, complaints } = opened;
+  await page.getByLabel("How events arrive").selectOption("issues");
+  await page.getByLabel("Owner", { exact: true }).fill("not an owner");
+  await page.getByLabel("Repository", { exact: true }).fill("demo");
+  await page.getByLabel("Connection").selectOption("octo");
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  await page.getByText("must match").first().waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining("400")]);
+  await page.getByLabel("Owner", { exact: true }).fill("octo");
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  await page.waitForURL(/\/sources\?channel=issues/);
+  const appId = new URL(page.url()).pathname.split("/")[3];
+  const channel = await console.gateway.api("GET", `/apps/${appId}/channels/issues`);
+  expect(channel).toMatchObject({
+    connectionId,
+    config: { preset: "github", stream: "issues", params: { owner: "octo", repo: "demo" } },
+  });
+});
+
 it("the definitions editor shows what edited event definitions would do with recorded deliveries, and saves the definitions", async () => {
   const app = await installApp(console.gateway, [
     {
@@ -92,6 +120,14 @@ it("the setup views are accessible and fit the window, in both themes and two wi
     name: "start-channel",
     path: "/start?preset=stripe",
     ready: (page) => page.getByRole("button", { name: "Create the channel" }).waitFor(),
+  });
+  await lookAt(console, {
+    name: "start-stream",
+    path: "/start?preset=github",
+    ready: async (page) => {
+      await page.getByLabel("How events arrive").selectOption("issues");
+      await page.getByLabel("Connection").waitFor();
+    },
   });
   const app = await installApp(console.gateway, [{ uid: "hooks", kind: "webhook", events: [{ type: "t" }] }]);
   await lookAt(console, {

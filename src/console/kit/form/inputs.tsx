@@ -56,7 +56,7 @@ function LabeledField({
   return (
     <div class="field">
       <label class="field-name" htmlFor={id}>
-        {formatLabel(name)}
+        {field.title ?? formatLabel(name)}
         {!isRequired && !context.isChange && <span class="faint"> optional</span>}
       </label>
       {children({ id, isInvalid: errors.length > 0, help: `${id}-help` })}
@@ -148,7 +148,7 @@ export function FlagInput(props: FieldProps<"flag">) {
           checked={typeof value === "boolean" ? value : field.fallback === true}
           onChange={(event) => onChange(event.currentTarget.checked)}
         />
-        <span>{formatLabel(name)}</span>
+        <span>{field.title ?? formatLabel(name)}</span>
       </label>
       <div id={id}>
         {errors.map(({ message }) => (

@@ -115,7 +115,7 @@ function Group({
   const errors = context.details.filter((one) => one.path === path);
   return (
     <fieldset class="group">
-      <legend>{formatLabel(name)}</legend>
+      <legend>{field.title ?? formatLabel(name)}</legend>
       {field.description !== undefined && <p class="field-help">{field.description}</p>}
       {errors.map(({ message }) => (
         <p key={message} class="field-error">
@@ -151,7 +151,8 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
         path={appendPath(path, name)}
         name={name}
         schema={schema}
-        isRequired={isRequired}
+        // Fields of an optional object are only required once the object has a value.
+        isRequired={isRequired && (props.isRequired || value !== undefined)}
         value={given[name]}
         onChange={(next) => {
           const { [name]: _, ...others } = given;

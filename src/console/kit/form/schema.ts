@@ -5,6 +5,8 @@ export type Schema = Readonly<Record<string, unknown>>;
 export type Resolve = (ref: string) => Schema | undefined;
 
 interface Common {
+  /** Label of the field. `undefined` if its name serves as the label. */
+  readonly title: string | undefined;
   readonly description: string | undefined;
   /** The API's default value. */
   readonly fallback: unknown;
@@ -54,6 +56,7 @@ export interface Variant {
 export function parseField(given: Schema, resolve: Resolve): Field {
   const schema = flatten(given, resolve);
   const common: Common = {
+    title: text(schema.title),
     description: text(schema.description),
     fallback: schema.default,
     isNullable: schema.isNullable === true,

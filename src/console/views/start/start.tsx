@@ -1,3 +1,4 @@
+import { useLocation } from "preact-iso";
 import { api, unwrapList } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -14,6 +15,7 @@ import "./start.css";
  * contains the current step.
  */
 export default function Start() {
+  const { route } = useLocation();
   const { values, set } = useFilters(["preset", "app", "channel"]);
   const presets = useLoad(
     async (signal) =>
@@ -38,7 +40,11 @@ export default function Start() {
             <MakeChannel
               preset={preset}
               onBack={() => set({})}
-              onMade={(made) => set({ preset: name, ...made })}
+              onMade={({ app: appId, channel: uid, isPolled }) =>
+                isPolled
+                  ? route(`/console/apps/${appId}/sources?channel=${uid}`)
+                  : set({ preset: name, app: appId, channel: uid })
+              }
             />
           );
         }}
