@@ -108,3 +108,14 @@ export function isJsonData(contentType: string | undefined): boolean {
   const subtype = contentType.split(";", 1)[0]?.trim().toLowerCase().split("/")[1] ?? "";
   return subtype === "json" || subtype.endsWith("+json");
 }
+
+const FORBIDDEN_IN_ATTRIBUTES = /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}]/u;
+/** Matches the texts that nearly all attributes have. It is several times faster than `FORBIDDEN_IN_ATTRIBUTES`. */
+const ASCII = /^[ -~]*$/;
+
+/**
+ * Returns whether a text can be the value of a CloudEvents attribute. It must not contain control characters, lone surrogates and
+ * noncharacters (CloudEvents 1.0.2, section 3).
+ */
+export const isAttributeText = (text: string): boolean =>
+  ASCII.test(text) || !FORBIDDEN_IN_ATTRIBUTES.test(text);

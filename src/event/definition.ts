@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isAttributeText } from "./attribute-text.ts";
+import { isAttributeText } from "./cloud-event.ts";
 
 /** A JSON Schema exactly as the user wrote it: an object, `true` or `false`. */
 export const jsonSchemaDocument = z.union([z.record(z.string(), z.unknown()), z.boolean()]);

@@ -1,4 +1,4 @@
-import { isAttributeText } from "../event/attribute-text.ts";
+import { isAttributeText } from "../event/cloud-event.ts";
 import type { Rule, RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import type { Item } from "./item.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isAttributeText } from "../event/attribute-text.ts";
+import { isAttributeText } from "../event/cloud-event.ts";
 import type { RawRequest } from "../event/received.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { KeySource } from "./keys/key-source.ts";

@@ -1,4 +1,4 @@
-import { isAttributeText } from "../../event/attribute-text.ts";
+import { isAttributeText } from "../../event/cloud-event.ts";
 import { isMediaType } from "../../event/content-type.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import type { Fault } from "../../normalize/fault.ts";

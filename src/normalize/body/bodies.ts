@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { TextDecoder } from "node:util";
-import { isAttributeText } from "../../event/attribute-text.ts";
 import { type BodyReading, DEFAULT_READING, type FormReading } from "../../event/body-reading.ts";
+import { isAttributeText } from "../../event/cloud-event.ts";
 import { isMediaType, isTypeList, readCharset, withCharset } from "../../event/content-type.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { parseForm, queryValues } from "../../lib/urlencoded.ts";
