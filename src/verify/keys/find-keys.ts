@@ -1,8 +1,7 @@
 import type { z } from "zod";
 import { ok, type Result } from "../../lib/result.ts";
-import { memoizePerSecret } from "../memoize-per-secret.ts";
 import { compileSource, type RequestView } from "../message/request-view.ts";
-import { reject, type VerificationFailure, type VerifyContext } from "../verifier.ts";
+import { memoizePerSecret, reject, type VerificationFailure, type VerifyContext } from "../verifier.ts";
 import type { signatureKeysSchema } from "./config.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 import { compilePins } from "./pinned-url.ts";

@@ -4,13 +4,12 @@ import { checkFields } from "../../lib/check-fields.ts";
 import { areBytesEqual } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
 import { compileHmac, type Hmac } from "../../lib/secrets/hmac.ts";
-import { memoizePerSecret } from "../memoize-per-secret.ts";
 import { checkMessage } from "../message/check-message.ts";
 import { HASHES, signedMessageFields } from "../message/config.ts";
 import { compileMessage } from "../message/message.ts";
 import { consumedBy } from "../message/signature.ts";
 import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
-import { defineScheme, reject } from "../verifier.ts";
+import { defineScheme, memoizePerSecret, reject } from "../verifier.ts";
 
 const shape = z.strictObject({
   scheme: z.literal("hmac").describe("An HMAC (RFC 2104) of the body, or of a text that contains the body."),

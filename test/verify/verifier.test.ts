@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { memoizePerSecret } from "../../src/verify/memoize-per-secret.ts";
+import { memoizePerSecret } from "../../src/verify/verifier.ts";
 
 it("memoizePerSecret computes values once per list of secrets, and does not share them with other lists", () => {
   const derived: string[] = [];
