@@ -9,8 +9,7 @@ import {
   type VerifyContext,
 } from "../verifier.ts";
 import type { SignedMessageConfig } from "./config.ts";
-import { compileSource, RequestView } from "./request-view.ts";
-import { compileSignatures, isHashOf } from "./signature.ts";
+import { compileSignatures, compileSource, isHashOf, RequestView } from "./request-view.ts";
 import { compileSigningString } from "./signing-string.ts";
 
 /** The signatures of a request and the content that they cover. They have been parsed, but not verified. */

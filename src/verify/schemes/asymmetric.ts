@@ -14,8 +14,7 @@ import {
 import { checkMessage } from "../message/check-message.ts";
 import { signedMessageFields } from "../message/config.ts";
 import { compileMessage, type SignedMessage } from "../message/message.ts";
-import { compileSource, type RequestView } from "../message/request-view.ts";
-import { consumedBy } from "../message/signature.ts";
+import { compileSource, consumedBy, type RequestView } from "../message/request-view.ts";
 import { requestSourceSchema } from "../message/source.ts";
 import { defineScheme, reject, type Verdict, type VerificationFailure } from "../verifier.ts";
 

@@ -7,7 +7,7 @@ import { compileHmac, type Hmac } from "../../lib/secrets/hmac.ts";
 import { checkMessage } from "../message/check-message.ts";
 import { HASHES, signedMessageFields } from "../message/config.ts";
 import { compileMessage } from "../message/message.ts";
-import { consumedBy } from "../message/signature.ts";
+import { consumedBy } from "../message/request-view.ts";
 import { deriveKey, findWrongKey, secretKeySchema } from "../secret-key.ts";
 import { defineScheme, memoizePerSecret, reject } from "../verifier.ts";
 

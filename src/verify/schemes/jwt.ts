@@ -1,8 +1,7 @@
 import { createSecretKey } from "node:crypto";
 import { areKeysFetched, compileKeys } from "../keys/find-keys.ts";
 import { type PublicKey, parsePublicKeys, toPublicKey } from "../keys/parse-keys.ts";
-import { compileSource, RequestView } from "../message/request-view.ts";
-import { consumedBy } from "../message/signature.ts";
+import { compileSource, consumedBy, RequestView } from "../message/request-view.ts";
 import { deriveKey, findWrongKey } from "../secret-key.ts";
 import { checkToken } from "../token/check-token.ts";
 import { jwtConfigSchema, usesSharedSecrets } from "../token/jwt-config.ts";

@@ -4,8 +4,7 @@ import { checkFields } from "../../lib/check-fields.ts";
 import { isEncodedSecretIn, isSecretIn } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
 import { queryValues } from "../../lib/urlencoded.ts";
-import { compileSource, compileTexts, RequestView } from "../message/request-view.ts";
-import { consumedBy } from "../message/signature.ts";
+import { compileSource, compileTexts, consumedBy, RequestView } from "../message/request-view.ts";
 import { findWrongName, nameField } from "../message/source.ts";
 import { defineScheme, reject } from "../verifier.ts";
 

@@ -4,7 +4,7 @@ import { ok, type Result } from "../../lib/result.ts";
 import type { FindKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey } from "../keys/parse-keys.ts";
 import type { RequestView } from "../message/request-view.ts";
-import { isHashOf } from "../message/signature.ts";
+import { isHashOf } from "../message/request-view.ts";
 import {
   isDeliveryId,
   reject,
