@@ -1,8 +1,8 @@
 import type { VerifiedDelivery } from "../event/received.ts";
 import { TokenBuckets } from "../limits/token-buckets.ts";
+import { isLarge } from "../normalize/body/bodies.ts";
 import type { RuleSet } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
-import { isLarge } from "../normalize/large.ts";
 import {
   contentTypeOf,
   type NormalizeDeps,

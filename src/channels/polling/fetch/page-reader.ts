@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { OutboundResponse } from "../../../net/outbound.ts";
-import { isLarge } from "../../../normalize/large.ts";
+import { isLarge } from "../../../normalize/body/bodies.ts";
 import type { ReadInWorker } from "../../kind.ts";
 import type { SourceRun } from "../../source.ts";
 import type { ReadPaths } from "../config/paths.ts";
