@@ -15,10 +15,16 @@ import { type Fault, invalidBody } from "./fault.ts";
 import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, DeliveryItems, Item } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
-import type { NormalizeDeps, Redrive, Run } from "./run.ts";
-import { type ItemResult, type Pending, runItem } from "./run-item.ts";
+import {
+  type ItemResult,
+  type NormalizeDeps,
+  type Pending,
+  type Redrive,
+  type Run,
+  runItem,
+} from "./run-item.ts";
 
-export type { NormalizeDeps } from "./run.ts";
+export type { NormalizeDeps } from "./run-item.ts";
 
 /** Selects what to process again: one quarantined item, or a whole quarantined delivery. */
 export interface Selection extends Redrive {

@@ -1,17 +1,59 @@
+import { isAttributeText } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
-import type { SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
+import type { VerifiedDelivery } from "../event/received.ts";
+import type { NewId } from "../lib/ids.ts";
+import type { CompiledSchema, JsonSchema, SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
 import { unlessAborted } from "../lib/wait.ts";
-import { exceedsDepth } from "./body/depth.ts";
+import type { Body } from "./body/bodies.ts";
 import { withFormatHint } from "./body/format-hint.ts";
-import type { Rule, RuleSet } from "./compile.ts";
-import { createEvent } from "./entry.ts";
-import { computeEventId } from "./event-id.ts";
+import { exceedsDepth } from "./body/items.ts";
+import type { Rule, RulePath, RuleSet } from "./compile.ts";
+import { createEvent, type Envelope } from "./entry.ts";
 import type { Fault } from "./fault.ts";
 import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
-import type { Run } from "./run.ts";
+import type { EventId } from "./profile.ts";
+
+export interface NormalizeDeps {
+  /** Returns the validator of a schema, or a promise if the schema must be compiled first. */
+  readonly validatorFor: (schema: JsonSchema, lane: string) => CompiledSchema | Promise<CompiledSchema>;
+  readonly newEventId: NewId;
+  /** Called with each parsed item before event definitions are applied to it. Used to explain how a delivery is processed. */
+  readonly onItem?: (context: ItemContext) => void;
+}
+
+/** Options for processing quarantined items again. */
+export interface Redrive {
+  /**
+   * Id of this retry of a quarantined delivery. New event ids are derived from it, so repeating the retry publishes no event twice.
+   */
+  readonly id: string;
+  /** Event types of the definitions to apply. Empty for all definitions. */
+  readonly definitions: readonly string[];
+  readonly asNewId: boolean;
+}
+
+export interface Run {
+  /** Organization id. Schema validation is scheduled round-robin between organizations. */
+  readonly lane: string;
+  /**
+   * Aborts when the sender gets its response, even if schema validations are still pending. Node creates the signal on first
+   * access.
+   */
+  readonly abandoned: AbortController;
+  readonly rules: RuleSet;
+  readonly delivery: VerifiedDelivery;
+  readonly body: Body;
+  readonly envelope: Envelope;
+  readonly deps: NormalizeDeps;
+  readonly redrive: Redrive | undefined;
+  /** Remaining path cost budget of the delivery. */
+  readonly budget: PathBudget;
+  /** Remaining payload bytes of the delivery. Negative once the size limit is exceeded. */
+  readonly output: { bytesLeft: number };
+}
 
 /**
  * Result of applying one event definition to an item. `definition` is omitted if the item failed before any definition was applied.
@@ -21,7 +63,7 @@ export type ItemResult =
   | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string };
 
 /** Index of an item in its delivery. `null` means the delivery as a whole. */
-export type ItemPlace = OutgoingEvent["item"];
+type ItemPlace = OutgoingEvent["item"];
 
 export type Pending = ItemResult | Promise<ItemResult>;
 
@@ -146,3 +188,90 @@ function withinBudget<T extends object>(setting: string, read: () => T): T | Fau
 const getPlace = ({ index, isBody }: Item): ItemPlace => (isBody ? null : index);
 
 const itemFault = (item: ItemPlace, fault: Fault): ItemResult => ({ kind: "fault", item, fault });
+
+const MAX_ID_LENGTH = 512;
+/** Length of an event id that is derived from the content, in base64url characters. 22 characters hold 132 bits of the hash. */
+const CONTENT_ID_CHARS = 22;
+
+/**
+ * Computes the id of an event from the first source that is available:
+ * - the value at `idPath`, followed by the item's version if it has one
+ * - the content hash, if `dedupe.by` is `"content"`
+ * - the item's own id, which is derived from its delivery
+ * - a random id, with which no duplicate can be detected
+ *
+ * With `dedupe.by: "content"`, dedupe always compares the content hash, even if the id comes from `idPath`.
+ *
+ * @throws PathBudgetError
+ */
+function computeEventId(
+  { delivery, deps, redrive, rules }: Run,
+  item: Item,
+  reader: ItemReader,
+  { idPath }: Rule,
+): EventId | Fault {
+  const { dedupe } = rules.config;
+  const remember = (id: string, by: string | undefined): EventId => ({
+    id,
+    remembered: dedupe.windowSeconds === 0 ? undefined : by,
+  });
+  const freshId = (): EventId => {
+    if (redrive === undefined) return { id: deps.newEventId(), remembered: undefined };
+    const id = `${redrive.id}/${item.index}`;
+    return remember(id, id);
+  };
+  if (redrive?.asNewId === true) return freshId();
+
+  const content = dedupe.by === "content" ? reader.wholeItem() : undefined;
+  // An item without data has no content, so two such items are not repeats of each other.
+  const contentId = content?.data === undefined ? undefined : content.hash.slice(0, CONTENT_ID_CHARS);
+  if (idPath !== undefined) {
+    const id = readId(idPath, reader);
+    if (typeof id !== "string") return id;
+    const scope = item.event?.source;
+    if (rules.versionPath === undefined)
+      return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
+    const [version] = reader.values(rules.versionPath);
+    if (typeof version === "string" && !isAttributeText(version))
+      return {
+        reason: "id_missing",
+        path: "versionPath",
+        detail: `${rules.versionPath.text} yields ${UNFIT}`,
+      };
+    const versioned = isVersion(version) ? `${id}/${version}` : id;
+    // Prefix the length of the id. Otherwise, an unversioned item with the id `42/1` would match version 1 of item 42.
+    return remember(versioned, contentId ?? `${id.length}:${versioned}`);
+  }
+  if (contentId !== undefined) return remember(contentId, contentId);
+  const own = rules.ownId(delivery, item);
+  if (own === undefined) return freshId();
+  if (!isAttributeText(own.id)) return { reason: "id_missing", detail: `the delivery's own id is ${UNFIT}` };
+  return remember(own.id, own.remembered);
+}
+
+function readId(path: RulePath, reader: ItemReader): string | Fault {
+  const values = reader.values(path);
+  const [value] = values;
+  if (values.length !== 1) return missing(path, values.length === 0 ? "no value" : `${values.length} values`);
+  if (typeof value === "boolean") return String(value);
+  if (typeof value !== "string") return missing(path, value === null ? "null" : describeKind(value));
+  if (value === "") return missing(path, "an empty string");
+  if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
+  // Also prevents that different ids become equal, because UTF-8 encodes all lone surrogates as the same replacement character.
+  if (!isAttributeText(value)) return missing(path, UNFIT);
+  return value;
+}
+
+const UNFIT =
+  "a text with control characters, lone surrogates or noncharacters, which no CloudEvent id may contain";
+
+const isVersion = (value: unknown): value is string | boolean =>
+  typeof value === "boolean" || (typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH);
+
+const describeKind = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
+
+const missing = (path: RulePath, found: string): Fault => ({
+  reason: "id_missing",
+  path: "idPath",
+  detail: `idPath ${path.text} yields ${found}`,
+});

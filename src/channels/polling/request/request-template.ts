@@ -4,7 +4,7 @@ import { err, ok, type Result } from "../../../lib/result.ts";
 import { compileTemplate } from "../../../lib/template.ts";
 import { appendToQuery, removeFromQuery } from "../../../lib/url-query.ts";
 import type { OutboundRequest } from "../../../net/outbound.ts";
-import { exceedsDepth } from "../../../normalize/body/depth.ts";
+import { exceedsDepth } from "../../../normalize/body/items.ts";
 import {
   FIELD_VALUE,
   findUrlError,
