@@ -103,7 +103,7 @@ describe.each(vectors)("the stream $preset $stream", (vector) => {
     const definitions =
       streams.find((one) => one.preset === vector.preset && one.name === vector.stream)?.events ?? [];
     const config = settingsOf(vector, vector.origin, provider.origin);
-    const rig = new PollRig({ config, definitions, clock: () => nowMs });
+    const rig = new PollRig({ config, definitions, clock: () => nowMs, keepsWorker: true });
     const { schedule } = pollingConfigSchema.parse(config);
     for (const { at, title, exchanges, published, end = "done", warnings = [], cursor } of vector.polls) {
       nowMs = at === undefined ? nowMs + schedule.intervalSeconds * 1000 : Date.parse(at);

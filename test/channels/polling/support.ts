@@ -43,6 +43,8 @@ export interface RigOptions {
   readonly definitions?: readonly Definition[];
   readonly wait?: PollDeps["wait"];
   readonly readInWorker?: PollDeps["readInWorker"];
+  /** Whether all polls are run by the same worker, which remembers facts about the server. */
+  readonly keepsWorker?: true;
 }
 
 /**
@@ -60,6 +62,7 @@ export class PollRig {
   failures = 0;
   readonly config: unknown;
   readonly #options: RigOptions;
+  #source: ReturnType<typeof createPolledSource> | undefined;
   readonly #clock: () => number;
   readonly #rules: ReturnType<typeof rulesOf>;
 
@@ -72,6 +75,12 @@ export class PollRig {
   }
 
   get source() {
+    const source = this.#source ?? this.#createSource();
+    if (this.#options.keepsWorker) this.#source = source;
+    return source;
+  }
+
+  #createSource() {
     return createPolledSource({
       outbound,
       clock: this.#clock,
