@@ -2,7 +2,7 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import type { HandshakeReply } from "../event/ingest.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 
 export interface AnswerHandshakeDeps {
   /**

@@ -3,7 +3,7 @@ import type { Finding } from "../lib/errors.ts";
 import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { compileDefinitions, compileRules, type DefinitionSource } from "../normalize/compile.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 
 /**
  * Maximum number of a channel's schemas that are compiled at the same time, so that a channel with a thousand schemas cannot block other

@@ -1,14 +1,22 @@
 import { hash } from "node:crypto";
 import type { z } from "zod";
+import type { PublishPolicy } from "../bus/publish/publish-batch.ts";
 import type { StoredChannel } from "../data/channels/stored-channels.ts";
 import type { ChannelConfig, ChannelKindName } from "../event/channel.ts";
 import { mergeContentTypes } from "../event/content-type.ts";
+import { getConflictRule } from "../event/dedupe.ts";
 import { fillPaths } from "../event/definition.ts";
+import type { ChannelHandle } from "../event/ingest.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
 import { readStoredConfig } from "../lib/stored-config.ts";
 import { parseBodyFormat } from "../normalize/body/bodies.ts";
-import { type CompiledDefinitions, compileDefinitions, createRuleSet } from "../normalize/compile.ts";
+import {
+  type CompiledDefinitions,
+  compileDefinitions,
+  createRuleSet,
+  type RuleSet,
+} from "../normalize/compile.ts";
 import type { PathCache } from "../normalize/paths/jsonpath.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
@@ -24,7 +32,45 @@ import {
   type SenderDeps,
   type SenderProgram,
 } from "../verify/verify.ts";
-import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
+
+/**
+ * Earliest times at which the next delivery is recorded: one time for any delivery, and one time for deliveries that were not published.
+ */
+export interface Sampling {
+  nextAtMs: number;
+  nextFailedAtMs: number;
+}
+
+export interface SharedPart {
+  readonly bytes: number;
+}
+
+/** A channel that is ready to receive deliveries. Channel kinds only see the fields of `ChannelHandle`. */
+export interface CompiledChannel extends ChannelHandle {
+  /** Complete config as parsed by the channel kind, including decrypted secrets. */
+  readonly config: ChannelConfig;
+  /** Version of the channel's database row. Every write increments it. */
+  readonly version: number;
+  readonly connectionId: string | null;
+  /** The pause whose buffered deliveries must be published before new deliveries. `undefined` if there is no such pause. */
+  readonly pause: number | undefined;
+  /** When the next deliveries are recorded. `undefined` if the channel does not record deliveries. */
+  readonly sampling?: Sampling;
+  readonly verification?: { readonly scheme: string; readonly preset: string | null };
+  readonly rules: RuleSet;
+  readonly sender: CompiledSender;
+  readonly shares?: readonly SharedPart[];
+}
+
+export function toPublishPolicy({ config }: CompiledChannel): PublishPolicy {
+  const { dedupe, retention } = config;
+  return {
+    dedupeWindowMs: dedupe.windowSeconds * 1000,
+    conflict: getConflictRule(dedupe).conflict,
+    maxEntries: retention.maxEntries,
+    maxBytes: retention.maxBytes,
+  };
+}
 
 /** The properties of a channel kind that are needed to compile its channels. */
 export interface CompilableKind {

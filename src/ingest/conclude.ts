@@ -18,7 +18,7 @@ import { createRepeatedLines } from "../lib/repeated-lines.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { HeldBody } from "./body/body-budget.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import type { DeliveryRecorder } from "./delivery-recorder.ts";
 
 /**

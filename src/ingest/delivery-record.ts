@@ -10,7 +10,7 @@ import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { createId } from "../lib/ids.ts";
 import { type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
 import { maskSecretValues } from "../verify/hidden-values.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import type { Explain } from "./explain.ts";
 
 const MAX_RECEIPTS = 100;

@@ -8,7 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import { createRecord, type SampledDelivery } from "./delivery-record.ts";
 import type { Explain } from "./explain.ts";
 import { SampleQueue } from "./sample-queue.ts";

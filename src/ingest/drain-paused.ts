@@ -6,7 +6,7 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { Outcome } from "../event/outcome.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
-import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
+import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
 import type { Normalizer } from "./normalizer.ts";
 import {

@@ -13,7 +13,7 @@ import { structuredEvent } from "../event/typed-event.ts";
 import { findNearest } from "../lib/nearest.ts";
 import type { Fault } from "../normalize/fault.ts";
 import type { Selection } from "../normalize/normalize.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import type { Explainer } from "./normalizer.ts";
 import { tooManyItemsFailure } from "./outcome.ts";
 

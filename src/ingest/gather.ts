@@ -3,7 +3,7 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Normalized } from "../normalize/normalize.ts";
-import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
+import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
 import { createOutcome, findConflicts, toQuarantineReceipts } from "./outcome.ts";
 import { toQuarantineItems, type Writer, type WriterDeps } from "./write.ts";
 

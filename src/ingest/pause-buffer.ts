@@ -4,7 +4,7 @@ import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import type { DrainPaused } from "./drain-paused.ts";
 import { createDeliveryFailure, createOutcome, toQuarantineReceipts } from "./outcome.ts";
 

@@ -16,7 +16,7 @@ import type { AnswerHandshake } from "./answer-handshake.ts";
 import { type BodyBudget, HeldBody } from "./body/body-budget.ts";
 import { payloadTooLarge } from "./body/decode-body.ts";
 import { readBody, unsupportedMediaType } from "./body/read-body.ts";
-import type { CompiledChannel } from "./compiled-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import { type Arrival, type Conclude, type DeliveryResult, NO_CHANNEL, toFailure } from "./conclude.ts";
 import type { HookLimits } from "./hook-limits.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";

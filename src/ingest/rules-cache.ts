@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import { MAX_STALENESS_MS } from "../data/changes.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { withTimeout } from "../lib/wait.ts";
-import type { CompiledChannel, SharedPart } from "./compiled-channel.ts";
+import type { CompiledChannel, SharedPart } from "./compile-channel.ts";
 
 /** Maximum memory of all compiled channels, in bytes. The least recently used channels are evicted and compiled again on demand. */
 const MAX_BYTES = 128 * 1024 * 1024;

@@ -8,7 +8,7 @@ import type { EventReceipt, ItemFailure } from "../event/outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { createSignedMark } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
-import { type CompiledChannel, toPublishPolicy } from "./compiled-channel.ts";
+import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
 import { createOutcome, findConflicts, tooManyItemsFailure, toQuarantineReceipts } from "./outcome.ts";

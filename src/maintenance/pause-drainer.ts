@@ -6,7 +6,7 @@ import { endPause, listResumed, type ResumedChannel } from "../data/channels/cha
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import { channelFacts } from "../event/channel.ts";
-import type { CompiledChannel } from "../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../ingest/compile-channel.ts";
 import type { DrainPaused } from "../ingest/drain-paused.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createDeliveryRecords, type NewDeliveryRecord } from "../../src/bus/deliveries/delivery-records.ts";
 import type { IngestResult } from "../../src/event/ingest.ts";
-import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compile-channel.ts";
 import { createDeliveryRecorder, type DeliveryRecorderDeps } from "../../src/ingest/delivery-recorder.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/log.ts";

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createQuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { webhookConfigSchema } from "../../src/channels/webhook/config.ts";
-import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compile-channel.ts";
 import { createGather } from "../../src/ingest/gather.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";

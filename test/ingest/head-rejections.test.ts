@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startListener } from "../../src/gateway/listener.ts";
 import { createHooks } from "../../src/http/hooks.ts";
-import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compile-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 import { until } from "../support/until.ts";
 import { createTestLimits, createTestReceive, pushChannel } from "./receive-support.ts";

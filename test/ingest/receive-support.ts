@@ -3,7 +3,7 @@ import type { IngestResult } from "../../src/event/ingest.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
 import type { HookExchange, HookReply, ReceiveHook } from "../../src/http/hook-exchange.ts";
 import { type BodyBudget, createBodyBudget } from "../../src/ingest/body/body-budget.ts";
-import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compile-channel.ts";
 import { createConclude, type DeliveryResult } from "../../src/ingest/conclude.ts";
 import { createHookLimits } from "../../src/ingest/hook-limits.ts";
 import { createReceive, type ReceiveDeps } from "../../src/ingest/receive.ts";

@@ -10,7 +10,7 @@ import type { IngestResult } from "../../src/event/ingest.ts";
 import type { Outcome } from "../../src/event/outcome.ts";
 import type { HookExchange } from "../../src/http/hook-exchange.ts";
 import { createBodyBudget } from "../../src/ingest/body/body-budget.ts";
-import type { CompiledChannel } from "../../src/ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../src/ingest/compile-channel.ts";
 import { createReceive } from "../../src/ingest/receive.ts";
 import { createWriter, type WriterDeps } from "../../src/ingest/write.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";

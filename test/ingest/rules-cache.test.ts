@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { CompiledChannel, SharedPart } from "../../src/ingest/compiled-channel.ts";
+import type { CompiledChannel, SharedPart } from "../../src/ingest/compile-channel.ts";
 import { createRulesCache, type RulesCache } from "../../src/ingest/rules-cache.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
 

@@ -7,7 +7,7 @@ import type { Definition } from "../../event/definition.ts";
 import type { Caller } from "../../http/context.ts";
 import { invalidParameters, notFound } from "../../http/errors.ts";
 import { tryDefinitions } from "../../ingest/check-definitions.ts";
-import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 import type { Deps } from "../kit/deps.ts";
 import { pathText } from "../kit/params.ts";
 import { type AppScope, appParams } from "./app-scope.ts";

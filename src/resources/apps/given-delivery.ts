@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { RawRequest, VerifiedDelivery } from "../../event/received.ts";
-import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 
 const values = z.record(z.string().min(1).max(256), z.union([z.string(), z.array(z.string()).max(100)]));
 

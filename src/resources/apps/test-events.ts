@@ -2,7 +2,7 @@ import { z } from "zod";
 import { channelName } from "../../data/accounts/audit-entry.ts";
 import { conflict, invalidParameters } from "../../http/errors.ts";
 import type { Shown } from "../../http/fields.ts";
-import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 import { explainedItemSchema, renderFailure } from "../events/explained-item.ts";
 import type { Deps } from "../kit/deps.ts";
 import { eventReceipts } from "../kit/receipts.ts";

@@ -18,7 +18,7 @@ import type { ChannelKindName } from "../../event/channel.ts";
 import type { FindRetry, SendAgain } from "../../event/handler.ts";
 import type { AccessTokens } from "../../http/callers/access-tokens.ts";
 import type { Identify } from "../../http/callers/identify.ts";
-import type { CompiledChannel } from "../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 import type { Explain } from "../../ingest/explain.ts";
 import type { PublishTest, Redrive } from "../../ingest/write.ts";
 import type { Clock } from "../../lib/clock.ts";

@@ -1,7 +1,7 @@
 import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
 import type { CursorFormat, PolledSource } from "../../../channels/source.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
-import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import type { Explain } from "../../../ingest/explain.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { UnavailableError } from "../../../lib/errors.ts";

@@ -8,7 +8,7 @@ import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
-import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import { findingUnder } from "../../../lib/findings.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";

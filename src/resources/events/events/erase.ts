@@ -5,7 +5,7 @@ import type { QuarantineReason } from "../../../event/outcome.ts";
 import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
-import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import { isId } from "../../../lib/ids.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { deleteCopies, deliveryOf } from "../delivery-copies.ts";

@@ -1,7 +1,7 @@
 import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
-import type { CompiledChannel } from "../../../ingest/compiled-channel.ts";
+import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { getCompiledChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appScopeOf } from "../../apps/app-scope.ts";
