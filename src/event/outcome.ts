@@ -55,3 +55,17 @@ export interface Outcome {
   readonly events: readonly EventReceipt[];
   readonly quarantine: readonly QuarantineReceipt[];
 }
+
+export const createDeliveryFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
+  item: null,
+  reason,
+  detail,
+  definitions: [],
+});
+
+/**
+ * Creates the failure of a delivery with too many items. Used when no sender can split the delivery, for example because the gateway
+ * fetched it.
+ */
+export const tooManyItemsFailure = (limit: number): ItemFailure =>
+  createDeliveryFailure("invalid_body", `the delivery contains more than ${limit} items`);

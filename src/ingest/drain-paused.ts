@@ -4,18 +4,12 @@ import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../bus/quarantine/quarantine-record.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
-import type { Outcome } from "../event/outcome.ts";
+import { createDeliveryFailure, type Outcome, tooManyItemsFailure } from "../event/outcome.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
 import type { Normalizer } from "./normalizer.ts";
-import {
-  createDeliveryFailure,
-  createOutcome,
-  tooManyItemsFailure,
-  toQuarantineReceipts,
-} from "./outcome.ts";
-import type { Redrive } from "./write.ts";
+import { createOutcome, type Redrive, toQuarantineReceipts } from "./write.ts";
 
 export interface DrainPausedDeps {
   readonly normalize: Normalizer;

@@ -7,7 +7,7 @@ import {
   type ExplainedItem,
   MAX_EXPLAINED_DATA_CHARS,
 } from "../event/explained.ts";
-import type { ItemFailure } from "../event/outcome.ts";
+import { type ItemFailure, tooManyItemsFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { structuredEvent } from "../event/typed-event.ts";
 import { findNearest } from "../lib/nearest.ts";
@@ -15,7 +15,6 @@ import type { Fault } from "../normalize/fault.ts";
 import type { Selection } from "../normalize/normalize.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { Explainer } from "./normalizer.ts";
-import { tooManyItemsFailure } from "./outcome.ts";
 
 export type Explain = ReturnType<typeof createExplain>;
 

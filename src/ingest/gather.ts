@@ -4,8 +4,14 @@ import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from 
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Normalized } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
-import { createOutcome, findConflicts, toQuarantineReceipts } from "./outcome.ts";
-import { toQuarantineItems, type Writer, type WriterDeps } from "./write.ts";
+import {
+  createOutcome,
+  findConflicts,
+  toQuarantineItems,
+  toQuarantineReceipts,
+  type Writer,
+  type WriterDeps,
+} from "./write.ts";
 
 export interface GatherDeps extends WriterDeps {
   readonly publishNormalized: Writer["publishNormalized"];

@@ -2,11 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CLOSING_MS, type PauseState, type Pauses } from "../bus/groups/pauses.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { IngestResult } from "../event/ingest.ts";
+import { createDeliveryFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { DrainPaused } from "./drain-paused.ts";
-import { createDeliveryFailure, createOutcome, toQuarantineReceipts } from "./outcome.ts";
+import { createOutcome, toQuarantineReceipts } from "./write.ts";
 
 const PAUSED_FAILURE = createDeliveryFailure(
   "paused",

@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { ChannelKindName } from "../event/channel.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
+import { createDeliveryFailure } from "../event/outcome.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import type { ErrorResponse } from "../http/errors.ts";
 import type { HookExchange, HookReply, ReceiveHook } from "../http/hook-exchange.ts";
@@ -20,7 +21,6 @@ import type { CompiledChannel } from "./compile-channel.ts";
 import { type Arrival, type Conclude, type DeliveryResult, NO_CHANNEL, toFailure } from "./conclude.ts";
 import type { HookLimits } from "./hook-limits.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
-import { createDeliveryFailure } from "./outcome.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { Writer } from "./write.ts";
 

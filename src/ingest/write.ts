@@ -1,17 +1,23 @@
 import type { Publish } from "../bus/publish/publish.ts";
+import type { Receipt } from "../bus/publish/publish-batch.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
 import { TEST_EXTENSION } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
-import type { EventReceipt, ItemFailure } from "../event/outcome.ts";
+import {
+  type EventReceipt,
+  type ItemFailure,
+  type Outcome,
+  type QuarantineReceipt,
+  tooManyItemsFailure,
+} from "../event/outcome.ts";
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { createSignedMark } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
-import { createOutcome, findConflicts, tooManyItemsFailure, toQuarantineReceipts } from "./outcome.ts";
 
 export interface WriterDeps {
   readonly normalize: Normalizer;
@@ -201,4 +207,71 @@ export function toQuarantineItems(
     // Quarantines conflicts even if the channel rejects invalid items, because the sender already has its response.
     return { failure, keep: disposition === "newest" ? "newest" : "all" };
   });
+}
+
+const NO_FAILURES: readonly ItemFailure[] = [];
+
+const CONFLICTS = {
+  conflict: { reason: "id_conflict", detail: (id: string) => `the id ${id} is already used with other data` },
+  replayed: {
+    reason: "replayed",
+    detail: (id: string) => `the same signed bytes arrived earlier with an id or type other than ${id}`,
+  },
+} as const;
+
+/** Converts events with a conflicting or replayed id to failures. Events of one item with the same reason share one failure. */
+export function findConflicts(
+  events: readonly OutgoingEvent[],
+  receipts: readonly Receipt[],
+): readonly ItemFailure[] {
+  if (!receipts.some(isConflict)) return NO_FAILURES;
+  return (["conflict", "replayed"] as const).flatMap((status) => {
+    const conflicting = events.filter((_, i) => receipts[i]?.status === status);
+    const { reason, detail } = CONFLICTS[status];
+    return [...Map.groupBy(conflicting, ({ item }) => item)].map(([item, ofItem]) => ({
+      item,
+      reason,
+      detail: detail(JSON.stringify(ofItem[0]?.id)),
+      definitions: ofItem.map(({ type }) => type),
+    }));
+  });
+}
+
+const isConflict = (receipt: Receipt): receipt is Extract<Receipt, { status: keyof typeof CONFLICTS }> =>
+  receipt.status in CONFLICTS;
+
+export function toQuarantineReceipts(
+  failures: readonly ItemFailure[],
+  ids: readonly string[],
+): QuarantineReceipt[] {
+  return failures.map(({ reason, path, hint }, i) => {
+    const id = ids[i];
+    if (id === undefined) throw new Error("Redis returned no record id for a quarantined item");
+    return { id, reason, ...(path !== undefined && { path }), ...(hint !== undefined && { hint }) };
+  });
+}
+
+export function createOutcome(
+  received: number,
+  events: readonly OutgoingEvent[],
+  receipts: readonly Receipt[],
+  quarantine: readonly QuarantineReceipt[],
+): Outcome {
+  const eventReceipts: EventReceipt[] = [];
+  let published = 0;
+  events.forEach(({ id, type, topic }, i) => {
+    const receipt = receipts[i];
+    if (receipt === undefined) throw new Error("Redis returned no receipt for an event");
+    if (isConflict(receipt)) return;
+    if (receipt.status === "published") published++;
+    eventReceipts.push({ id, type, topic, entryId: receipt.entryId, status: receipt.status });
+  });
+  return {
+    received,
+    published,
+    duplicates: eventReceipts.length - published,
+    quarantined: quarantine.length,
+    events: eventReceipts,
+    quarantine,
+  };
 }
