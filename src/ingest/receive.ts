@@ -7,7 +7,6 @@ import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import type { ErrorResponse } from "../http/errors.ts";
 import type { HookExchange, HookReply, ReceiveHook } from "../http/hook-exchange.ts";
 import { requireOneHost, resolveRequestId } from "../http/request.ts";
-import { atEndOfTurn } from "../lib/at-end-of-turn.ts";
 import type { Clock } from "../lib/clock.ts";
 import { freeBuffer } from "../lib/free-buffer.ts";
 import { upToEntries } from "../lib/up-to-entries.ts";
@@ -259,4 +258,32 @@ function findHeadRejection({ headers }: HookExchange, channel: ChannelHandle): E
     return unsupportedMediaType("This Content-Type is not accepted.");
   const { maxBodyBytes } = channel.limits;
   return Number(headers["content-length"] ?? 0) > maxBodyBytes ? payloadTooLarge(maxBodyBytes) : undefined;
+}
+
+interface AtEndOfTurn<T> {
+  (one: T): void;
+  isEmpty(): boolean;
+}
+
+/**
+ * Returns a queue that collects the items of an event loop turn, and processes them after Node has read all sockets.
+ *
+ * This saves a sixth of the CPU time. Alternating between reading and processing would evict the code of both from the CPU caches.
+ *
+ * @param work processes one item. If it throws, the remaining items of the turn are lost, so it must not throw
+ */
+export function atEndOfTurn<T>(work: (one: T) => void): AtEndOfTurn<T> {
+  let gathered: T[] = [];
+
+  function workOff(): void {
+    const all = gathered;
+    gathered = [];
+    for (const one of all) work(one);
+  }
+
+  const take = (one: T): void => {
+    if (gathered.length === 0) setImmediate(workOff);
+    gathered.push(one);
+  };
+  return Object.assign(take, { isEmpty: () => gathered.length === 0 });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { atEndOfTurn } from "../../src/lib/at-end-of-turn.ts";
+import { atEndOfTurn } from "../../src/ingest/receive.ts";
 
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
