@@ -1,8 +1,10 @@
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
 import { matchedRoutes, routePath } from "hono/route";
 import type { RejectionCounts } from "../data/accounts/rejections.ts";
-import type { Values } from "../event/values.ts";
+import { ValueCollector, type Values } from "../event/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId, isId } from "../lib/ids.ts";
 import { createRepeatedLines } from "../lib/repeated-lines.ts";
@@ -10,7 +12,6 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ApiEnv, RequestEnv } from "./context.ts";
 import { invalidParameters, toApiError } from "./errors.ts";
-import { collectHeaderValues } from "./node-exchange.ts";
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 
@@ -130,4 +131,36 @@ function appIdOf(c: Context<ApiEnv>): string | undefined {
 function causeOf(error: Error | undefined): unknown {
   if (error === undefined) return undefined;
   return toApiError(error).cause ?? error;
+}
+
+/** Returns all header values. Uses the raw headers if a name repeats, because Node joins or drops repeated headers. */
+export function collectHeaderValues({
+  headers,
+  rawHeaders,
+}: Pick<IncomingMessage, "headers" | "rawHeaders">): Values {
+  const names = Object.keys(headers);
+  if (names.length * 2 !== rawHeaders.length) return collectRawHeaders(rawHeaders);
+  const { collected } = new ValueCollector();
+  for (const name of names) {
+    const value = headers[name];
+    // Node returns a list for some headers, even if they occur only once.
+    if (typeof value !== "string") return collectRawHeaders(rawHeaders);
+    collected[name] = decodeHeader(value);
+  }
+  return collected;
+}
+
+/** Decodes a header value as UTF-8, if it is valid UTF-8. Node decodes all headers as Latin-1. */
+function decodeHeader(value: string): string {
+  if (!/[\u0080-\u00ff]/.test(value)) return value;
+  const bytes = Buffer.from(value, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : value;
+}
+
+function collectRawHeaders(rawHeaders: readonly string[]): Values {
+  const values = new ValueCollector();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    values.add((rawHeaders[i] ?? "").toLowerCase(), decodeHeader(rawHeaders[i + 1] ?? ""));
+  }
+  return values.collected;
 }

@@ -6,7 +6,7 @@ import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { createValidationRequests } from "../../../src/channels/cloudevents/validation-request.ts";
 import { startListener } from "../../../src/gateway/listener.ts";
-import { NodeExchange } from "../../../src/http/node-exchange.ts";
+import { NodeExchange } from "../../../src/http/hooks.ts";
 import { createLog } from "../../../src/log.ts";
 
 it("a CloudEvents validation request has its callback URL called even after the sender disconnects, but not after shutdown", async () => {

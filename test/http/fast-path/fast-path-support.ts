@@ -5,9 +5,8 @@ import { type Listener, startListener } from "../../../src/gateway/listener.ts";
 import type { Fetch } from "../../../src/http/context.ts";
 import { createFastPath } from "../../../src/http/fast-path/fast-path.ts";
 import type { HookExchange, ReceiveHook } from "../../../src/http/hook-exchange.ts";
-import { createHooks } from "../../../src/http/hooks.ts";
+import { createHooks, NodeExchange } from "../../../src/http/hooks.ts";
 import { createInvalidRequests } from "../../../src/http/invalid-requests.ts";
-import { NodeExchange } from "../../../src/http/node-exchange.ts";
 import { until } from "../../support/until.ts";
 
 /** A request on the fast path. The test replies to it. */

@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, request, type Server } from "node:h
 import type { AddressInfo } from "node:net";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { collectHeaderValues, NodeExchange } from "../../../src/http/node-exchange.ts";
+import { NodeExchange } from "../../../src/http/hooks.ts";
+import { collectHeaderValues } from "../../../src/http/request.ts";
 import { type BodyBudget, createBodyBudget } from "../../../src/ingest/body/body-budget.ts";
 import { CEILING_MS, until } from "../../support/until.ts";
 import { createTestReceive, pushChannel, type Take } from "../receive-support.ts";
