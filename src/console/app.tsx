@@ -4,6 +4,7 @@ import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "pre
 import { LiveRegion } from "./kit/feedback/announce.tsx";
 import { Empty } from "./kit/feedback/states.tsx";
 import { Toasts } from "./kit/feedback/toast.tsx";
+import { Button } from "./kit/layout/button.tsx";
 import { Page } from "./kit/layout/page.tsx";
 import { Shell } from "./kit/layout/shell.tsx";
 import { Shortcuts } from "./kit/layout/shortcuts.tsx";
@@ -73,9 +74,7 @@ class Failsafe extends Component<
         <div class="note bad" role="alert">
           <p>{error instanceof Error ? error.message : String(error)}</p>
           <p>
-            <button type="button" class="button" onClick={() => location.reload()}>
-              Reload the console
-            </button>{" "}
+            <Button onClick={() => location.reload()}>Reload the console</Button>{" "}
             <span class="faint">This can happen after an update of the gateway.</span>
           </p>
         </div>

@@ -3,6 +3,7 @@ import { useLocation } from "preact-iso";
 import { ApiError } from "../api/api-error.ts";
 import { useAction } from "../api/use-action.ts";
 import { ErrorNote, Loading } from "../kit/feedback/states.tsx";
+import { Button } from "../kit/layout/button.tsx";
 import type { SignInResult } from "./issuer.ts";
 import { signIn } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
@@ -75,9 +76,9 @@ export function Callback() {
               />
               <small>The id of the organization to sign in to.</small>
             </label>
-            <button type="submit" class="button primary wide" disabled={finish.isRunning}>
+            <Button type="submit" look="primary wide" disabled={finish.isRunning}>
               Continue
-            </button>
+            </Button>
           </form>
         ) : (
           !failed && <Loading lines={3} />

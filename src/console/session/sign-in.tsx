@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useAction } from "../api/use-action.ts";
 import { ErrorNote } from "../kit/feedback/states.tsx";
+import { Button } from "../kit/layout/button.tsx";
 import type { IssuerSettings } from "./issuer.ts";
 import { signInWithKey } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
@@ -34,14 +35,13 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
         )}
         {issuer && (
           <>
-            <button
-              type="button"
-              class="button primary wide"
+            <Button
+              look="primary wide"
               disabled={byIssuer.isRunning}
               onClick={() => void byIssuer.run(issuer)}
             >
               Continue with {new URL(issuer.issuer).host}
-            </button>
+            </Button>
             <p class="or">or</p>
           </>
         )}
@@ -69,13 +69,13 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
             </small>
           </label>
           {error && <ErrorNote error={error} />}
-          <button
+          <Button
             type="submit"
-            class={issuer ? "button wide" : "button primary wide"}
+            look={issuer ? "wide" : "primary wide"}
             disabled={byKey.isRunning || key.trim() === ""}
           >
             {byKey.isRunning ? "Signing in …" : "Sign in"}
-          </button>
+          </Button>
         </form>
         <p class="faint">
           <a href="/docs">Guides and API reference</a>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
+import { Button } from "../layout/button.tsx";
 import { ApiCall } from "../text/api-call.tsx";
 import { Dialog } from "./dialog.tsx";
 import { ErrorNote } from "./states.tsx";
@@ -54,16 +55,10 @@ export function Confirm({ title, children, verb, danger = false, typed, call, ac
         {action.error && <ErrorNote error={action.error} />}
         {call && <ApiCall call={call} />}
         <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={danger ? "button danger" : "button primary"}
-            disabled={!isReady || action.isRunning}
-          >
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look={danger ? "danger" : "primary"} disabled={!isReady || action.isRunning}>
             {action.isRunning ? "…" : verb}
-          </button>
+          </Button>
         </div>
       </form>
     </Dialog>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { Button } from "../layout/button.tsx";
 import { visibleText } from "../text/visible.ts";
 
 interface Props {
@@ -34,9 +35,9 @@ export function Dialog({ title, onClose, children, wide = false }: Props) {
     >
       <header class="dialog-head">
         <h2 id={titleId}>{visibleText(title)}</h2>
-        <button type="button" class="button quiet icon-only" aria-label="Close" onClick={onClose}>
+        <Button look="quiet icon-only" aria-label="Close" onClick={onClose}>
           ×
-        </button>
+        </Button>
       </header>
       <div class="dialog-body">{children}</div>
     </dialog>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { Button } from "../layout/button.tsx";
 
 interface Props {
   readonly isRunning: boolean;
@@ -11,15 +12,7 @@ interface Props {
 /** Buttons of a dialog for long-running work: start and cancel before the work, stop during it, close afterwards. */
 export const RunButtons = ({ isRunning, isDone, onStop, onClose, children }: Props) => (
   <div class="row end">
-    <button type="button" class="button" onClick={onClose}>
-      {isDone ? "Close" : "Cancel"}
-    </button>
-    {isRunning ? (
-      <button type="button" class="button" onClick={onStop}>
-        Stop
-      </button>
-    ) : (
-      !isDone && children
-    )}
+    <Button onClick={onClose}>{isDone ? "Close" : "Cancel"}</Button>
+    {isRunning ? <Button onClick={onStop}>Stop</Button> : !isDone && children}
   </div>
 );

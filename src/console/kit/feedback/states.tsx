@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../../api/api-error.ts";
 import type { Loaded } from "../../api/use-load.ts";
+import { Button } from "../layout/button.tsx";
 import { CopyButton } from "../text/copy.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 
@@ -55,11 +56,7 @@ export function ErrorNote({ error, onRetry }: FailureProps) {
           {requestId !== undefined && <> · request {requestId}</>}
         </span>
         {requestId !== undefined && <CopyButton text={requestId} what="request id" />}
-        {onRetry && (
-          <button type="button" class="button" onClick={onRetry}>
-            Try again
-          </button>
-        )}
+        {onRetry && <Button onClick={onRetry}>Try again</Button>}
       </p>
     </div>
   );

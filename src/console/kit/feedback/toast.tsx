@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { Button } from "../layout/button.tsx";
 import { visibleText } from "../text/visible.ts";
 import { announce } from "./announce.tsx";
 
@@ -34,14 +35,9 @@ export function Toasts(): ComponentChildren {
       {toasts.value.map(({ id, text, tone }) => (
         <div key={id} class={`toast ${tone}`}>
           <span>{text}</span>
-          <button
-            type="button"
-            class="button quiet icon-only"
-            aria-label="Dismiss"
-            onClick={() => dismiss(id)}
-          >
+          <Button look="quiet icon-only" aria-label="Dismiss" onClick={() => dismiss(id)}>
             ×
-          </button>
+          </Button>
         </div>
       ))}
     </div>

@@ -1,5 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import type { ErrorDetail } from "../../api/api-error.ts";
+import { Button } from "../layout/button.tsx";
 import {
   ChoiceInput,
   type Choices,
@@ -220,24 +221,17 @@ function ListInput(props: FieldProps<"list">) {
             value={item}
             onChange={(next) => set(items.with(index, next))}
           />
-          <button
-            type="button"
-            class="button quiet icon-only"
+          <Button
+            look="quiet icon-only"
             aria-label={`Remove ${formatLabel(name)} ${index + 1}`}
             onClick={() => set(items.toSpliced(index, 1))}
           >
             ×
-          </button>
+          </Button>
         </div>
       ))}
       <div>
-        <button
-          type="button"
-          class="button"
-          onClick={() => set([...items, createInitialValue(field.items, context.resolve)])}
-        >
-          Add
-        </button>
+        <Button onClick={() => set([...items, createInitialValue(field.items, context.resolve)])}>Add</Button>
       </div>
     </>
   );
@@ -268,14 +262,13 @@ function RecordInput(props: FieldProps<"record">) {
             value={one}
             onChange={(next) => set(entries.with(index, [key, next]))}
           />
-          <button
-            type="button"
-            class="button quiet icon-only"
+          <Button
+            look="quiet icon-only"
             aria-label={`Remove ${key}`}
             onClick={() => set(entries.toSpliced(index, 1))}
           >
             ×
-          </button>
+          </Button>
         </div>
       ))}
       <div class="item field">
@@ -287,9 +280,7 @@ function RecordInput(props: FieldProps<"record">) {
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
-        <button type="button" class="button" onClick={add}>
-          Add
-        </button>
+        <Button onClick={add}>Add</Button>
       </div>
     </>
   );

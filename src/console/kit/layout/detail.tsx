@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { visibleText } from "../text/visible.ts";
+import { Button } from "./button.tsx";
 
 interface Props {
   readonly title: string;
@@ -39,9 +40,9 @@ export function DetailPanel({ title, onClose, href, children }: Props) {
             Open
           </a>
         )}
-        <button type="button" class="button quiet icon-only" aria-label="Close the details" onClick={onClose}>
+        <Button look="quiet icon-only" aria-label="Close the details" onClick={onClose}>
           ×
-        </button>
+        </Button>
       </header>
       <div class="detail-body">{children}</div>
     </aside>

@@ -7,6 +7,7 @@ import { caller, hasPermission, signOut } from "../../session/session.ts";
 import { formatShort } from "../text/numbers.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 import { AppSwitcher, reloadApps, useAppId } from "./apps.tsx";
+import { Button } from "./button.tsx";
 import { Icon } from "./icons.tsx";
 import { knownViews } from "./links.ts";
 import { Badge } from "./page.tsx";
@@ -44,16 +45,15 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         Skip to content
       </a>
       <header class="top">
-        <button
-          type="button"
-          class="button quiet icon-only menu"
+        <Button
+          look="quiet icon-only menu"
           aria-expanded={isOpen.value}
           aria-controls="nav"
           aria-label="Navigation"
           onClick={() => (isOpen.value = !isOpen.value)}
         >
           <Icon name="menu" />
-        </button>
+        </Button>
         <a class="brand" href="/console/">
           Inlet
         </a>
@@ -146,37 +146,29 @@ function NavFoot() {
         </span>
       </p>
       <div class="row">
-        <button
-          type="button"
-          class="button quiet icon-only"
+        <Button
+          look="quiet icon-only"
           aria-label={`Theme: ${theme.value}`}
           title={`Theme: ${theme.value}`}
           onClick={() => applyTheme(nextTheme())}
         >
           <Icon name={theme.value === "dark" ? "moon" : theme.value === "light" ? "sun" : "auto"} />
-        </button>
-        <button
-          type="button"
-          class="button quiet icon-only"
+        </Button>
+        <Button
+          look="quiet icon-only"
           aria-label="Keyboard shortcuts"
           title="Keyboard shortcuts (?)"
           onClick={openShortcutHelp}
         >
           <Icon name="help" />
-        </button>
+        </Button>
         <a class="button quiet" href="/docs" target="_blank" rel="noreferrer">
           Docs
         </a>
         <span class="grow" />
-        <button
-          type="button"
-          class="button quiet icon-only"
-          aria-label="Sign out"
-          title="Sign out"
-          onClick={() => signOut()}
-        >
+        <Button look="quiet icon-only" aria-label="Sign out" title="Sign out" onClick={() => signOut()}>
           <Icon name="signOut" />
-        </button>
+        </Button>
       </div>
     </div>
   );

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { LocalTimeInput } from "../form/local-time.tsx";
+import { Button } from "../layout/button.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
 import { useViewQuery } from "./address.ts";
 
@@ -75,9 +76,9 @@ export function FilterBar({ fields, values, onChange, children }: Props) {
         </label>
       ))}
       {isSet && (
-        <button type="button" class="button quiet" onClick={() => onChange({})}>
+        <Button look="quiet" onClick={() => onChange({})}>
           Clear
-        </button>
+        </Button>
       )}
       <span class="grow" />
       {children}

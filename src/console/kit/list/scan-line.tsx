@@ -1,4 +1,5 @@
 import { ErrorNote } from "../feedback/states.tsx";
+import { Button } from "../layout/button.tsx";
 import { formatCount } from "../text/numbers.ts";
 import type { Scan } from "./use-scan.ts";
 
@@ -17,11 +18,7 @@ export function ScanLine<Row>({ scan, of }: { readonly scan: Scan<Row>; readonly
           {of}
           {isRunning && " …"}
         </span>
-        {continueSearch && !error && (
-          <button type="button" class="button" onClick={continueSearch}>
-            Search further
-          </button>
-        )}
+        {continueSearch && !error && <Button onClick={continueSearch}>Search further</Button>}
       </p>
     </>
   );

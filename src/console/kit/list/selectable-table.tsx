@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { Button } from "../layout/button.tsx";
 import { type Column, CountLine, Table } from "./table.tsx";
 
 interface Props<Row> {
@@ -44,21 +45,12 @@ export function SelectableTable<Row extends { readonly id: string }>(props: Prop
     <>
       {isSelectable && (
         <div class="row wrap">
-          <button
-            type="button"
-            class="button"
-            onClick={() => setSelectedIds(new Set(areAllSelected ? [] : rows.map(({ id }) => id)))}
-          >
+          <Button onClick={() => setSelectedIds(new Set(areAllSelected ? [] : rows.map(({ id }) => id)))}>
             {areAllSelected ? "Select none" : "Select all"}
-          </button>
-          <button
-            type="button"
-            class="button"
-            disabled={selected.length === 0}
-            onClick={() => onRun(selected)}
-          >
+          </Button>
+          <Button disabled={selected.length === 0} onClick={() => onRun(selected)}>
             {verb(selected.length)}
-          </button>
+          </Button>
         </div>
       )}
       <Table

@@ -9,6 +9,7 @@ import { type BodySchema, bodySchema, variantSchema } from "../form/document.ts"
 import type { Choices } from "../form/inputs.tsx";
 import { isRecord, parseField } from "../form/schema.ts";
 import { SchemaForm } from "../form/schema-form.tsx";
+import { Button } from "../layout/button.tsx";
 import { ApiCall } from "../text/api-call.tsx";
 import { mergePatch } from "./merge-patch.ts";
 
@@ -119,12 +120,10 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
       {action.error && <ErrorNote error={action.error} />}
       <ApiCall call={{ method, path, body: withoutSecrets(sent), headers }} />
       <div class="row end foot">
-        <button type="button" class="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="submit" class="button primary" disabled={action.isRunning || isSame}>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" look="primary" disabled={action.isRunning || isSame}>
           {verb}
-        </button>
+        </Button>
       </div>
     </form>
   );

@@ -9,6 +9,7 @@ import { Confirm } from "../feedback/confirm.tsx";
 import { Empty, ErrorNote, Loading, WhenLoaded } from "../feedback/states.tsx";
 import { toast } from "../feedback/toast.tsx";
 import type { Choices } from "../form/inputs.tsx";
+import { Button } from "../layout/button.tsx";
 import { DetailPanel } from "../layout/detail.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { Facts, Page } from "../layout/page.tsx";
@@ -111,10 +112,10 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
       lead={lead}
       actions={
         canCreate && (
-          <button type="button" class="button primary" onClick={() => setCreating(true)}>
+          <Button look="primary" onClick={() => setCreating(true)}>
             <Icon name="plus" />
             {create.verb ?? "New"} {one}
-          </button>
+          </Button>
         )
       }
     >
@@ -219,15 +220,9 @@ function EntityDetail<Row extends Entity>({ spec, id, onClose, onChanged }: Enti
             {(canWrite || actions) && (
               <div class="row wrap">
                 {actions?.(row, reload)}
-                {canWrite && change && (
-                  <button type="button" class="button" onClick={() => setOpenDialog("change")}>
-                    Change
-                  </button>
-                )}
+                {canWrite && change && <Button onClick={() => setOpenDialog("change")}>Change</Button>}
                 {canWrite && remove && (
-                  <button type="button" class="button" onClick={() => setOpenDialog("remove")}>
-                    {remove.verb ?? "Delete"}
-                  </button>
+                  <Button onClick={() => setOpenDialog("remove")}>{remove.verb ?? "Delete"}</Button>
                 )}
               </div>
             )}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { announce } from "../feedback/announce.tsx";
+import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { visibleText } from "./visible.ts";
 
@@ -22,15 +23,14 @@ export function CopyButton({ text, what }: Props) {
     announce(`Copied: ${what}`);
   };
   return (
-    <button
-      type="button"
-      class="button quiet icon-only"
+    <Button
+      look="quiet icon-only"
       aria-label={`Copy ${what}`}
       title={`Copy ${what}`}
       onClick={() => void copy().catch(() => announce("The browser does not allow this page to copy."))}
     >
       <Icon name={isCopied ? "check" : "copy"} />
-    </button>
+    </Button>
   );
 }
 

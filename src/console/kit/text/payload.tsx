@@ -1,4 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
+import { Button } from "../layout/button.tsx";
 import { CopyButton } from "./copy.tsx";
 import { indentJson, isJson } from "./indent-json.ts";
 import { formatBytes } from "./numbers.ts";
@@ -50,9 +51,9 @@ export function Payload({ content, label, fileName = "payload.txt" }: Props) {
         <span class="faint">{formatBytes(bytes.length)}</span>
         <span class="grow" />
         <CopyButton text={text} what={label} />
-        <button type="button" class="button quiet" onClick={() => save(bytes, fileName)}>
+        <Button look="quiet" onClick={() => save(bytes, fileName)}>
           Save
-        </button>
+        </Button>
       </div>
       {count === 0 ? (
         <p class="faint pad">Empty</p>

@@ -1,5 +1,6 @@
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
@@ -112,9 +113,9 @@ function NewKey({
         <p>The key is shown only once. Store it in a safe place.</p>
         <Code label="API key" text={key} wrap />
         <div class="row end">
-          <button type="button" class="button primary" onClick={onClose}>
+          <Button look="primary" onClick={onClose}>
             I have saved it
-          </button>
+          </Button>
         </div>
       </div>
     </Dialog>

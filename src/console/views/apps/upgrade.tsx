@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 interface Props {
@@ -17,9 +18,7 @@ export function Upgrade({ appId, name, onDone }: Props) {
   const path = `/apps/${appId}/upgrade`;
   return (
     <>
-      <button type="button" class="button" onClick={() => setAsking(true)}>
-        Upgrade
-      </button>
+      <Button onClick={() => setAsking(true)}>Upgrade</Button>
       {isAsking && (
         <Confirm
           title={`Upgrade ${name}?`}

@@ -5,6 +5,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -152,25 +153,19 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
   return (
     <>
       <div class="row wrap">
-        <button type="button" class="button" onClick={() => setAsked("settings")}>
-          Settings
-        </button>
-        <button type="button" class="button" disabled={toggle.isRunning} onClick={() => void toggle.run()}>
+        <Button onClick={() => setAsked("settings")}>Settings</Button>
+        <Button disabled={toggle.isRunning} onClick={() => void toggle.run()}>
           {turn === "pause" ? "Pause" : "Resume"}
-        </button>
+        </Button>
         {isPush && (
           <>
-            <button type="button" class="button" disabled={test.isRunning} onClick={() => void test.run()}>
+            <Button disabled={test.isRunning} onClick={() => void test.run()}>
               Test event
-            </button>
-            <button type="button" class="button" onClick={() => setAsked("rotate")}>
-              New address
-            </button>
+            </Button>
+            <Button onClick={() => setAsked("rotate")}>New address</Button>
           </>
         )}
-        <button type="button" class="button" onClick={() => setAsked("delete")}>
-          Delete
-        </button>
+        <Button onClick={() => setAsked("delete")}>Delete</Button>
       </div>
       {toggle.error && <ErrorNote error={toggle.error} />}
       {test.error && <ErrorNote error={test.error} />}

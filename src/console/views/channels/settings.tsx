@@ -7,6 +7,7 @@ import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import type { Schema } from "../../kit/form/schema.ts";
 import { SchemaForm } from "../../kit/form/schema-form.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 
 interface Props {
@@ -63,12 +64,10 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
             {save.error && <ErrorNote error={save.error} />}
             <ApiCall call={call} />
             <div class="row end">
-              <button type="button" class="button" onClick={onClose}>
-                Cancel
-              </button>
-              <button type="submit" class="button primary" disabled={save.isRunning}>
+              <Button onClick={onClose}>Cancel</Button>
+              <Button type="submit" look="primary" disabled={save.isRunning}>
                 Save
-              </button>
+              </Button>
             </div>
           </form>
         )}

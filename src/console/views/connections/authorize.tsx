@@ -3,6 +3,7 @@ import { api, type Schemas, send, unwrap } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 interface Props {
@@ -48,14 +49,9 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
     return null;
   return (
     <>
-      <button
-        type="button"
-        class="button primary"
-        disabled={action.isRunning}
-        onClick={() => void action.run()}
-      >
+      <Button look="primary" disabled={action.isRunning} onClick={() => void action.run()}>
         Sign in at the provider
-      </button>
+      </Button>
       {waits && <span class="faint">Waiting for the other window…</span>}
       {action.error && <ErrorNote error={action.error} />}
     </>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Schemas } from "../../api/client.ts";
+import { Button } from "../../kit/layout/button.tsx";
 import { ResourceForm } from "../../kit/resource/resource-form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
@@ -16,9 +17,7 @@ export function TestConnection({ connection: { id, name, allowedOrigins }, onDon
   if (!hasPermission("connections.write")) return null;
   return (
     <>
-      <button type="button" class="button" onClick={() => setOpen(true)}>
-        Test
-      </button>
+      <Button onClick={() => setOpen(true)}>Test</Button>
       {result && (
         <div class={result.ok ? "note ok" : "note bad"} role="status">
           {result.ok ? "The connection works" : "The connection does not work"}

@@ -3,6 +3,7 @@ import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -173,15 +174,13 @@ function OfSubscription({ place }: { readonly place: Place }) {
       actions={
         hasPermission("apps.write") &&
         total > 0 && (
-          <button
-            type="button"
-            class="button"
+          <Button
             onClick={() =>
               setTarget(chosen ? targetOf(chosen, groups, scope, total) : { is: "scope", scope })
             }
           >
             Preview and send {chosen ? formatCount(chosen.letters.length) : "all"} again
-          </button>
+          </Button>
         )
       }
     >

@@ -5,6 +5,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Badge, Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -123,17 +124,10 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
   return (
     <div class="stack">
       <div class="row wrap">
-        <button
-          type="button"
-          class="button primary"
-          disabled={redrive.isRunning}
-          onClick={() => void redrive.run()}
-        >
+        <Button look="primary" disabled={redrive.isRunning} onClick={() => void redrive.run()}>
           Send again
-        </button>
-        <button type="button" class="button" onClick={() => setDeleting(true)}>
-          Delete
-        </button>
+        </Button>
+        <Button onClick={() => setDeleting(true)}>Delete</Button>
       </div>
       {redrive.error && <ErrorNote error={redrive.error} />}
       <ApiCall

@@ -6,6 +6,7 @@ import { announce } from "../../kit/feedback/announce.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { countOf, type Place, pathOf, sendAgain, type Target } from "./letters.ts";
@@ -61,14 +62,13 @@ export function SendDialog({ place, target, onClose, onDone }: Props) {
           onStop={() => stopping.current.abort()}
           onClose={onClose}
         >
-          <button
-            type="button"
-            class="button primary"
+          <Button
+            look="primary"
             disabled={count.data === undefined || count.data === 0}
             onClick={() => void action.run()}
           >
             Send {count.data === undefined ? "" : formatCount(count.data)} again
-          </button>
+          </Button>
         </RunButtons>
       </div>
     </Dialog>

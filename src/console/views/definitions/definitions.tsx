@@ -6,6 +6,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { JsonEditor } from "../../kit/editor/editor.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { hasPermission } from "../../session/session.ts";
@@ -70,21 +71,16 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
         {save.error && <ErrorNote error={save.error} />}
         {hasPermission("apps.write") && (
           <div class="row wrap">
-            <button
-              type="button"
-              class="button primary"
+            <Button
+              look="primary"
               disabled={events === undefined || text === before || save.isRunning}
               onClick={() => void save.run()}
             >
               Save
-            </button>
-            <button
-              type="button"
-              class="button"
-              onClick={() => route(`/console/apps/${appId}/quarantine?channel=${channel.uid}`)}
-            >
+            </Button>
+            <Button onClick={() => route(`/console/apps/${appId}/quarantine?channel=${channel.uid}`)}>
               Open quarantine
-            </button>
+            </Button>
             <ApiCall call={call} />
           </div>
         )}

@@ -4,6 +4,7 @@ import { api, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -78,9 +79,9 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
       title="Deliveries"
       lead="A sample of the last day's deliveries: at most one per second, and the newest 100 for each channel."
       actions={
-        <button type="button" class="button" onClick={() => setTurn((before) => before + 1)}>
+        <Button onClick={() => setTurn((before) => before + 1)}>
           <Icon name="refresh" /> Refresh
-        </button>
+        </Button>
       }
     >
       <FilterBar fields={fields} values={values} onChange={set} />

@@ -5,6 +5,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -53,11 +54,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
                   Open the delivery
                 </a>
               )}
-              {hasPermission("apps.write") && (
-                <button type="button" class="button" onClick={() => setDeleting(true)}>
-                  Delete
-                </button>
-              )}
+              {hasPermission("apps.write") && <Button onClick={() => setDeleting(true)}>Delete</Button>}
             </div>
             <Facts
               facts={[

@@ -2,6 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { api, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -73,9 +74,9 @@ export default function Events({ appId }: { readonly appId: string }) {
           <a class="button" href={`/console/apps/${encodeURIComponent(appId)}/tail`}>
             <Icon name="tail" /> Follow
           </a>
-          <button type="button" class="button" onClick={() => setTurn((before) => before + 1)}>
+          <Button onClick={() => setTurn((before) => before + 1)}>
             <Icon name="refresh" /> Refresh
-          </button>
+          </Button>
         </>
       }
     >

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatQuery } from "../../api/curl.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Empty, ErrorNote } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Page, type Tone } from "../../kit/layout/page.tsx";
 import { useShortcut } from "../../kit/layout/shortcuts.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -58,16 +59,12 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
       lead={leadOf(state)}
       actions={
         <>
-          <button type="button" class="button" disabled={seen === 0} onClick={clear}>
+          <Button disabled={seen === 0} onClick={clear}>
             Clear
-          </button>
-          <button
-            type="button"
-            class={isPaused ? "button primary" : "button"}
-            onClick={() => setPaused(!isPaused)}
-          >
+          </Button>
+          <Button look={isPaused ? "primary" : undefined} onClick={() => setPaused(!isPaused)}>
             {isPaused ? "Resume" : "Pause"}
-          </button>
+          </Button>
         </>
       }
     >

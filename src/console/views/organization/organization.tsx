@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
@@ -89,9 +90,9 @@ function Made({
         <Code label="Organization id" text={id} />
         <Code label="API key" text={apiKey.key} wrap />
         <div class="row end">
-          <button type="button" class="button primary" onClick={onClose}>
+          <Button look="primary" onClick={onClose}>
             I have saved it
-          </button>
+          </Button>
         </div>
       </div>
     </Dialog>

@@ -1,6 +1,7 @@
 import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { loadProblems, type Problem } from "../../kit/layout/problems.ts";
 import { hasPermission } from "../../session/session.ts";
 
@@ -22,8 +23,8 @@ export function Acknowledge({ problem: { id, state }, onDone }: Props) {
     toast("Acknowledged");
   };
   return (
-    <button type="button" class="button" disabled={action.isRunning} onClick={() => void acknowledge()}>
+    <Button disabled={action.isRunning} onClick={() => void acknowledge()}>
       Acknowledge
-    </button>
+    </Button>
   );
 }

@@ -7,6 +7,7 @@ import { ExplainedItems, Failure } from "../../kit/explained/explained-items.tsx
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -129,28 +130,20 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
     <div class="stack">
       <div class="row wrap">
         {canRun && (
-          <button
-            type="button"
-            class={isConflict ? "button" : "button primary"}
+          <Button
+            look={isConflict ? undefined : "primary"}
             disabled={redrive.isRunning}
             onClick={() => void redrive.run(false)}
           >
             Redrive
-          </button>
+          </Button>
         )}
         {isConflict && (
-          <button
-            type="button"
-            class="button primary"
-            disabled={redrive.isRunning}
-            onClick={() => void redrive.run(true)}
-          >
+          <Button look="primary" disabled={redrive.isRunning} onClick={() => void redrive.run(true)}>
             Redrive as a new event
-          </button>
+          </Button>
         )}
-        <button type="button" class="button" onClick={() => setDeleting(true)}>
-          Delete
-        </button>
+        <Button onClick={() => setDeleting(true)}>Delete</Button>
       </div>
       {redrive.error && <ErrorNote error={redrive.error} />}
       {canRun && (

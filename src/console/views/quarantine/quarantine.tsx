@@ -3,6 +3,7 @@ import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { describeReason, REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -88,9 +89,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
             </a>
           )}
           {hasPermission("apps.write") && loaded.data !== undefined && total > 0 && (
-            <button
-              type="button"
-              class="button"
+            <Button
               onClick={() =>
                 setRunning(
                   chosen
@@ -100,7 +99,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
               }
             >
               Preview and redrive {chosen ? formatCount(chosen.items.length) : "all"}
-            </button>
+            </Button>
           )}
         </>
       }

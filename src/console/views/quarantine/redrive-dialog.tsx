@@ -7,6 +7,7 @@ import { announce } from "../../kit/feedback/announce.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import type { Scope } from "./records.ts";
@@ -63,9 +64,9 @@ export function RedriveDialog({ appId, what, target, previewParts, onClose, onDo
           onStop={() => stopping.current.abort()}
           onClose={onClose}
         >
-          <button type="button" class="button primary" onClick={() => void action.run()}>
+          <Button look="primary" onClick={() => void action.run()}>
             Redrive {formatCount(count)}
-          </button>
+          </Button>
         </RunButtons>
       </div>
     </Dialog>

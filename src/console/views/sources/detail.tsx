@@ -4,6 +4,7 @@ import { useAction } from "../../api/use-action.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -76,19 +77,15 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
       {hasPermission("apps.write") && (
         <div class="row wrap">
           {channel.kind === "polling" && (
-            <button type="button" class="button primary" onClick={() => setAsked("dryRun")}>
+            <Button look="primary" onClick={() => setAsked("dryRun")}>
               Dry run
-            </button>
+            </Button>
           )}
-          <button type="button" class="button" onClick={() => setAsked("move")}>
-            Move the cursor
-          </button>
-          <button type="button" class="button" onClick={() => setAsked("reset")}>
-            Reset the cursor
-          </button>
-          <button type="button" class="button" disabled={toggle.isRunning} onClick={() => void toggle.run()}>
+          <Button onClick={() => setAsked("move")}>Move the cursor</Button>
+          <Button onClick={() => setAsked("reset")}>Reset the cursor</Button>
+          <Button disabled={toggle.isRunning} onClick={() => void toggle.run()}>
             {turn === "pause" ? "Pause" : "Resume"}
-          </button>
+          </Button>
         </div>
       )}
       {toggle.error && <ErrorNote error={toggle.error} />}

@@ -3,6 +3,7 @@ import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatBytes, formatCount } from "../../kit/text/numbers.ts";
@@ -53,9 +54,9 @@ export function DryRun({ path, cursor, onClose }: Props) {
           {isBroken && <span class="field-error">must be JSON</span>}
         </label>
         <div class="row">
-          <button type="submit" class="button primary" disabled={action.isRunning || isBroken}>
+          <Button type="submit" look="primary" disabled={action.isRunning || isBroken}>
             {action.isRunning ? "Running …" : "Run"}
-          </button>
+          </Button>
           <ApiCall call={call} />
         </div>
         {action.error && <ErrorNote error={action.error} />}

@@ -5,6 +5,7 @@ import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
@@ -82,9 +83,9 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
             <TestEvent appId={appId} channel={channel} />
           </li>
           <li class="row">
-            <button type="button" class="button quiet" onClick={onAgain}>
+            <Button look="quiet" onClick={onAgain}>
               Connect another sender
-            </button>
+            </Button>
           </li>
         </ol>
       )}
@@ -129,9 +130,9 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
       </label>
       {action.error && <ErrorNote error={action.error} />}
       <div class="row">
-        <button type="submit" class="button" disabled={value === "" || action.isRunning}>
+        <Button type="submit" disabled={value === "" || action.isRunning}>
           Set the secret
-        </button>
+        </Button>
       </div>
     </form>
   );
@@ -150,14 +151,9 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
         test events.
       </p>
       <div class="row">
-        <button
-          type="button"
-          class="button primary"
-          disabled={action.isRunning}
-          onClick={() => void action.run()}
-        >
+        <Button look="primary" disabled={action.isRunning} onClick={() => void action.run()}>
           Send a test event
-        </button>
+        </Button>
         <ApiCall call={call} />
       </div>
       {action.error && <ErrorNote error={action.error} />}

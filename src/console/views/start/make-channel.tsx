@@ -3,6 +3,7 @@ import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
@@ -164,12 +165,10 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
       {action.error && <ErrorNote error={action.error} />}
       <ApiCall call={call} />
       <div class="row end">
-        <button type="button" class="button" onClick={onBack}>
-          Back
-        </button>
-        <button type="submit" class="button primary" disabled={action.isRunning}>
+        <Button onClick={onBack}>Back</Button>
+        <Button type="submit" look="primary" disabled={action.isRunning}>
           Create the channel
-        </button>
+        </Button>
       </div>
     </form>
   );

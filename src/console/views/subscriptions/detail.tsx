@@ -6,6 +6,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -156,20 +157,12 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
   return (
     <>
       <div class="row wrap">
-        <button type="button" class="button" disabled={toggle.isRunning} onClick={() => void toggle.run()}>
+        <Button disabled={toggle.isRunning} onClick={() => void toggle.run()}>
           {turn === "pause" ? "Pause" : "Resume"}
-        </button>
-        <button type="button" class="button" onClick={() => setAsked("rewind")}>
-          Rewind
-        </button>
-        {handler && (
-          <button type="button" class="button" onClick={() => setAsked("replay")}>
-            Replay
-          </button>
-        )}
-        <button type="button" class="button" onClick={() => setAsked("delete")}>
-          Delete
-        </button>
+        </Button>
+        <Button onClick={() => setAsked("rewind")}>Rewind</Button>
+        {handler && <Button onClick={() => setAsked("replay")}>Replay</Button>}
+        <Button onClick={() => setAsked("delete")}>Delete</Button>
       </div>
       {toggle.error && <ErrorNote error={toggle.error} />}
       {asked === "rewind" && <Rewind subscription={subscription} onClose={close} onDone={onChanged} />}

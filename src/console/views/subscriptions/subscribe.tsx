@@ -4,6 +4,7 @@ import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { PlaceInput } from "./place.tsx";
@@ -102,12 +103,10 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
         {action.error && <ErrorNote error={action.error} />}
         <ApiCall call={call} />
         <div class="row end">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={action.isRunning}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" disabled={action.isRunning}>
             Subscribe
-          </button>
+          </Button>
         </div>
       </form>
     </Dialog>
@@ -120,9 +119,9 @@ const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose
       <p>Your handler verifies signatures with this secret (Standard Webhooks). It is shown only once.</p>
       <Code text={secret} label="secret" wrap />
       <div class="row end">
-        <button type="button" class="button primary" onClick={onClose}>
+        <Button look="primary" onClick={onClose}>
           I have saved it
-        </button>
+        </Button>
       </div>
     </div>
   </Dialog>

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { Empty, ErrorNote } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
@@ -66,9 +67,9 @@ export default function Subscriptions({ appId }: { readonly appId: string }) {
   );
   const open = filters.values.subscription;
   const subscribe = hasPermission("apps.write") && (
-    <button type="button" class="button primary" onClick={() => setSubscribing(true)}>
+    <Button look="primary" onClick={() => setSubscribing(true)}>
       Subscribe
-    </button>
+    </Button>
   );
   return (
     <Page
