@@ -3,6 +3,7 @@ import { useLocation } from "preact-iso";
 import { ApiError } from "../api/api-error.ts";
 import { useAction } from "../api/use-action.ts";
 import { ErrorNote, Loading } from "../kit/feedback/states.tsx";
+import { Form } from "../kit/form/form.tsx";
 import { Button } from "../kit/layout/button.tsx";
 import type { SignInResult } from "./issuer.ts";
 import { signIn } from "./session.ts";
@@ -57,13 +58,7 @@ export function Callback() {
       <div class="sign-in-card">
         <h1>Sign in to Inlet</h1>
         {needsOrganization && result ? (
-          <form
-            class="stack"
-            onSubmit={(event) => {
-              event.preventDefault();
-              void finish.run(result, organizationId.trim());
-            }}
-          >
+          <Form onSubmit={() => finish.run(result, organizationId.trim())}>
             <label class="field">
               <span>Organization</span>
               <input
@@ -79,7 +74,7 @@ export function Callback() {
             <Button type="submit" look="primary wide" disabled={finish.isRunning}>
               Continue
             </Button>
-          </form>
+          </Form>
         ) : (
           !failed && <Loading lines={3} />
         )}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useAction } from "../api/use-action.ts";
 import { ErrorNote } from "../kit/feedback/states.tsx";
+import { Form } from "../kit/form/form.tsx";
 import { Button } from "../kit/layout/button.tsx";
 import type { IssuerSettings } from "./issuer.ts";
 import { signInWithKey } from "./session.ts";
@@ -45,13 +46,7 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
             <p class="or">or</p>
           </>
         )}
-        <form
-          class="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void byKey.run();
-          }}
-        >
+        <Form onSubmit={byKey.run}>
           <label class="field">
             <span>API key</span>
             <input
@@ -76,7 +71,7 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
           >
             {byKey.isRunning ? "Signing in …" : "Sign in"}
           </Button>
-        </form>
+        </Form>
         <p class="faint">
           <a href="/docs">Guides and API reference</a>
         </p>

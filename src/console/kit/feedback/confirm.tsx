@@ -2,10 +2,8 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
-import { Button } from "../layout/button.tsx";
-import { ApiCall } from "../text/api-call.tsx";
+import { Form, FormFoot } from "../form/form.tsx";
 import { Dialog } from "./dialog.tsx";
-import { ErrorNote } from "./states.tsx";
 
 interface Props {
   readonly title: string;
@@ -31,13 +29,7 @@ export function Confirm({ title, children, verb, danger = false, typed, call, ac
   const isReady = typed === undefined || text === typed;
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isReady) void action.run();
-        }}
-      >
+      <Form onSubmit={() => isReady && action.run()}>
         <div>{children}</div>
         {typed !== undefined && (
           <label class="field">
@@ -52,15 +44,15 @@ export function Confirm({ title, children, verb, danger = false, typed, call, ac
             />
           </label>
         )}
-        {action.error && <ErrorNote error={action.error} />}
-        {call && <ApiCall call={call} />}
-        <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look={danger ? "danger" : "primary"} disabled={!isReady || action.isRunning}>
-            {action.isRunning ? "…" : verb}
-          </Button>
-        </div>
-      </form>
+        <FormFoot
+          action={action}
+          call={call}
+          verb={action.isRunning ? "…" : verb}
+          danger={danger}
+          isReady={isReady}
+          onCancel={onClose}
+        />
+      </Form>
     </Dialog>
   );
 }

@@ -4,13 +4,12 @@ import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../feedback/dialog.tsx";
-import { ErrorNote, WhenLoaded } from "../feedback/states.tsx";
+import { WhenLoaded } from "../feedback/states.tsx";
 import { type BodySchema, bodySchema, variantSchema } from "../form/document.ts";
+import { Form, FormFoot } from "../form/form.tsx";
 import type { Choices } from "../form/inputs.tsx";
 import { isRecord, parseField } from "../form/schema.ts";
 import { SchemaForm } from "../form/schema-form.tsx";
-import { Button } from "../layout/button.tsx";
-import { ApiCall } from "../text/api-call.tsx";
 import { mergePatch } from "./merge-patch.ts";
 
 interface Props {
@@ -98,13 +97,7 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
   });
   const isSame = before !== undefined && Object.keys(sent).length === 0;
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void action.run();
-      }}
-    >
+    <Form onSubmit={action.run}>
       {children}
       <SchemaForm
         schema={body.schema}
@@ -117,15 +110,14 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
         first={first}
         isChange={entity !== undefined}
       />
-      {action.error && <ErrorNote error={action.error} />}
-      <ApiCall call={{ method, path, body: withoutSecrets(sent), headers }} />
-      <div class="row end foot">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" look="primary" disabled={action.isRunning || isSame}>
-          {verb}
-        </Button>
-      </div>
-    </form>
+      <FormFoot
+        action={action}
+        call={{ method, path, body: withoutSecrets(sent), headers }}
+        verb={verb}
+        isReady={!isSame}
+        onCancel={onClose}
+      />
+    </Form>
   );
 }
 

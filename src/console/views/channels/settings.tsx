@@ -3,12 +3,11 @@ import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Form, FormFoot } from "../../kit/form/form.tsx";
 import type { Schema } from "../../kit/form/schema.ts";
 import { SchemaForm } from "../../kit/form/schema-form.tsx";
-import { Button } from "../../kit/layout/button.tsx";
-import { ApiCall } from "../../kit/text/api-call.tsx";
 
 interface Props {
   readonly appId: string;
@@ -45,13 +44,7 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
     <Dialog title={`Settings of ${channel.uid}`} onClose={onClose} wide>
       <WhenLoaded loaded={kind}>
         {({ settings }) => (
-          <form
-            class="stack"
-            onSubmit={(event) => {
-              event.preventDefault();
-              void save.run();
-            }}
-          >
+          <Form onSubmit={save.run}>
             <SchemaForm
               schema={settings as Schema}
               value={config}
@@ -61,15 +54,8 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
                 message,
               }))}
             />
-            {save.error && <ErrorNote error={save.error} />}
-            <ApiCall call={call} />
-            <div class="row end">
-              <Button onClick={onClose}>Cancel</Button>
-              <Button type="submit" look="primary" disabled={save.isRunning}>
-                Save
-              </Button>
-            </div>
-          </form>
+            <FormFoot action={save} call={call} verb="Save" onCancel={onClose} />
+          </Form>
         )}
       </WhenLoaded>
     </Dialog>

@@ -3,6 +3,7 @@ import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { Form } from "../../kit/form/form.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -34,13 +35,7 @@ export function DryRun({ path, cursor, onClose }: Props) {
   const action = useAction(async () => setResult(await send<Result>(call.method, call.path, call)));
   return (
     <Dialog title="Dry run" onClose={onClose} wide>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isBroken) void action.run();
-        }}
-      >
+      <Form onSubmit={() => isBroken || action.run()}>
         <label class="field">
           <span class="field-name">From this cursor</span>
           <input
@@ -61,7 +56,7 @@ export function DryRun({ path, cursor, onClose }: Props) {
         </div>
         {action.error && <ErrorNote error={action.error} />}
         {result && <Shown result={result} />}
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -5,6 +5,7 @@ import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Form } from "../../kit/form/form.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -110,13 +111,7 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
     onSet();
   });
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void action.run();
-      }}
-    >
+    <Form onSubmit={action.run}>
       <label class="field">
         <span class="field-name">{secret.label}</span>
         <input
@@ -134,7 +129,7 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
           Set the secret
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }
 

@@ -1,10 +1,8 @@
 import { useState } from "preact/hooks";
 import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
-import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
-import { Button } from "../../kit/layout/button.tsx";
-import { ApiCall } from "../../kit/text/api-call.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { sampleType } from "./sample-type.ts";
@@ -80,13 +78,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
     }
   });
   return (
-    <form
-      class="card make-channel"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void action.run();
-      }}
-    >
+    <Form class="card make-channel" onSubmit={action.run}>
       <h2>{title}</h2>
       {preset && (
         <p class="lead">
@@ -162,14 +154,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
           ))}
         </select>
       </label>
-      {action.error && <ErrorNote error={action.error} />}
-      <ApiCall call={call} />
-      <div class="row end">
-        <Button onClick={onBack}>Back</Button>
-        <Button type="submit" look="primary" disabled={action.isRunning}>
-          Create the channel
-        </Button>
-      </div>
-    </form>
+      <FormFoot action={action} call={call} verb="Create the channel" onCancel={onBack} cancel="Back" />
+    </Form>
   );
 }

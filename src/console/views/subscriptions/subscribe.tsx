@@ -3,9 +3,9 @@ import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { Button } from "../../kit/layout/button.tsx";
-import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { PlaceInput } from "./place.tsx";
 
@@ -46,13 +46,7 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
   if (made?.handler?.secret) return <Secret secret={made.handler.secret} onClose={onClose} />;
   return (
     <Dialog title="Subscribe" onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void action.run();
-        }}
-      >
+      <Form onSubmit={action.run}>
         <WhenLoaded loaded={channels} lines={2}>
           {({ rows }) => (
             <label class="field">
@@ -100,15 +94,8 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
             <span>Keep the order of each topic</span>
           </label>
         )}
-        {action.error && <ErrorNote error={action.error} />}
-        <ApiCall call={call} />
-        <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={action.isRunning}>
-            Subscribe
-          </Button>
-        </div>
-      </form>
+        <FormFoot action={action} call={call} verb="Subscribe" onCancel={onClose} />
+      </Form>
     </Dialog>
   );
 }
