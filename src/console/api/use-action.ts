@@ -1,4 +1,4 @@
-import { useCallback, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "./api-error.ts";
 
 export interface Action<Args extends readonly unknown[], T> {
@@ -6,7 +6,6 @@ export interface Action<Args extends readonly unknown[], T> {
   readonly run: (...args: Args) => Promise<T | undefined>;
   readonly isRunning: boolean;
   readonly error: ApiError | undefined;
-  readonly reset: () => void;
 }
 
 /** Hook that runs an action of the user, such as a click. Ignores further calls while the action runs, and returns its error. */
@@ -28,6 +27,5 @@ export function useAction<Args extends readonly unknown[], T>(
       setRunning(false);
     }
   };
-  const reset = useCallback(() => setError(undefined), []);
-  return { run, isRunning, error, reset };
+  return { run, isRunning, error };
 }

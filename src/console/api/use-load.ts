@@ -6,15 +6,10 @@ export interface Loaded<T> {
   readonly data: T | undefined;
   /** Failure of the last attempt. */
   readonly error: ApiError | undefined;
-  readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
-interface State<T> {
-  readonly data: T | undefined;
-  readonly error: ApiError | undefined;
-  readonly isLoading: boolean;
-}
+type State<T> = Omit<Loaded<T>, "reload">;
 
 /**
  * Hook that loads data when the view appears and when an entry of `needs` changes. A change aborts the pending request.
@@ -26,7 +21,7 @@ export function useLoad<T>(
   options: { readonly everyMs?: number } = {},
 ): Loaded<T> {
   const { everyMs } = options;
-  const [state, setState] = useState<State<T>>({ data: undefined, error: undefined, isLoading: true });
+  const [state, setState] = useState<State<T>>({ data: undefined, error: undefined });
   const [reloads, setReloads] = useState(0);
   const latest = useRef(load);
   latest.current = load;
@@ -36,14 +31,14 @@ export function useLoad<T>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     const isSame = haveSameItems(key.current, needs);
     key.current = needs;
-    setState(({ data }) => ({ data: isSame ? data : undefined, error: undefined, isLoading: true }));
+    setState(({ data }) => ({ data: isSame ? data : undefined, error: undefined }));
     const run = async (): Promise<void> => {
       try {
         const data = await latest.current(aborting.signal);
-        if (!aborting.signal.aborted) setState({ data, error: undefined, isLoading: false });
+        if (!aborting.signal.aborted) setState({ data, error: undefined });
       } catch (error) {
         if (aborting.signal.aborted || isAbort(error)) return;
-        setState(({ data }) => ({ data, error: toApiError(error), isLoading: false }));
+        setState(({ data }) => ({ data, error: toApiError(error) }));
       }
       if (everyMs !== undefined && !aborting.signal.aborted) timer = setTimeout(reloadWhenVisible, everyMs);
     };

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { LocalTimeInput } from "../form/local-time.tsx";
 import { Button } from "../layout/button.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
-import { useViewQuery } from "./address.ts";
+import { useAddress } from "./address.ts";
 
 export type FilterField =
   | { readonly name: string; readonly label: string; readonly kind: "text"; readonly placeholder?: string }
@@ -23,37 +22,24 @@ export function useFilters(names: readonly string[]): {
   readonly values: FilterValues;
   readonly set: (next: FilterValues) => void;
 } {
-  const { path, route } = useLocation();
-  const query = useViewQuery();
+  const { query, go } = useAddress();
   const values = Object.fromEntries(
     names.flatMap((name) => (query[name] === undefined || query[name] === "" ? [] : [[name, query[name]]])),
   );
-  return {
-    values,
-    set(next) {
-      const search = new URLSearchParams(query);
-      for (const name of names) {
-        const value = next[name];
-        if (value === undefined || value === "") search.delete(name);
-        else search.set(name, value);
-      }
-      const text = search.toString();
-      route(text === "" ? path : `${path}?${text}`, true);
-    },
-  };
+  const unset = Object.fromEntries(names.map((name) => [name, undefined]));
+  return { values, set: (next) => go({ ...unset, ...next }, { replace: true }) };
 }
 
 interface Props {
   readonly fields: readonly FilterField[];
   readonly values: FilterValues;
   readonly onChange: (next: FilterValues) => void;
-  readonly children?: preact.ComponentChildren;
 }
 
 const TYPING_MS = 350;
 
 /** Filters above a list. The `/` key moves the focus to the first filter. */
-export function FilterBar({ fields, values, onChange, children }: Props) {
+export function FilterBar({ fields, values, onChange }: Props) {
   const bar = useRef<HTMLFormElement>(null);
   useShortcut({
     keys: "/",
@@ -80,8 +66,6 @@ export function FilterBar({ fields, values, onChange, children }: Props) {
           Clear
         </Button>
       )}
-      <span class="grow" />
-      {children}
     </form>
   );
 }

@@ -56,8 +56,7 @@ export function SelectableTable<Row extends { readonly id: string }>(props: Prop
       <Table
         label={label}
         columns={isSelectable ? [checkboxColumn, ...columns] : columns}
-        count={rows.length}
-        rowAt={(index) => rows[index]}
+        rows={rows}
         keyOf={({ id }) => id}
         onOpen={onOpen}
         openKey={openKey}

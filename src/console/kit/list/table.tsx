@@ -14,17 +14,22 @@ export interface Column<Row> {
   readonly priority?: 1 | 2 | 3;
 }
 
-interface Props<Row> {
+/** Rows of a list that may be loaded in part. */
+interface LazyRows<Row> {
+  /** Total number of rows. It includes rows that are not loaded. */
+  readonly count: number | undefined;
+  /** Returns the row at an index, or `undefined` if the row is not loaded yet. */
+  readonly rowAt: (index: number) => Row | undefined;
+  /** Called with the range of visible rows, so that these rows can be loaded. */
+  readonly onRange?: (first: number, last: number) => void;
+}
+
+export interface TableProps<Row> {
   /** Plural name of the rows: `Events`. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
-  /** Total number of rows. It includes rows that are not loaded. */
-  readonly count: number;
-  /** Returns the row at an index, or `undefined` if the row is not loaded yet. */
-  readonly rowAt: (index: number) => Row | undefined;
+  readonly rows: readonly Row[] | LazyRows<Row>;
   readonly keyOf: (row: Row) => string;
-  /** Called with the range of visible rows, so that these rows can be loaded. */
-  readonly onRange?: (first: number, last: number) => void;
   /** Called on Enter or a click. */
   readonly onOpen?: (row: Row) => void;
   /** Key of the row whose details are open in the panel. */
@@ -42,8 +47,13 @@ const MAX_RENDERED = 200;
  * Table that renders only its visible rows, so that it can have any length. The arrow keys, Page Up, Page Down, Home
  * and End move the focus. Enter opens the row.
  */
-export function Table<Row>(props: Props<Row>) {
-  const { label, columns, count, rowAt, keyOf, onRange, onOpen, openKey, maxRows } = props;
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, columns, rows: given, keyOf, onOpen, openKey, maxRows } = props;
+  const {
+    count = 0,
+    rowAt,
+    onRange,
+  }: LazyRows<Row> = "rowAt" in given ? given : { count: given.length, rowAt: (index) => given[index] };
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [heightPx, setHeightPx] = useState(600);

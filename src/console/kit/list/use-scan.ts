@@ -18,26 +18,20 @@ const PAGE_ROWS = 200;
 const MAX_SEARCHED = 10_000;
 const MAX_FOUND = 500;
 
-interface State<Row> {
-  readonly rows: readonly Row[];
-  readonly searched: number;
-  readonly total: number | undefined;
-  readonly isRunning: boolean;
-  readonly error: ApiError | undefined;
-}
+type State<Row> = Omit<Scan<Row>, "continueSearch">;
 
 const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, error: undefined } as const;
 
 /**
- * Hook that searches an API list in the browser, for filters that the API lacks. Does not search while `fits` is
- * `undefined`. The search restarts when an entry of `needs` changes.
+ * Hook that searches an API list in the browser, for filters that the API lacks. The search restarts when an entry of
+ * `needs` changes.
  */
 export function useScan<Row>(
   load: (
     page: { readonly limit: number; readonly offset: number },
     signal: AbortSignal,
   ) => Promise<ListPage<Row>>,
-  fits: ((row: Row) => boolean) | undefined,
+  fits: (row: Row) => boolean,
   needs: readonly unknown[],
 ): Scan<Row> {
   const [state, setState] = useState<State<Row>>(INITIAL);
@@ -46,13 +40,11 @@ export function useScan<Row>(
   latest.current = { load, fits, state };
   const searchedNeeds = useRef<readonly unknown[]>([]);
   useEffect(() => {
-    const { fits: isFitting } = latest.current;
-    if (isFitting === undefined) return undefined;
     const aborting = new AbortController();
     const { signal } = aborting;
     const isNew = runs === 0 || searchedNeeds.current.some((one, index) => !Object.is(one, needs[index]));
     searchedNeeds.current = needs;
-    void run(isNew ? INITIAL : latest.current.state, isFitting);
+    void run(isNew ? INITIAL : latest.current.state, latest.current.fits);
     return () => aborting.abort();
 
     async function run(from: State<Row>, isFit: (row: Row) => boolean): Promise<void> {
@@ -78,7 +70,7 @@ export function useScan<Row>(
           setState({ ...now, isRunning: false, error: toApiError(error) });
       }
     }
-  }, [...needs, fits === undefined, runs]);
+  }, [...needs, runs]);
   const continueSearch = useCallback(() => setRuns((before) => before + 1), []);
   const isComplete = state.total !== undefined && state.searched >= state.total;
   return { ...state, continueSearch: state.isRunning || isComplete ? undefined : continueSearch };

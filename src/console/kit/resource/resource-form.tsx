@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
@@ -33,7 +32,6 @@ interface Props {
   readonly first?: readonly string[];
   /** Loads the allowed values of fields. Called when the form opens. */
   readonly choices?: (signal: AbortSignal) => Promise<Choices>;
-  readonly children?: ComponentChildren;
   readonly onDone: (answer: unknown) => void;
   readonly onClose: () => void;
 }
@@ -71,7 +69,6 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
     first = [],
     body,
     known,
-    children,
     onDone,
     onClose,
   } = props;
@@ -98,7 +95,6 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
   const isSame = before !== undefined && Object.keys(sent).length === 0;
   return (
     <Form onSubmit={action.run}>
-      {children}
       <SchemaForm
         schema={body.schema}
         resolve={body.resolve}

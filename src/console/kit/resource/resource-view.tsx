@@ -1,21 +1,21 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { send, sendForResponse } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { hasPermission } from "../../session/session.ts";
 import { Confirm } from "../feedback/confirm.tsx";
-import { Empty, ErrorNote, Loading, WhenLoaded } from "../feedback/states.tsx";
+import { Empty, WhenLoaded } from "../feedback/states.tsx";
 import { toast } from "../feedback/toast.tsx";
 import type { Choices } from "../form/inputs.tsx";
 import { Button } from "../layout/button.tsx";
 import { DetailPanel } from "../layout/detail.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { Facts, Page } from "../layout/page.tsx";
-import { useViewQuery } from "../list/address.ts";
+import { useAddress } from "../list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../list/filters.tsx";
-import { type Column, CountLine, Table } from "../list/table.tsx";
+import { PagedTable } from "../list/loaded-table.tsx";
+import type { Column } from "../list/table.tsx";
 import { usePages } from "../list/use-pages.ts";
 import { ApiCall } from "../text/api-call.tsx";
 import { ResourceForm } from "./resource-form.tsx";
@@ -78,8 +78,7 @@ export interface ResourceSpec<Row extends Entity> {
 
 export function ResourceView<Row extends Entity>({ spec }: { readonly spec: ResourceSpec<Row> }) {
   const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
-  const { path: here, route } = useLocation();
-  const query = useViewQuery();
+  const { query, go } = useAddress();
   const [isCreating, setCreating] = useState(false);
   const [created, setCreated] = useState<unknown>();
   const { values, set } = useFilters(filters.map(({ name }) => name));
@@ -93,13 +92,7 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
     [path, needs],
   );
   const openId = query.id;
-  const open = (id: string | undefined): void => {
-    const search = new URLSearchParams(query);
-    if (id === undefined) search.delete("id");
-    else search.set("id", id);
-    const text = search.toString();
-    route(text === "" ? here : `${here}?${text}`, true);
-  };
+  const open = (id: string | undefined): void => go({ id }, { replace: true });
   const changed = (): void => {
     pages.reload();
     onChanged?.();
@@ -120,30 +113,22 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
       }
     >
       {filters.length > 0 && <FilterBar fields={filters} values={values} onChange={set} />}
-      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
       <div class="split">
         <div class="stack">
-          {pages.count === undefined && !pages.error && <Loading />}
-          {pages.count === 0 && (
-            <Empty title={isFiltered ? `No ${many} match these filters` : `No ${many} yet`}>
-              {!isFiltered && empty}
-            </Empty>
-          )}
-          {pages.count !== undefined && pages.count > 0 && (
-            <>
-              <Table
-                label={title}
-                columns={columns}
-                count={pages.count}
-                rowAt={pages.rowAt}
-                onRange={pages.onRange}
-                keyOf={({ id }) => id}
-                onOpen={({ id }) => open(id)}
-                openKey={openId}
-              />
-              <CountLine count={pages.count} of={pages.count === 1 ? one : many} />
-            </>
-          )}
+          <PagedTable
+            label={title}
+            columns={columns}
+            pages={pages}
+            keyOf={({ id }) => id}
+            onOpen={({ id }) => open(id)}
+            openKey={openId}
+            of={many}
+            empty={
+              <Empty title={isFiltered ? `No ${many} match these filters` : `No ${many} yet`}>
+                {!isFiltered && empty}
+              </Empty>
+            }
+          />
           <ApiCall
             call={{ method: "GET", path: path + formatQuery(values) }}
             label="API call for this list"

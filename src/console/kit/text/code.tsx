@@ -1,5 +1,5 @@
 import { CopyButton } from "./copy.tsx";
-import { splitInvisible } from "./visible.ts";
+import { Escaped } from "./escaped.tsx";
 
 interface Props {
   readonly text: string;
@@ -19,15 +19,7 @@ export function Code({ text, label, wrap = false, title }: Props) {
         <CopyButton text={text} what={label} />
       </figcaption>
       <pre class={wrap ? "wrap" : ""} tabIndex={0}>
-        {splitInvisible(text).map((piece, index) =>
-          "text" in piece ? (
-            piece.text
-          ) : (
-            <span key={index} class="escape">
-              {piece.escape}
-            </span>
-          ),
-        )}
+        <Escaped text={text} />
       </pre>
     </figure>
   );

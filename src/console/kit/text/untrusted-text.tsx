@@ -1,4 +1,5 @@
-import { splitInvisible, visibleText } from "./visible.ts";
+import { Escaped } from "./escaped.tsx";
+import { visibleText } from "./visible.ts";
 
 interface Props {
   readonly children: string | number | null | undefined;
@@ -13,15 +14,7 @@ export function UntrustedText({ children, max = 2_000 }: Props) {
   const text = whole.length > max ? whole.slice(0, max) : whole;
   return (
     <bdi class="untrusted-text" title={whole.length > 24 ? visibleText(text.slice(0, 500)) : undefined}>
-      {splitInvisible(text).map((piece, index) =>
-        "text" in piece ? (
-          piece.text
-        ) : (
-          <span key={index} class="escape">
-            {piece.escape}
-          </span>
-        ),
-      )}
+      <Escaped text={text} />
       {whole.length > max && (
         <span class="faint"> … {(whole.length - max).toLocaleString()} more characters</span>
       )}

@@ -1,22 +1,22 @@
 import { useRef, useState } from "preact/hooks";
-import { splitInvisible } from "./visible.ts";
+import { Escaped } from "./escaped.tsx";
 
 interface Props {
   readonly count: number;
   readonly lineAt: (index: number) => string;
   readonly label: string;
-  /** Maximum height in lines. */
-  readonly maxLines?: number;
 }
 
+/** Maximum height in lines. */
+const MAX_LINES = 28;
 const LINE_PX = 20;
 const OVERSCAN_LINES = 20;
 
 /** Shows long text by rendering only the visible lines. The text can have several megabytes. */
-export function VirtualLines({ count, lineAt, label, maxLines = 28 }: Props) {
+export function VirtualLines({ count, lineAt, label }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const shown = Math.min(count, maxLines);
+  const shown = Math.min(count, MAX_LINES);
   const first = Math.max(0, Math.floor(top / LINE_PX) - OVERSCAN_LINES);
   const last = Math.min(count, first + shown + 2 * OVERSCAN_LINES);
   const lines = Array.from({ length: last - first }, (_, index) => first + index);
@@ -37,15 +37,7 @@ export function VirtualLines({ count, lineAt, label, maxLines = 28 }: Props) {
               <span class="line-number" aria-hidden="true">
                 {index + 1}
               </span>
-              {splitInvisible(lineAt(index)).map((piece, at) =>
-                "text" in piece ? (
-                  piece.text
-                ) : (
-                  <span key={at} class="escape">
-                    {piece.escape}
-                  </span>
-                ),
-              )}
+              <Escaped text={lineAt(index)} />
               {"\n"}
             </div>
           ))}

@@ -1,9 +1,10 @@
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
-import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { Empty } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
-import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { PagedTable } from "../../kit/list/loaded-table.tsx";
+import type { Column } from "../../kit/list/table.tsx";
 import { newestFirst, usePages } from "../../kit/list/use-pages.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Time } from "../../kit/text/time.tsx";
@@ -101,23 +102,17 @@ export default function Audit() {
       lead="Changes (field names without values), access to senders' data, and issued tokens."
     >
       <FilterBar fields={FIELDS} values={values} onChange={set} />
-      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
-      {pages.count === undefined && !pages.error && <Loading />}
-      {pages.count === 0 && <Empty title="No entries match the filters" />}
-      {pages.count !== undefined && pages.count > 0 && (
-        <div class="stack">
-          <Table
-            label="Audit"
-            columns={COLUMNS}
-            count={pages.count}
-            rowAt={pages.rowAt}
-            onRange={pages.onRange}
-            keyOf={({ id }) => id}
-            maxRows={14}
-          />
-          <CountLine count={pages.count} of="entries" />
-        </div>
-      )}
+      <div class="stack">
+        <PagedTable
+          label="Audit"
+          columns={COLUMNS}
+          pages={pages}
+          keyOf={({ id }) => id}
+          maxRows={14}
+          of="entries"
+          empty={<Empty title="No entries match the filters" />}
+        />
+      </div>
       <ApiCall
         call={{ method: "GET", path: `/audit${formatQuery(values)}` }}
         label="API call for this list"

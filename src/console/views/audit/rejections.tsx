@@ -1,7 +1,8 @@
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
-import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { Empty } from "../../kit/feedback/states.tsx";
 import { Section } from "../../kit/layout/page.tsx";
-import { type Column, Table } from "../../kit/list/table.tsx";
+import { PagedTable } from "../../kit/list/loaded-table.tsx";
+import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
@@ -34,20 +35,16 @@ export function Rejections() {
   );
   return (
     <Section title="Rejected requests per hour">
-      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
-      {pages.count === undefined && !pages.error && <Loading lines={2} />}
-      {pages.count === 0 && <Empty title="No rejected requests" />}
-      {pages.count !== undefined && pages.count > 0 && (
-        <Table
-          label="Rejections"
-          columns={COLUMNS}
-          count={pages.count}
-          rowAt={pages.rowAt}
-          onRange={pages.onRange}
-          keyOf={({ hour, address, accountId, status }) => [hour, address, accountId, status].join()}
-          maxRows={8}
-        />
-      )}
+      <PagedTable
+        label="Rejections"
+        columns={COLUMNS}
+        pages={pages}
+        keyOf={({ hour, address, accountId, status }) => [hour, address, accountId, status].join()}
+        maxRows={8}
+        of="entries"
+        empty={<Empty title="No rejected requests" />}
+        lines={2}
+      />
     </Section>
   );
 }

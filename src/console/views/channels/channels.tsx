@@ -1,9 +1,10 @@
 import { useLocation } from "preact-iso";
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
-import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { Empty } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
-import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { PagedTable } from "../../kit/list/loaded-table.tsx";
+import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { ChannelDetail } from "./detail.tsx";
@@ -48,42 +49,36 @@ export default function Channels({ appId }: { readonly appId: string }) {
         </a>
       }
     >
-      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
-      {pages.count === undefined ? (
-        !pages.error && <Loading />
-      ) : pages.count === 0 ? (
-        <Empty title="This app has no channels">
-          <p>
-            <a href="/console/start">Choose a provider</a> to create a channel.
-          </p>
-        </Empty>
-      ) : (
-        <div class="split">
-          <div class="stack">
-            <Table
-              label="Channels"
-              columns={COLUMNS}
-              count={pages.count}
-              rowAt={pages.rowAt}
-              onRange={pages.onRange}
-              keyOf={({ uid }) => uid}
-              onOpen={({ uid }) => filters.set({ channel: uid })}
-              openKey={open}
-            />
-            <CountLine count={pages.count} of="channels" />
-          </div>
-          {open !== undefined && (
-            <ChannelDetail
-              key={open}
-              appId={appId}
-              channelUid={open}
-              href={`${path}?channel=${open}`}
-              onClose={() => filters.set({})}
-              onChanged={pages.reload}
-            />
-          )}
+      <div class="split">
+        <div class="stack">
+          <PagedTable
+            label="Channels"
+            columns={COLUMNS}
+            pages={pages}
+            keyOf={({ uid }) => uid}
+            onOpen={({ uid }) => filters.set({ channel: uid })}
+            openKey={open}
+            of="channels"
+            empty={
+              <Empty title="This app has no channels">
+                <p>
+                  <a href="/console/start">Choose a provider</a> to create a channel.
+                </p>
+              </Empty>
+            }
+          />
         </div>
-      )}
+        {open !== undefined && (
+          <ChannelDetail
+            key={open}
+            appId={appId}
+            channelUid={open}
+            href={`${path}?channel=${open}`}
+            onClose={() => filters.set({})}
+            onChanged={pages.reload}
+          />
+        )}
+      </div>
     </Page>
   );
 }

@@ -72,8 +72,7 @@ function Subscriptions({ appId }: { readonly appId: string }) {
             <Table
               label="Subscriptions"
               columns={SUBSCRIPTION_COLUMNS}
-              count={shown.length}
-              rowAt={(index) => shown[index]}
+              rows={shown}
               keyOf={({ id }) => id}
               onOpen={({ id }) => go({ subscription: id })}
               maxRows={Math.min(14, shown.length)}
@@ -208,8 +207,7 @@ function OfSubscription({ place }: { readonly place: Place }) {
                   <Table
                     label="Groups"
                     columns={GROUP_COLUMNS}
-                    count={groups.length}
-                    rowAt={(index) => groups[index]}
+                    rows={groups}
                     keyOf={({ key }) => key}
                     onOpen={({ key }) => go({ group: key })}
                     maxRows={Math.min(14, groups.length)}

@@ -3,14 +3,14 @@ import { useLocation } from "preact-iso";
 import { api, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { REASON_NAMES } from "../../kit/explained/reasons.ts";
-import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { Empty } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
-import { ScanLine } from "../../kit/list/scan-line.tsx";
-import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
+import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -112,35 +112,14 @@ interface ListProps {
 
 function All({ appId, load, needs, isFiltered }: ListProps) {
   const pages = usePages<Delivery>(load, needs);
-  const { count, error } = pages;
   return (
-    <>
-      {error && <ErrorNote error={error} onRetry={pages.reload} />}
-      {count === undefined ? (
-        !error && <Loading lines={10} />
-      ) : count === 0 ? (
-        <Nothing isFiltered={isFiltered} />
-      ) : (
-        <>
-          <Rows appId={appId} count={count} rowAt={pages.rowAt} onRange={pages.onRange} />
-          <CountLine count={count} of={count === 1 ? "delivery" : "deliveries"} />
-        </>
-      )}
-    </>
+    <PagedTable {...useTable(appId)} pages={pages} empty={<Nothing isFiltered={isFiltered} />} lines={10} />
   );
 }
 
 function Found({ appId, load, needs, fits, isFiltered }: ListProps) {
   const scan = useScan<Delivery>(load, fits, needs);
-  const { rows } = scan;
-  return (
-    <>
-      {rows.length > 0 && <Rows appId={appId} count={rows.length} rowAt={(index) => rows[index]} />}
-      {rows.length === 0 && !scan.isRunning && !scan.error && <Nothing isFiltered={isFiltered} />}
-      {rows.length === 0 && scan.isRunning && <Loading lines={6} />}
-      <ScanLine scan={scan} of="deliveries" />
-    </>
-  );
+  return <ScannedTable {...useTable(appId)} scan={scan} empty={<Nothing isFiltered={isFiltered} />} />;
 }
 
 const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) => (
@@ -151,24 +130,15 @@ const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) => (
   </Empty>
 );
 
-interface RowsProps {
-  readonly appId: string;
-  readonly count: number;
-  readonly rowAt: (index: number) => Delivery | undefined;
-  readonly onRange?: (first: number, last: number) => void;
-}
-
-function Rows({ appId, ...list }: RowsProps) {
+function useTable(appId: string) {
   const { route } = useLocation();
-  return (
-    <Table
-      label="Deliveries"
-      columns={COLUMNS}
-      keyOf={({ id }) => id}
-      onOpen={({ id }) => route(`/console/apps/${encodeURIComponent(appId)}/deliveries/${id}`)}
-      {...list}
-    />
-  );
+  return {
+    label: "Deliveries",
+    of: "deliveries",
+    columns: COLUMNS,
+    keyOf: ({ id }: Delivery) => id,
+    onOpen: ({ id }: Delivery) => route(`/console/apps/${encodeURIComponent(appId)}/deliveries/${id}`),
+  };
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [

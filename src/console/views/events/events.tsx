@@ -1,15 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { api, unwrapList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
-import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { Empty } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
-import { ScanLine } from "../../kit/list/scan-line.tsx";
-import { CountLine, Table } from "../../kit/list/table.tsx";
+import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -59,6 +58,7 @@ export default function Events({ appId }: { readonly appId: string }) {
   const columns = useMemo(() => eventColumns(appId), [appId]);
   const shared = {
     label: "Events",
+    of: "events",
     columns,
     keyOf: placeOf,
     onOpen: (event: Event) => go({ event: placeOf(event) }),
@@ -110,7 +110,7 @@ export default function Events({ appId }: { readonly appId: string }) {
 }
 
 type Load = ReturnType<typeof createTimeline>;
-type Shared = Pick<Parameters<typeof Table<Event>>[0], "label" | "columns" | "keyOf" | "onOpen" | "openKey">;
+type Shared = Omit<Parameters<typeof PagedTable<Event>>[0], "pages" | "empty" | "lines">;
 
 interface AllProps {
   readonly load: Load;
@@ -121,23 +121,17 @@ interface AllProps {
 
 function All({ load, needs, shared, isFiltered }: AllProps) {
   const pages = usePages<Event>(load, needs);
-  const { count } = pages;
   return (
-    <>
-      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
-      {count === undefined ? (
-        !pages.error && <Loading lines={10} />
-      ) : count === 0 ? (
+    <PagedTable
+      {...shared}
+      pages={pages}
+      empty={
         <Empty title={isFiltered ? "No events match the filters" : "No events yet"}>
           {!isFiltered && "Send something to a channel of this app, or a test event from the channel's page."}
         </Empty>
-      ) : (
-        <>
-          <Table {...shared} count={count} rowAt={pages.rowAt} onRange={pages.onRange} />
-          <CountLine count={count} of={count === 1 ? "event" : "events"} />
-        </>
-      )}
-    </>
+      }
+      lines={10}
+    />
   );
 }
 
@@ -150,17 +144,15 @@ interface FoundProps {
 
 function Found({ load, fits, needs, shared }: FoundProps) {
   const scan = useScan<Event>(load, fits, needs);
-  const { rows } = scan;
   return (
-    <>
-      {rows.length > 0 && <Table {...shared} count={rows.length} rowAt={(index) => rows[index]} />}
-      {rows.length === 0 && !scan.isRunning && !scan.error && (
+    <ScannedTable
+      {...shared}
+      scan={scan}
+      empty={
         <Empty title="No events match the filters">
           Filter by a path in the data, such as <code>order.total = 12</code>, or by a complete id.
         </Empty>
-      )}
-      {rows.length === 0 && scan.isRunning && <Loading lines={6} />}
-      <ScanLine scan={scan} of="events" />
-    </>
+      }
+    />
   );
 }

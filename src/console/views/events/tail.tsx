@@ -83,8 +83,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
               <Table
                 label="Live events"
                 columns={columns}
-                count={events.length}
-                rowAt={(index) => events[events.length - 1 - index]}
+                rows={{ count: events.length, rowAt: (index) => events[events.length - 1 - index] }}
                 keyOf={placeOf}
                 onOpen={(event: Event) => {
                   // Pause the list, because new events would push the opened row out of view.

@@ -70,14 +70,7 @@ export function SubscriptionLags({ appId }: { readonly appId: string }) {
               <a href={`/console/apps/${appId}/subscriptions`}>Create one</a>.
             </Empty>
           ) : (
-            <Table
-              label="Subscriptions"
-              columns={COLUMNS}
-              count={rows.length}
-              rowAt={(index) => rows[index]}
-              keyOf={({ id }) => id}
-              maxRows={8}
-            />
+            <Table label="Subscriptions" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} maxRows={8} />
           )
         }
       </WhenLoaded>

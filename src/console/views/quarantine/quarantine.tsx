@@ -128,8 +128,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
                   <Table
                     label="Groups"
                     columns={GROUP_COLUMNS}
-                    count={groups.length}
-                    rowAt={(index) => groups[index]}
+                    rows={groups}
                     keyOf={({ key }) => key}
                     onOpen={({ key }) => go({ group: key })}
                     maxRows={Math.min(14, groups.length)}

@@ -61,8 +61,7 @@ export default function Sources({ appId }: { readonly appId: string }) {
                 <Table
                   label="Sources"
                   columns={COLUMNS}
-                  count={sources.length}
-                  rowAt={(index) => sources[index]}
+                  rows={sources}
                   keyOf={({ channel }) => channel.uid}
                   onOpen={({ channel }) => filters.set({ channel: channel.uid })}
                   openKey={open}

@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, type Schemas, unwrapList } from "../../api/client.ts";
-import { Empty, ErrorNote } from "../../kit/feedback/states.tsx";
+import { Empty } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
-import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { PagedTable } from "../../kit/list/loaded-table.tsx";
+import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { toneOfSubscription } from "../../kit/text/tones.ts";
@@ -77,41 +78,37 @@ export default function Subscriptions({ appId }: { readonly appId: string }) {
       lead="A subscription delivers events to a handler or to readers. Each one keeps its own position on its topics."
       actions={subscribe}
     >
-      {pages.error && <ErrorNote error={pages.error} onRetry={pages.reload} />}
-      {pages.count === 0 ? (
-        <Empty title="No subscriptions yet">
-          <p>
-            Subscribe with an address to have each event sent there. Without one, you read events with any
-            Redis client or the library.
-          </p>
-        </Empty>
-      ) : (
-        <div class="split">
-          <div class="stack">
-            <Table
-              label="Subscriptions"
-              columns={COLUMNS}
-              count={pages.count ?? 0}
-              rowAt={pages.rowAt}
-              onRange={pages.onRange}
-              keyOf={({ id }) => id}
-              onOpen={({ id }) => filters.set({ subscription: id })}
-              openKey={open}
-            />
-            <CountLine count={pages.count ?? 0} of="subscriptions" />
-          </div>
-          {open !== undefined && (
-            <SubscriptionDetail
-              key={open}
-              appId={appId}
-              subscriptionId={open}
-              href={`${path}?subscription=${open}`}
-              onClose={() => filters.set({})}
-              onChanged={pages.reload}
-            />
-          )}
+      <div class="split">
+        <div class="stack">
+          <PagedTable
+            label="Subscriptions"
+            columns={COLUMNS}
+            pages={pages}
+            keyOf={({ id }) => id}
+            onOpen={({ id }) => filters.set({ subscription: id })}
+            openKey={open}
+            of="subscriptions"
+            empty={
+              <Empty title="No subscriptions yet">
+                <p>
+                  Subscribe with an address to have each event sent there. Without one, you read events with
+                  any Redis client or the library.
+                </p>
+              </Empty>
+            }
+          />
         </div>
-      )}
+        {open !== undefined && (
+          <SubscriptionDetail
+            key={open}
+            appId={appId}
+            subscriptionId={open}
+            href={`${path}?subscription=${open}`}
+            onClose={() => filters.set({})}
+            onChanged={pages.reload}
+          />
+        )}
+      </div>
       {isSubscribing && (
         <Subscribe
           appId={appId}

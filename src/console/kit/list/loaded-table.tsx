@@ -1,0 +1,62 @@
+import type { ComponentChildren } from "preact";
+import { ErrorNote, Loading } from "../feedback/states.tsx";
+import { Button } from "../layout/button.tsx";
+import { formatCount } from "../text/numbers.ts";
+import { CountLine, Table, type TableProps } from "./table.tsx";
+import type { Pages } from "./use-pages.ts";
+import type { Scan } from "./use-scan.ts";
+
+interface Props<Row> extends Omit<TableProps<Row>, "rows"> {
+  /** Plural name of the rows in a sentence: `events`. */
+  readonly of: string;
+  /** Shown instead of a table without rows. */
+  readonly empty: ComponentChildren;
+}
+
+interface PagedTableProps<Row> extends Props<Row> {
+  readonly pages: Pages<Row>;
+  /** Number of lines of the placeholder. */
+  readonly lines?: number;
+}
+
+/** Table of an API list that is loaded page by page. */
+export function PagedTable<Row>({ pages, of, empty, lines = 5, ...table }: PagedTableProps<Row>) {
+  const { count, error, reload } = pages;
+  return (
+    <>
+      {error && <ErrorNote error={error} onRetry={reload} />}
+      {count === undefined && !error && <Loading lines={lines} />}
+      {count === 0 && empty}
+      {count !== undefined && count > 0 && (
+        <>
+          <Table {...table} rows={pages} />
+          <CountLine count={count} of={of} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Table of the rows that a search has found, with its progress and a button that continues it. */
+export function ScannedTable<Row>({ scan, of, empty, ...table }: Props<Row> & { readonly scan: Scan<Row> }) {
+  const { rows, searched, total, isRunning, error, continueSearch } = scan;
+  return (
+    <>
+      {rows.length > 0 && <Table {...table} rows={rows} />}
+      {rows.length === 0 && !isRunning && !error && empty}
+      {rows.length === 0 && isRunning && <Loading lines={6} />}
+      {error && <ErrorNote error={error} {...(continueSearch && { onRetry: continueSearch })} />}
+      <p class="count-line row wrap">
+        <span role="status">
+          {formatCount(rows.length)} found; searched{" "}
+          {total === undefined || searched < total
+            ? `the newest ${formatCount(searched)}${total === undefined ? "" : ` of ${formatCount(total)}`}`
+            : `all ${formatCount(total)}`}{" "}
+          {of}
+          {isRunning && " …"}
+        </span>
+        {continueSearch && !error && <Button onClick={continueSearch}>Search further</Button>}
+      </p>
+    </>
+  );
+}
