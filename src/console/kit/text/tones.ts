@@ -1,61 +1,33 @@
 import type { Schemas } from "../../api/client.ts";
 import type { Tone } from "../layout/page.tsx";
 
-export function toneOfChannel(state: Schemas["Channel"]["state"]): Tone {
-  switch (state) {
-    case "active":
-      return "ok";
-    case "paused":
-    case "idle":
-      return "plain";
-    case "needsSetup":
-    case "needsConnection":
-    case "needsReauth":
-      return "warn";
-    case "error":
-      return "bad";
-    default:
-      return state satisfies never;
-  }
-}
+type Tones<State extends string> = Readonly<Record<State, Tone>>;
 
-export function toneOfConnection(state: Schemas["Connection"]["state"]): Tone {
-  switch (state) {
-    case "ok":
-      return "ok";
-    case "needsReauth":
-      return "warn";
-    case "error":
-      return "bad";
-    default:
-      return state satisfies never;
-  }
-}
+export const CHANNEL_TONES: Tones<Schemas["Channel"]["state"]> = {
+  active: "ok",
+  paused: "plain",
+  idle: "plain",
+  needsSetup: "warn",
+  needsConnection: "warn",
+  needsReauth: "warn",
+  error: "bad",
+};
 
-export function toneOfSubscription(state: Schemas["Subscription"]["state"]): Tone {
-  switch (state) {
-    case "active":
-      return "ok";
-    case "paused":
-      return "plain";
-    case "failing":
-      return "bad";
-    default:
-      return state satisfies never;
-  }
-}
+export const CONNECTION_TONES: Tones<Schemas["Connection"]["state"]> = {
+  ok: "ok",
+  needsReauth: "warn",
+  error: "bad",
+};
 
-export function toneOfSource(health: Schemas["Source"]["health"]): Tone {
-  switch (health) {
-    case "healthy":
-      return "ok";
-    case "retrying":
-      return "warn";
-    case "failing":
-      return "bad";
-    case "stopped":
-      return "plain";
-    default:
-      return health satisfies never;
-  }
-}
+export const SUBSCRIPTION_TONES: Tones<Schemas["Subscription"]["state"]> = {
+  active: "ok",
+  paused: "plain",
+  failing: "bad",
+};
+
+export const SOURCE_TONES: Tones<Schemas["Source"]["health"]> = {
+  healthy: "ok",
+  retrying: "warn",
+  failing: "bad",
+  stopped: "plain",
+};

@@ -3,7 +3,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { CopyButton } from "../../kit/text/copy.tsx";
-import { toneOfChannel } from "../../kit/text/tones.ts";
+import { CHANNEL_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 
@@ -39,7 +39,7 @@ function Channels({ appId }: { readonly appId: string }) {
                     )}
                   </span>
                   <span class="faint">{kind}</span>
-                  <Badge tone={toneOfChannel(state)}>{state}</Badge>
+                  <Badge tone={CHANNEL_TONES[state]}>{state}</Badge>
                   {url !== null && <CopyButton text={url} what={`address of ${uid}`} />}
                 </li>
               ))}

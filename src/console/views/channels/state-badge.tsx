@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { Badge } from "../../kit/layout/page.tsx";
-import { toneOfChannel } from "../../kit/text/tones.ts";
+import { CHANNEL_TONES } from "../../kit/text/tones.ts";
 
 type State = Schemas["Channel"]["state"];
 
@@ -11,5 +11,5 @@ const WORDS: Readonly<Partial<Record<State, string>>> = {
 };
 
 export const ChannelState = ({ state }: { readonly state: State }) => (
-  <Badge tone={toneOfChannel(state)}>{WORDS[state] ?? state}</Badge>
+  <Badge tone={CHANNEL_TONES[state]}>{WORDS[state] ?? state}</Badge>
 );

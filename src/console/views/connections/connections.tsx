@@ -4,7 +4,7 @@ import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-vie
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { toneOfConnection } from "../../kit/text/tones.ts";
+import { CONNECTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Authorize } from "./authorize.tsx";
 import { TestConnection } from "./test-connection.tsx";
@@ -23,7 +23,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
     {
       title: "State",
       width: "8rem",
-      cell: ({ state }) => <Badge tone={toneOfConnection(state)}>{state}</Badge>,
+      cell: ({ state }) => <Badge tone={CONNECTION_TONES[state]}>{state}</Badge>,
     },
     {
       title: "Last used",
@@ -39,7 +39,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
     ["Kind", kind],
     [
       "State",
-      <Badge key="state" tone={toneOfConnection(state)}>
+      <Badge key="state" tone={CONNECTION_TONES[state]}>
         {state}
       </Badge>,
     ],

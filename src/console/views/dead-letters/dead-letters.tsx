@@ -14,7 +14,7 @@ import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { toneOfSubscription } from "../../kit/text/tones.ts";
+import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { LetterPanel } from "./letter.tsx";
@@ -112,7 +112,7 @@ const SUBSCRIPTION_COLUMNS: readonly Column<Subscription>[] = [
   },
   {
     title: "State",
-    cell: ({ state }) => <Badge tone={toneOfSubscription(state)}>{state}</Badge>,
+    cell: ({ state }) => <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
     width: "5rem",
     priority: 2,
   },

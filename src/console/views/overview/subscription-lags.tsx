@@ -6,7 +6,7 @@ import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { type Column, Table } from "../../kit/list/table.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { toneOfSubscription } from "../../kit/text/tones.ts";
+import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Subscription = Schemas["Subscription"];
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
   {
     title: "State",
     width: "6rem",
-    cell: ({ state }) => <Badge tone={toneOfSubscription(state)}>{state}</Badge>,
+    cell: ({ state }) => <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
   },
   { title: "Lag", width: "5rem", align: "end", cell: ({ lag }) => count(lag) },
   {

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { Badge } from "../../kit/layout/page.tsx";
-import { toneOfSource } from "../../kit/text/tones.ts";
+import { SOURCE_TONES } from "../../kit/text/tones.ts";
 
 const WORDS: Readonly<Record<NonNullable<Schemas["Source"]["stateReason"]>, string>> = {
   noSubscription: "no subscription covers it",
@@ -20,7 +20,7 @@ export function SourceState({
 }: Pick<Schemas["Source"], "health" | "state" | "stateReason" | "silent">) {
   return (
     <span class="row">
-      <Badge tone={MISSING.includes(stateReason) ? "warn" : toneOfSource(health)}>{health}</Badge>
+      <Badge tone={MISSING.includes(stateReason) ? "warn" : SOURCE_TONES[health]}>{health}</Badge>
       {silent && <Badge tone="warn">silent</Badge>}
       <span class="faint">{stateReason === null ? state : WORDS[stateReason]}</span>
     </span>

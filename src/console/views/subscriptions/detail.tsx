@@ -14,7 +14,7 @@ import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { toneOfSubscription } from "../../kit/text/tones.ts";
+import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { Replay } from "./replay.tsx";
@@ -93,7 +93,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
           ["Events", <UntrustedText key="events">{eventUid}</UntrustedText>],
           [
             "State",
-            <Badge key="state" tone={toneOfSubscription(state)}>
+            <Badge key="state" tone={SUBSCRIPTION_TONES[state]}>
               {state}
             </Badge>,
           ],

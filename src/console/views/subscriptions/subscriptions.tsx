@@ -9,7 +9,7 @@ import { PagedTable } from "../../kit/list/loaded-table.tsx";
 import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { toneOfSubscription } from "../../kit/text/tones.ts";
+import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { SubscriptionDetail } from "./detail.tsx";
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
   },
   {
     title: "State",
-    cell: ({ state }) => <Badge tone={toneOfSubscription(state)}>{state}</Badge>,
+    cell: ({ state }) => <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
     width: "5.5rem",
   },
   {
