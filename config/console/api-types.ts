@@ -36,7 +36,7 @@ interface Document {
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
 const OUT = new URL("../../src/console/generated/api.d.ts", import.meta.url).pathname;
 
-/** Returns TypeScript declarations of the API's paths, in the format of `openapi-fetch`. */
+/** Returns TypeScript declarations of the API's paths and schemas. */
 export function renderApiTypes({ paths, components }: Document): string {
   const schemas = Object.entries(components.schemas).map(
     ([name, schema]) => `    ${name}: ${typeOf(schema)};`,

@@ -1,6 +1,6 @@
-import createClient from "openapi-fetch";
 import { ApiError, parseApiError } from "./api-error.ts";
 import { API_BASE } from "./base.ts";
+import { fillPath, formatQuery } from "./curl.ts";
 
 /** Types of the API's schemas, keyed by their name in the OpenAPI document. */
 export type Schemas = InletApi.components["schemas"];
@@ -18,64 +18,15 @@ export function setSigner(given: Signer): void {
   signer = given;
 }
 
-/**
- * Typed client of the management API: `api.GET("/apps/{appId}", { params: { path: { appId } } })`. Throws an `ApiError`
- * for each error response.
- */
-export const api = createClient<InletApi.paths>({
-  baseUrl: API_BASE,
-  credentials: "omit",
-  cache: "no-store",
-});
-
-api.use({
-  async onRequest({ request }) {
-    if (request.headers.has("authorization")) return request;
-    const token = await signer?.token();
-    if (token !== undefined) request.headers.set("authorization", `Bearer ${token}`);
-    return request;
-  },
-  async onResponse({ request, response }) {
-    if (response.ok) return undefined;
-    const error = await parseApiError(response);
-    if (response.status === 401 && request.headers.has("authorization")) signer?.onRejected(error.message);
-    throw error;
-  },
-  onError({ error }) {
-    if (error instanceof ApiError || (error instanceof DOMException && error.name === "AbortError"))
-      return undefined;
-    return ApiError.unreachable(error);
-  },
-});
-
-interface ApiResult<T> {
-  readonly data?: T;
-  readonly response: Response;
-}
-
-/** Returns the body of a successful response: `const app = await unwrap(api.GET(…))`. */
-export async function unwrap<T>(request: Promise<ApiResult<T>>): Promise<T> {
-  const { data, response } = await request;
-  if (data === undefined) throw await parseApiError(response);
-  return data;
-}
-
 export interface ListPage<T> {
   readonly rows: readonly T[];
   readonly total: number;
 }
 
-/** Returns the rows of a list response, with the total number of rows from the `X-Total-Count` header. */
-export async function unwrapList<T>(request: Promise<ApiResult<readonly T[]>>): Promise<ListPage<T>> {
-  const { data, response } = await request;
-  if (data === undefined) throw await parseApiError(response);
-  return { rows: data, total: Number(response.headers.get("x-total-count") ?? data.length) };
-}
-
 interface SendOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sends a request whose path is only known at run time, such as the request of a generated form. Returns the JSON body. */
@@ -90,7 +41,8 @@ export async function sendForResponse(
   options: SendOptions = {},
 ): Promise<Response> {
   const { body, headers, signal } = options;
-  const token = await signer?.token();
+  // The session's own requests bring their token, and must not wait for another one.
+  const token = headers?.authorization === undefined ? await signer?.token() : undefined;
   const response = await fetch(`${API_BASE}${path}`, {
     method,
     credentials: "omit",
@@ -110,4 +62,75 @@ export async function sendForResponse(
   const error = await parseApiError(response);
   if (response.status === 401) signer?.onRejected(error.message);
   throw error;
+}
+
+/** Sends a request for a list. The total number of rows is in the `X-Total-Count` header. @throws ApiError */
+export async function sendForList<T>(path: string, options: SendOptions): Promise<ListPage<T>> {
+  const response = await sendForResponse("GET", path, options);
+  const rows = (await response.json()) as readonly T[];
+  return { rows, total: Number(response.headers.get("x-total-count") ?? rows.length) };
+}
+
+/** Loads an entity with its `ETag`, which a later change sends back to detect changes in between. @throws ApiError */
+export async function loadVersioned<T>(
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly entity: T; readonly etag: string | undefined }> {
+  const response = await sendForResponse("GET", path, { signal });
+  return { entity: (await response.json()) as T, etag: response.headers.get("etag") ?? undefined };
+}
+
+type Paths = InletApi.paths;
+/** Operations of the API with this method, keyed by path. */
+type Operations<Method extends string> = {
+  [P in keyof Paths as Paths[P] extends Record<Method, object> ? P : never]: Paths[P] extends Record<
+    Method,
+    infer Operation
+  >
+    ? Operation
+    : never;
+};
+/** Parameters of an operation, and options of its request. */
+type Parameters<Operation> = Operation extends { parameters: infer P }
+  ? Pick<P, keyof P & ("path" | "query")> & Omit<SendOptions, "body">
+  : never;
+/** Body of the request of an operation. */
+type Body<Operation> = Operation extends { requestBody?: infer B }
+  ? NonNullable<B> extends { content: { "application/json": infer Content } }
+    ? { readonly body: Content }
+    : never
+  : never;
+/** Body of a successful response. */
+type Answer<Operation> = Operation extends {
+  responses: { 200: { content: { "application/json": infer A } } };
+}
+  ? A
+  : never;
+type Row<Operation> = Answer<Operation> extends readonly (infer R)[] ? R : never;
+type Gets = Operations<"get">;
+type Posts = Operations<"post">;
+type Deletes = Operations<"delete">;
+
+/** Typed client of the management API: `api.get("/apps/{appId}", { path: { appId } })`. Its methods throw `ApiError`. */
+export const api = {
+  get: <P extends keyof Gets>(path: P, request: Parameters<Gets[P]>): Promise<Answer<Gets[P]>> =>
+    send("GET", urlOf(path, request), request),
+  list: <P extends keyof Gets>(path: P, request: Parameters<Gets[P]>): Promise<ListPage<Row<Gets[P]>>> =>
+    sendForList(urlOf(path, request), request),
+  post: <P extends keyof Posts>(
+    path: P,
+    request: Parameters<Posts[P]> & Body<Posts[P]>,
+  ): Promise<Answer<Posts[P]>> => send("POST", urlOf(path, request), request),
+  delete: <P extends keyof Deletes>(path: P, request: Parameters<Deletes[P]>): Promise<Answer<Deletes[P]>> =>
+    send("DELETE", urlOf(path, request), request),
+};
+
+function urlOf(
+  path: string,
+  request: {
+    readonly path?: Readonly<Record<string, string>>;
+    readonly query?: Readonly<Record<string, string | number | undefined>>;
+  },
+): string {
+  return fillPath(path, request.path ?? {}) + formatQuery(request.query ?? {});
 }

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../api/api-error.ts";
-import { api, type Schemas, setSigner, unwrap } from "../api/client.ts";
+import { api, type Schemas, setSigner } from "../api/client.ts";
 
 /** Access token with its expiry, according to this machine's clock. */
 export interface Token {
@@ -46,21 +46,17 @@ const RETRY_MS = 10_000;
 /** Exchanges an API key or an issuer's token for an access token. @throws ApiError if the API rejects the exchange */
 export async function exchange(bearer: string, organizationId?: string): Promise<Token> {
   const askedAtMs = Date.now();
-  const { accessToken, expiresIn } = await unwrap(
-    api.POST("/auth/tokens", {
-      headers: { authorization: `Bearer ${bearer}` },
-      body: organizationId === undefined ? {} : { organizationId },
-    }),
-  );
+  const { accessToken, expiresIn } = await api.post("/auth/tokens", {
+    headers: { authorization: `Bearer ${bearer}` },
+    body: organizationId === undefined ? {} : { organizationId },
+  });
   return { text: accessToken, expiresAtMs: askedAtMs + expiresIn * 1_000 };
 }
 
 /** Signs the user in. `by` returns a token, and is called again whenever the token must be renewed. @throws ApiError */
 export async function signIn(by: Renew): Promise<void> {
   const first = await by();
-  const whoami = await unwrap(
-    api.GET("/auth/whoami", { headers: { authorization: `Bearer ${first.text}` } }),
-  );
+  const whoami = await api.get("/auth/whoami", { headers: { authorization: `Bearer ${first.text}` } });
   renew = by;
   storeToken(first);
   state.value = { is: "in", who: whoami };

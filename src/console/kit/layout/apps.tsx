@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { hasPermission } from "../../session/session.ts";
 
 type App = Schemas["App"];
@@ -39,7 +39,7 @@ export async function reloadApps(): Promise<void> {
     apps.value = [];
     return;
   }
-  const { rows } = await unwrapList(api.GET("/apps", { params: { query: { limit: MAX_APPS } } }));
+  const { rows } = await api.list("/apps", { query: { limit: MAX_APPS } });
   apps.value = rows;
 }
 

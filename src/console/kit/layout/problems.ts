@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { type ApiError, toApiError } from "../../api/api-error.ts";
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { hasPermission } from "../../session/session.ts";
 
 export type Problem = Schemas["Problem"];
@@ -20,11 +20,10 @@ const REFRESH_MS = 20_000;
 const MAX = 100;
 
 export async function loadProblems(signal?: AbortSignal): Promise<void> {
-  const init = signal ? { signal } : {};
   try {
     const [opened, acknowledged] = await Promise.all(
       (["opened", "acknowledged"] as const).map((state) =>
-        unwrapList(api.GET("/problems", { params: { query: { state, limit: MAX } }, ...init })),
+        api.list("/problems", { query: { state, limit: MAX }, signal }),
       ),
     );
     if (signal?.aborted) return;

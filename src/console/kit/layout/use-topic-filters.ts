@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import type { FilterField } from "../list/filters.tsx";
 import { visibleText } from "../text/visible.ts";
@@ -16,8 +16,11 @@ export function useTopicFilters(appId: string): {
 } {
   const { data } = useLoad<readonly Topic[]>(
     async (signal) => {
-      const params = { path: { appId }, query: { limit: MAX_TOPICS } };
-      const { rows, total } = await unwrapList(api.GET("/apps/{appId}/topics", { params, signal }));
+      const { rows, total } = await api.list("/apps/{appId}/topics", {
+        path: { appId },
+        query: { limit: MAX_TOPICS },
+        signal,
+      });
       return total > rows.length ? [] : rows;
     },
     [appId],

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { send, sendForResponse } from "../../api/client.ts";
+import { loadVersioned, send, sendForList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { hasPermission } from "../../session/session.ts";
@@ -84,11 +84,7 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
   const { values, set } = useFilters(filters.map(({ name }) => name));
   const needs = JSON.stringify(values);
   const pages = usePages<Row>(
-    async (page, signal) => {
-      const response = await sendForResponse("GET", path + formatQuery({ ...values, ...page }), { signal });
-      const rows = (await response.json()) as readonly Row[];
-      return { rows, total: Number(response.headers.get("x-total-count") ?? rows.length) };
-    },
+    (page, signal) => sendForList<Row>(path + formatQuery({ ...values, ...page }), { signal }),
     [path, needs],
   );
   const openId = query.id;
@@ -180,13 +176,7 @@ function EntityDetail<Row extends Entity>({ spec, id, onClose, onChanged }: Enti
   const { one, path, param, noun, titleOf, facts, more, actions, change, remove } = spec;
   const [openDialog, setOpenDialog] = useState<"change" | "remove">();
   const itemPath = `${path}/${encodeURIComponent(id)}`;
-  const loaded = useLoad(
-    async (signal) => {
-      const response = await sendForResponse("GET", itemPath, { signal });
-      return { row: (await response.json()) as Row, etag: response.headers.get("etag") ?? undefined };
-    },
-    [itemPath],
-  );
+  const loaded = useLoad((signal) => loadVersioned<Row>(itemPath, signal), [itemPath]);
   const canWrite = hasPermission(`${noun}.write`);
   const reload = (): void => {
     loaded.reload();
@@ -196,11 +186,11 @@ function EntityDetail<Row extends Entity>({ spec, id, onClose, onChanged }: Enti
     setOpenDialog(undefined);
     reload();
   };
-  const title = loaded.data === undefined ? one : titleOf(loaded.data.row);
+  const title = loaded.data === undefined ? one : titleOf(loaded.data.entity);
   return (
     <DetailPanel title={title} onClose={onClose}>
       <WhenLoaded loaded={loaded}>
-        {({ row, etag }) => (
+        {({ entity: row, etag }) => (
           <>
             {(canWrite || actions) && (
               <div class="row wrap">

@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
@@ -14,10 +14,10 @@ type ApiKey = Schemas["ApiKey"];
 async function grants(signal: AbortSignal) {
   const query = { limit: 200 };
   const [permissions, roles, accounts, spaces] = await Promise.all([
-    unwrapList(api.GET("/iam/permissions", { params: { query }, signal })),
-    unwrapList(api.GET("/iam/roles", { params: { query }, signal })),
-    unwrapList(api.GET("/iam/accounts", { params: { query }, signal })),
-    unwrapList(api.GET("/spaces", { params: { query }, signal })).catch(() => ({ rows: [] })),
+    api.list("/iam/permissions", { query, signal }),
+    api.list("/iam/roles", { query, signal }),
+    api.list("/iam/accounts", { query, signal }),
+    api.list("/spaces", { query, signal }).catch(() => ({ rows: [] })),
   ]);
   const named = (rows: readonly { readonly id: string; readonly name: string }[]) =>
     rows.map(({ id, name }) => ({ value: id, label: name }));

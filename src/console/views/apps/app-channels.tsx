@@ -1,4 +1,4 @@
-import { api, unwrapList } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
@@ -14,10 +14,7 @@ export function AppChannels({ appId }: { readonly appId: string }) {
 
 function Channels({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
-    (signal) =>
-      unwrapList(
-        api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: { limit: 200 } }, signal }),
-      ),
+    (signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: { limit: 200 }, signal }),
     [appId],
   );
   return (

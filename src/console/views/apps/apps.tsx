@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { reloadApps } from "../../kit/layout/apps.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
@@ -11,7 +11,7 @@ import { Upgrade } from "./upgrade.tsx";
 type App = Schemas["App"];
 
 async function blueprints(signal: AbortSignal) {
-  const { rows } = await unwrapList(api.GET("/blueprints", { params: { query: { limit: 200 } }, signal }));
+  const { rows } = await api.list("/blueprints", { query: { limit: 200 }, signal });
   return { blueprintId: rows.map(({ id, title, uid }) => ({ value: id, label: `${title} (${uid})` })) };
 }
 

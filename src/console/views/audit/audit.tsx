@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
@@ -92,7 +92,7 @@ export default function Audit() {
   const query = values as NonNullable<InletApi.paths["/audit"]["get"]["parameters"]["query"]>;
   const pages = newestFirst(
     usePages<AuditRecord>(
-      (page, signal) => unwrapList(api.GET("/audit", { params: { query: { ...query, ...page } }, signal })),
+      (page, signal) => api.list("/audit", { query: { ...query, ...page }, signal }),
       [JSON.stringify(values)],
     ),
   );

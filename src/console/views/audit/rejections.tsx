@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Rejection>[] = [
 /** Shows the number of requests per hour that were rejected with 401 or 403. */
 export function Rejections() {
   const pages = usePages<Rejection>(
-    (page, signal) => unwrapList(api.GET("/audit/rejections", { params: { query: page }, signal })),
+    (page, signal) => api.list("/audit/rejections", { query: page, signal }),
     [],
   );
   return (

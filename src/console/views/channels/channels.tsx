@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
@@ -34,8 +34,7 @@ export default function Channels({ appId }: { readonly appId: string }) {
   const { path } = useLocation();
   const filters = useFilters(["channel"]);
   const pages = usePages<Channel>(
-    (page, signal) =>
-      unwrapList(api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: page }, signal })),
+    (page, signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: page, signal }),
     [appId],
   );
   const open = filters.values.channel;

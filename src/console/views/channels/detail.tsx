@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send, unwrap } from "../../api/client.ts";
+import { loadVersioned, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -28,15 +28,10 @@ interface Props {
 const REFRESH_MS = 5_000;
 
 export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: Props) {
-  const params = { path: { appId, channelId: channelUid } };
-  const loaded = useLoad(
-    async (signal) => {
-      const asked = api.GET("/apps/{appId}/channels/{channelId}", { params, signal });
-      return { channel: await unwrap(asked), etag: (await asked).response.headers.get("etag") };
-    },
-    [appId, channelUid],
-    { everyMs: REFRESH_MS },
-  );
+  const path = `/apps/${appId}/channels/${channelUid}`;
+  const loaded = useLoad((signal) => loadVersioned<Schemas["Channel"]>(path, signal), [appId, channelUid], {
+    everyMs: REFRESH_MS,
+  });
   const changed = (): void => {
     loaded.reload();
     onChanged();
@@ -44,7 +39,7 @@ export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: P
   return (
     <DetailPanel title={channelUid} href={href} onClose={onClose}>
       <WhenLoaded loaded={loaded}>
-        {({ channel, etag }) => (
+        {({ entity: channel, etag }) => (
           <>
             <Shown appId={appId} channel={channel} />
             {hasPermission("apps.write") && (
@@ -59,7 +54,7 @@ export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: P
                 }}
               />
             )}
-            <ApiCall call={{ method: "GET", path: `/apps/${appId}/channels/${channelUid}` }} />
+            <ApiCall call={{ method: "GET", path }} />
           </>
         )}
       </WhenLoaded>
@@ -119,7 +114,7 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
 interface ActionsProps {
   readonly appId: string;
   readonly channel: Schemas["Channel"];
-  readonly etag: string | null;
+  readonly etag: string | undefined;
   readonly onChanged: () => void;
   readonly onDeleted: () => void;
 }

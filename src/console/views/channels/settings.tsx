@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
+import { api, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
@@ -12,7 +12,7 @@ import { SchemaForm } from "../../kit/form/schema-form.tsx";
 interface Props {
   readonly appId: string;
   readonly channel: Schemas["Channel"];
-  readonly etag: string | null;
+  readonly etag: string | undefined;
   readonly onClose: () => void;
   readonly onSaved: () => void;
 }
@@ -21,7 +21,7 @@ interface Props {
 export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   const kind = useLoad(
     async (signal) => {
-      const { rows } = await unwrapList(api.GET("/channel-kinds", { signal }));
+      const { rows } = await api.list("/channel-kinds", { signal });
       const found = rows.find((one) => one.kind === channel.kind);
       if (found === undefined) throw new Error(`there is no channel kind ${channel.kind}`);
       return found;
@@ -32,7 +32,7 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   // A setting removed from the form is sent as null, which removes it in a merge patch.
   const gone = Object.keys(channel.config).filter((name) => !Object.hasOwn(config as object, name));
   const body = { config: { ...(config as object), ...Object.fromEntries(gone.map((name) => [name, null])) } };
-  const headers = etag === null ? {} : { "if-match": etag };
+  const headers = etag === undefined ? {} : { "if-match": etag };
   const call = { method: "PUT", path: `/apps/${appId}/channels/${channel.uid}`, body, headers };
   const save = useAction(async () => {
     await send(call.method, call.path, call);

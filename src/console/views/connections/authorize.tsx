@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, type Schemas, send, unwrap } from "../../api/client.ts";
+import { api, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
@@ -31,8 +31,7 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
     const aborting = new AbortController();
     const { signal } = aborting;
     const look = async (): Promise<void> => {
-      const params = { path: { connectionId: id } };
-      const now = await unwrap(api.GET("/connections/{connectionId}", { params, signal }));
+      const now = await api.get("/connections/{connectionId}", { path: { connectionId: id }, signal });
       if (signal.aborted || now.state !== "ok") return;
       aborting.abort();
       toast("Signed in at the provider.");

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -49,9 +49,13 @@ const MAX_SUBSCRIPTIONS = 200;
 
 function Subscriptions({ appId }: { readonly appId: string }) {
   const { go } = useAddress();
-  const params = { path: { appId }, query: { limit: MAX_SUBSCRIPTIONS } };
   const loaded = useLoad(
-    (signal) => unwrapList(api.GET("/apps/{appId}/subscriptions", { params, signal })),
+    (signal) =>
+      api.list("/apps/{appId}/subscriptions", {
+        path: { appId },
+        query: { limit: MAX_SUBSCRIPTIONS },
+        signal,
+      }),
     [appId],
   );
   return (
@@ -133,10 +137,7 @@ function OfSubscription({ place }: { readonly place: Place }) {
   const places = useTopicFilters(place.appId);
   const scope: Scope = values;
   const subscription = useLoad(
-    (signal) =>
-      unwrap(
-        api.GET("/apps/{appId}/subscriptions/{subscriptionId}", { params: { path: { ...place } }, signal }),
-      ),
+    (signal) => api.get("/apps/{appId}/subscriptions/{subscriptionId}", { path: { ...place }, signal }),
     [place.subscriptionId],
   );
   const loaded = useLoad((signal) => loadLetters(place, scope, signal), [JSON.stringify([place, scope])]);

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, unwrap } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -28,15 +28,12 @@ interface Props {
 }
 
 export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
-  const params = { path: { ...place, deadLetterId: letterId } };
   const loaded = useLoad<Letter>(
     (signal) =>
-      unwrap(
-        api.GET("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
-          params,
-          signal,
-        }),
-      ),
+      api.get("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
+        path: { ...place, deadLetterId: letterId },
+        signal,
+      }),
     [place.subscriptionId, letterId],
   );
   return (
@@ -105,7 +102,6 @@ interface ActionsProps extends Omit<Props, "letterId"> {
 
 function Actions({ place, letter, onClose, onGone }: ActionsProps) {
   const [isDeleting, setDeleting] = useState(false);
-  const params = { path: { ...place, deadLetterId: letter.id } };
   const path = `${pathOf(place)}/${encodeURIComponent(letter.id)}`;
   const leave = (text: string): void => {
     toast(text);
@@ -113,12 +109,10 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
     onGone();
   };
   const redrive = useAction(async () => {
-    await unwrap(
-      api.POST("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}/redrive", {
-        params,
-        body: {},
-      }),
-    );
+    await api.post("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}/redrive", {
+      path: { ...place, deadLetterId: letter.id },
+      body: {},
+    });
     leave("Sending to the handler again");
   });
   return (
@@ -141,11 +135,9 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
           danger
           call={{ method: "DELETE", path }}
           act={async () => {
-            await unwrap(
-              api.DELETE("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
-                params,
-              }),
-            );
+            await api.delete("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
+              path: { ...place, deadLetterId: letter.id },
+            });
             leave("Deleted");
           }}
           onClose={() => setDeleting(false)}

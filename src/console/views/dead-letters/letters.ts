@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 
 export type Letter = Schemas["DeadLetter"];
 
@@ -25,12 +25,11 @@ export async function loadLetters(
   signal: AbortSignal,
 ): Promise<{ readonly letters: readonly Letter[]; readonly total: number }> {
   const load = (offset: number) =>
-    unwrapList(
-      api.GET("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters", {
-        params: { path: { ...place }, query: { ...scope, limit: PAGE, offset } },
-        signal,
-      }),
-    );
+    api.list("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters", {
+      path: { ...place },
+      query: { ...scope, limit: PAGE, offset },
+      signal,
+    });
   const { rows, total } = await load(0);
   if (total <= PAGE) return { letters: [...rows].reverse(), total };
   const letters: Letter[] = [];
@@ -91,13 +90,11 @@ export async function sendAgain(
   if (target.is === "letters") {
     for (const deadLetterId of target.ids) {
       if (signal.aborted) break;
-      await unwrap(
-        api.POST("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}/redrive", {
-          params: { path: { ...place, deadLetterId } },
-          body: {},
-          signal,
-        }),
-      );
+      await api.post("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}/redrive", {
+        path: { ...place, deadLetterId },
+        body: {},
+        signal,
+      });
       onProgress(++sent);
     }
     return sent;
@@ -119,13 +116,11 @@ const redriveMany = (
   body: Scope & { readonly dryRun?: boolean; readonly limit?: number },
   signal: AbortSignal,
 ) =>
-  unwrap(
-    api.POST("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/redrive", {
-      params: { path: { ...place } },
-      body,
-      signal,
-    }),
-  );
+  api.post("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/redrive", {
+    path: { ...place },
+    body,
+    signal,
+  });
 
 export const pathOf = ({ appId, subscriptionId }: Place): string =>
   `/apps/${encodeURIComponent(appId)}/subscriptions/${encodeURIComponent(subscriptionId)}/dead-letters`;

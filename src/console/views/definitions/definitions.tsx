@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, type Schemas, send, unwrap } from "../../api/client.ts";
+import { loadVersioned, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { JsonEditor } from "../../kit/editor/editor.tsx";
@@ -20,14 +20,8 @@ interface Props {
 }
 
 export default function Definitions({ appId, channelUid }: Props) {
-  const path = { appId, channelId: channelUid };
-  const loaded = useLoad(
-    async (signal) => {
-      const asked = api.GET("/apps/{appId}/channels/{channelId}", { params: { path }, signal });
-      return { channel: await unwrap(asked), etag: (await asked).response.headers.get("etag") };
-    },
-    [appId, channelUid],
-  );
+  const path = `/apps/${appId}/channels/${channelUid}`;
+  const loaded = useLoad((signal) => loadVersioned<Schemas["Channel"]>(path, signal), [path]);
   return (
     <Page
       title={`Definitions of ${channelUid}`}
@@ -35,7 +29,7 @@ export default function Definitions({ appId, channelUid }: Props) {
       lead="Definitions select the parts of a delivery that become events. Changes apply when you save."
     >
       <WhenLoaded loaded={loaded}>
-        {({ channel, etag }) => (
+        {({ entity: channel, etag }) => (
           <Editing key={etag ?? ""} appId={appId} channel={channel} etag={etag} onSaved={loaded.reload} />
         )}
       </WhenLoaded>
@@ -46,7 +40,7 @@ export default function Definitions({ appId, channelUid }: Props) {
 interface EditingProps {
   readonly appId: string;
   readonly channel: Schemas["Channel"];
-  readonly etag: string | null;
+  readonly etag: string | undefined;
   readonly onSaved: () => void;
 }
 
@@ -56,7 +50,7 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const [text, setText] = useState(before);
   const events = parseDefinitions(text);
   const path = `/apps/${appId}/channels/${channel.uid}`;
-  const headers = etag === null ? {} : { "if-match": etag };
+  const headers = etag === undefined ? {} : { "if-match": etag };
   const call = { method: "PUT", path, body: { events }, headers };
   const save = useAction(async () => {
     await send<Schemas["Channel"]>(call.method, call.path, call);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
-import { api, type Schemas, send, unwrap } from "../../api/client.ts";
+import { api, type Schemas, send } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { Empty, ErrorNote, Loading } from "../../kit/feedback/states.tsx";
@@ -33,7 +33,7 @@ export function TryOn({ appId, channel, events }: Props) {
     async (signal) =>
       preset === undefined
         ? undefined
-        : (await unwrap(api.GET("/presets/{name}", { params: { path: { name: preset } }, signal }))).sample,
+        : (await api.get("/presets/{name}", { path: { name: preset }, signal })).sample,
     [preset],
   );
   const given = source === "pasted body" ? { headers: {}, body: pasted } : sample.data;

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, unwrapList } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
@@ -39,12 +39,11 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
   const { type, reason, item, status, ...others } = values;
   const asked = { ...others, ...(status !== undefined && { status: status as Status }) };
   const load = (page: { readonly limit: number; readonly offset: number }, signal: AbortSignal) =>
-    unwrapList(
-      api.GET("/apps/{appId}/deliveries", {
-        params: { path: { appId }, query: { ...asked, ...page, order: "newest" } },
-        signal,
-      }),
-    );
+    api.list("/apps/{appId}/deliveries", {
+      path: { appId },
+      query: { ...asked, ...page, order: "newest" },
+      signal,
+    });
   const needs = [appId, JSON.stringify(asked), turn];
   // Whether to search in the browser, because the API cannot filter by these fields.
   const isScan = type !== undefined || reason !== undefined || item !== undefined;

@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { fillPath } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
@@ -24,15 +24,15 @@ interface Props {
 }
 
 export default function DeliveryPage({ appId, deliveryId }: Props) {
-  const params = { path: { appId, deliveryId } };
+  const path = { appId, deliveryId };
   const loaded = useLoad<Whole>(
-    (signal) => unwrap(api.GET("/apps/{appId}/deliveries/{deliveryId}", { params, signal })),
+    (signal) => api.get("/apps/{appId}/deliveries/{deliveryId}", { path, signal }),
     [appId, deliveryId],
   );
   const readings = useLoad<readonly Reading[]>(
     async (signal) => {
-      const asked = api.GET("/apps/{appId}/deliveries/{deliveryId}/readings", { params, signal });
-      return (await unwrapList(asked)).rows;
+      const { rows } = await api.list("/apps/{appId}/deliveries/{deliveryId}/readings", { path, signal });
+      return rows;
     },
     [appId, deliveryId],
     { everyMs: READINGS_EVERY_MS },

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, unwrap } from "../../api/client.ts";
+import { api, sendForResponse } from "../../api/client.ts";
 import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -28,18 +28,16 @@ interface Props {
 export function EventPanel({ appId, place, onClose, onGone }: Props) {
   const split = place.lastIndexOf("/");
   const path = { appId, topic: place.slice(0, split), entryId: place.slice(split + 1) };
+  const callPath = fillPath("/apps/{appId}/events/{topic}/{entryId}", path);
   const [isDeleting, setDeleting] = useState(false);
   const loaded = useLoad(
     async (signal) => {
       // Load the event as text, because parsing JSON could alter large numbers.
-      const text: string = await unwrap(
-        api.GET("/apps/{appId}/events/{topic}/{entryId}", { params: { path }, parseAs: "text", signal }),
-      );
+      const text = await (await sendForResponse("GET", callPath, { signal })).text();
       return { text, event: JSON.parse(text) as Event };
     },
     [place],
   );
-  const callPath = fillPath("/apps/{appId}/events/{topic}/{entryId}", path);
   return (
     <DetailPanel title="Event" onClose={onClose}>
       <WhenLoaded loaded={loaded} lines={8}>
@@ -90,7 +88,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
           danger
           call={{ method: "DELETE", path: callPath }}
           act={async () => {
-            await unwrap(api.DELETE("/apps/{appId}/events/{topic}/{entryId}", { params: { path } }));
+            await api.delete("/apps/{appId}/events/{topic}/{entryId}", { path });
             toast("Deleted");
             onClose();
             onGone();

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, unwrapList } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
@@ -31,12 +31,11 @@ export default function Events({ appId }: { readonly appId: string }) {
     () =>
       createTimeline(
         (page, signal) =>
-          unwrapList(
-            api.GET("/apps/{appId}/events", {
-              params: { path: { appId }, query: { ...page, ...(type !== undefined && { type }) } },
-              signal,
-            }),
-          ),
+          api.list("/apps/{appId}/events", {
+            path: { appId },
+            query: { ...page, ...(type !== undefined && { type }) },
+            signal,
+          }),
         range,
       ),
     asked,

@@ -1,4 +1,4 @@
-import { api, unwrapList } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Chart } from "../../kit/chart/chart.tsx";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -37,9 +37,7 @@ function Deliveries({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     async (signal) => {
       const query = { limit: ROWS, order: "newest" } as const;
-      const { rows } = await unwrapList(
-        api.GET("/apps/{appId}/deliveries", { params: { path: { appId }, query }, signal }),
-      );
+      const { rows } = await api.list("/apps/{appId}/deliveries", { path: { appId }, query, signal });
       return sumUp(rows, Date.now(), spanOf(rows));
     },
     [appId],
@@ -105,10 +103,7 @@ function Outcomes({ appId, recorded }: { readonly appId: string; readonly record
 
 function Topics({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
-    (signal) =>
-      unwrapList(
-        api.GET("/apps/{appId}/topics", { params: { path: { appId }, query: { limit: ROWS } }, signal }),
-      ),
+    (signal) => api.list("/apps/{appId}/topics", { path: { appId }, query: { limit: ROWS }, signal }),
     [appId],
     { everyMs: 30_000 },
   );

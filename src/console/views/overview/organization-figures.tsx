@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrap } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
@@ -10,7 +10,7 @@ type Status = NonNullable<Figures["deliveries"]>["byStatus"][number]["status"];
 
 /** Shows figures of all apps: outcomes of the deliveries in the last hour, and the number of unread events. */
 export function OrganizationFigures({ appId }: { readonly appId: string | undefined }) {
-  const loaded = useLoad((signal) => unwrap(api.GET("/overview", { signal })), [], { everyMs: 10_000 });
+  const loaded = useLoad((signal) => api.get("/overview", { signal }), [], { everyMs: 10_000 });
   return (
     <section class="section" aria-label="Organization">
       <h2>All apps, last hour</h2>

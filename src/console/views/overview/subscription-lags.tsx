@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
@@ -49,12 +49,11 @@ const COLUMNS: readonly Column<Subscription>[] = [
 export function SubscriptionLags({ appId }: { readonly appId: string }) {
   const loaded = useLoad(
     async (signal) => {
-      const { rows } = await unwrapList(
-        api.GET("/apps/{appId}/subscriptions", {
-          params: { path: { appId }, query: { limit: 200 } },
-          signal,
-        }),
-      );
+      const { rows } = await api.list("/apps/{appId}/subscriptions", {
+        path: { appId },
+        query: { limit: 200 },
+        signal,
+      });
       return rows.toSorted((a, b) => (b.lag ?? 0) - (a.lag ?? 0));
     },
     [appId],

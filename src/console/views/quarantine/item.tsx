@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrap } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -31,9 +31,8 @@ interface Props {
 }
 
 export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
-  const params = { path: { appId, itemId } };
   const loaded = useLoad<Item>(
-    (signal) => unwrap(api.GET("/apps/{appId}/quarantine/{itemId}", { params, signal })),
+    (signal) => api.get("/apps/{appId}/quarantine/{itemId}", { path: { appId, itemId }, signal }),
     [appId, itemId],
   );
   return (
@@ -113,11 +112,11 @@ interface ActionsProps extends Pick<Props, "appId" | "onClose" | "onChanged"> {
 
 function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
   const [isDeleting, setDeleting] = useState(false);
-  const params = { path: { appId, itemId: item.id } };
   const redrive = useAction(async (asNewId: boolean) => {
-    const { status, events } = await unwrap(
-      api.POST("/apps/{appId}/quarantine/{itemId}/redrive", { params, body: { asNewId } }),
-    );
+    const { status, events } = await api.post("/apps/{appId}/quarantine/{itemId}/redrive", {
+      path: { appId, itemId: item.id },
+      body: { asNewId },
+    });
     if (status === "released") {
       toast(`Released: ${events.length === 1 ? "one event" : `${events.length} events`}`);
       onClose();
@@ -163,7 +162,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
           danger
           call={{ method: "DELETE", path: pathOf(appId, item.id) }}
           act={async () => {
-            await unwrap(api.DELETE("/apps/{appId}/quarantine/{itemId}", { params }));
+            await api.delete("/apps/{appId}/quarantine/{itemId}", { path: { appId, itemId: item.id } });
             toast("Deleted");
             onClose();
             onChanged();

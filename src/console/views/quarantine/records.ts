@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 
 export type Kept = Schemas["QuarantineRecord"];
 
@@ -22,12 +22,7 @@ export async function loadKept(
   signal: AbortSignal,
 ): Promise<{ readonly kept: readonly Kept[]; readonly total: number }> {
   const load = (offset: number, limit: number) =>
-    unwrapList(
-      api.GET("/apps/{appId}/quarantine", {
-        params: { path: { appId }, query: { ...scope, limit, offset } },
-        signal,
-      }),
-    );
+    api.list("/apps/{appId}/quarantine", { path: { appId }, query: { ...scope, limit, offset }, signal });
   const first = await load(0, PAGE);
   const { total } = first;
   if (total <= PAGE) return { kept: [...first.rows].reverse(), total };

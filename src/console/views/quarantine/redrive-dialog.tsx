@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, type Schemas, unwrap } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -102,13 +102,11 @@ function Preview({
     async (signal) => {
       const items: PreviewedItem[] = [];
       for (const { scope, ids } of previewParts) {
-        const found = await unwrap(
-          api.POST("/apps/{appId}/quarantine/preview", {
-            params: { path: { appId } },
-            body: { ...scope, limit: LOOKED },
-            signal,
-          }),
-        );
+        const found = await api.post("/apps/{appId}/quarantine/preview", {
+          path: { appId },
+          body: { ...scope, limit: LOOKED },
+          signal,
+        });
         items.push(...found.items.filter(({ id }) => ids?.has(id) ?? true));
       }
       const staying = new Map<string, number>();

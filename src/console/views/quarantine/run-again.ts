@@ -1,5 +1,5 @@
 import { ApiError } from "../../api/api-error.ts";
-import { api, type Schemas, unwrap, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import type { Scope } from "./records.ts";
 
 type Result = Schemas["RedriveResult"];
@@ -49,24 +49,17 @@ export async function runAgain(
   while (!signal.aborted) {
     const here = { ...scope, ...(from !== undefined && { from }) };
     const { rows } = await withRateLimitRetry(signal, () =>
-      unwrapList(
-        api.GET("/apps/{appId}/quarantine", {
-          params: { path: { appId }, query: { ...here, limit: PAGE } },
-          signal,
-        }),
-      ),
+      api.list("/apps/{appId}/quarantine", { path: { appId }, query: { ...here, limit: PAGE }, signal }),
     );
     const last = rows.at(-1);
     if (last === undefined) break;
     if (rows.some(({ id }) => !seen.has(id))) {
       const results = await withRateLimitRetry(signal, () =>
-        unwrap(
-          api.POST("/apps/{appId}/quarantine/redrive", {
-            params: { path: { appId } },
-            body: { ...here, limit: rows.length },
-            signal,
-          }),
-        ),
+        api.post("/apps/{appId}/quarantine/redrive", {
+          path: { appId },
+          body: { ...here, limit: rows.length },
+          signal,
+        }),
       );
       add(results.filter(({ id }) => !seen.has(id)));
       for (const { id } of results) seen.add(id);
@@ -86,13 +79,7 @@ export async function runAgain(
 async function runOne(appId: string, itemId: string, signal: AbortSignal): Promise<Pick<Result, "status">> {
   try {
     return await withRateLimitRetry(signal, () =>
-      unwrap(
-        api.POST("/apps/{appId}/quarantine/{itemId}/redrive", {
-          params: { path: { appId, itemId } },
-          body: {},
-          signal,
-        }),
-      ),
+      api.post("/apps/{appId}/quarantine/{itemId}/redrive", { path: { appId, itemId }, body: {}, signal }),
     );
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return { status: "released" };

@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { api, unwrap, unwrapList } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
@@ -89,15 +89,19 @@ export default function Sources({ appId }: { readonly appId: string }) {
 }
 
 async function loadSources(appId: string, signal: AbortSignal): Promise<readonly ShownSource[]> {
-  const { rows } = await unwrapList(
-    api.GET("/apps/{appId}/channels", { params: { path: { appId }, query: { limit: 200 } }, signal }),
-  );
+  const { rows } = await api.list("/apps/{appId}/channels", {
+    path: { appId },
+    query: { limit: 200 },
+    signal,
+  });
   const pulling = rows.filter(({ kind }) => kind === "sse" || kind === "polling");
   const shown: ShownSource[] = [];
   for (let at = 0; at < pulling.length; at += AT_ONCE) {
     const part = pulling.slice(at, at + AT_ONCE).map(async (channel) => {
-      const params = { path: { appId, channelId: channel.uid } };
-      const source = await unwrap(api.GET("/apps/{appId}/channels/{channelId}/source", { params, signal }));
+      const source = await api.get("/apps/{appId}/channels/{channelId}/source", {
+        path: { appId, channelId: channel.uid },
+        signal,
+      });
       return { channel, source };
     });
     shown.push(...(await Promise.all(part)));

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send, unwrap } from "../../api/client.ts";
+import { api, type Schemas, send } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -28,12 +28,7 @@ const REFRESH_MS = 5_000;
 export function Connected({ appId, channelUid, preset, onAgain }: Props) {
   const loaded = useLoad(
     (signal) =>
-      unwrap(
-        api.GET("/apps/{appId}/channels/{channelId}", {
-          params: { path: { appId, channelId: channelUid } },
-          signal,
-        }),
-      ),
+      api.get("/apps/{appId}/channels/{channelId}", { path: { appId, channelId: channelUid }, signal }),
     [appId, channelUid],
     { everyMs: REFRESH_MS },
   );

@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { api, unwrapList } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
@@ -21,7 +21,7 @@ export default function Start() {
     async (signal) =>
       // A user who may not read the presets skips the choice and creates a channel without a preset.
       hasPermission("presets.read")
-        ? unwrapList(api.GET("/presets", { params: { query: { limit: 200 } }, signal }))
+        ? api.list("/presets", { query: { limit: 200 }, signal })
         : { rows: [], total: 0 },
     [],
   );

@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import type { Schema } from "../../kit/form/schema.ts";
@@ -60,10 +60,7 @@ interface ConnectionFieldProps {
 }
 
 function ConnectionField({ hint, kinds, value, onChange }: ConnectionFieldProps) {
-  const connections = useLoad(
-    (signal) => unwrapList(api.GET("/connections", { params: { query: { limit: 200 } }, signal })),
-    [],
-  );
+  const connections = useLoad((signal) => api.list("/connections", { query: { limit: 200 }, signal }), []);
   return (
     <WhenLoaded loaded={connections}>
       {({ rows }) => (

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send, unwrap } from "../../api/client.ts";
+import { api, type Schemas, send } from "../../api/client.ts";
 import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -35,12 +35,7 @@ const REFRESH_MS = 5_000;
 export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onChanged }: Props) {
   const loaded = useLoad(
     (signal) =>
-      unwrap(
-        api.GET("/apps/{appId}/subscriptions/{subscriptionId}", {
-          params: { path: { appId, subscriptionId } },
-          signal,
-        }),
-      ),
+      api.get("/apps/{appId}/subscriptions/{subscriptionId}", { path: { appId, subscriptionId }, signal }),
     [appId, subscriptionId],
     { everyMs: REFRESH_MS },
   );

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send, unwrapList } from "../../api/client.ts";
+import { api, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
@@ -17,13 +17,7 @@ interface Props {
 
 export function Subscribe({ appId, onClose, onMade }: Props) {
   const channels = useLoad(
-    (signal) =>
-      unwrapList(
-        api.GET("/apps/{appId}/channels", {
-          params: { path: { appId }, query: { limit: 200 } },
-          signal,
-        }),
-      ),
+    (signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: { limit: 200 }, signal }),
     [appId],
   );
   const [eventUid, setEventUid] = useState("*");

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, type Schemas, unwrapList } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
@@ -60,10 +60,7 @@ export default function Subscriptions({ appId }: { readonly appId: string }) {
   const filters = useFilters(["subscription"]);
   const [isSubscribing, setSubscribing] = useState(false);
   const pages = usePages<Subscription>(
-    (page, signal) =>
-      unwrapList(
-        api.GET("/apps/{appId}/subscriptions", { params: { path: { appId }, query: page }, signal }),
-      ),
+    (page, signal) => api.list("/apps/{appId}/subscriptions", { path: { appId }, query: page, signal }),
     [appId],
   );
   const open = filters.values.subscription;
