@@ -71,16 +71,14 @@ export function ExplainedItems({ items }: Props) {
   );
 }
 
-/** Shows the reason why processing an item failed, the path, and a suggested fix. */
-export function Failure({
-  reason,
-  path,
-  detail,
-}: {
+interface FailureProps {
   readonly reason: string;
   readonly path: string | null;
   readonly detail: string;
-}) {
+}
+
+/** Shows the reason why processing an item failed, the path, and a suggested fix. */
+export function Failure({ reason, path, detail }: FailureProps) {
   const { description, suggestedAction } = describeReason(reason);
   return (
     <div class="note warn">

@@ -5,14 +5,13 @@ import { Button } from "../layout/button.tsx";
 import { CopyButton } from "../text/copy.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 
-/** Placeholder for an empty list. It explains the list and the next step for the user. */
-export function Empty({
-  title,
-  children,
-}: {
+interface EmptyProps {
   readonly title: string;
   readonly children?: ComponentChildren;
-}) {
+}
+
+/** Placeholder for an empty list. It explains the list and the next step for the user. */
+export function Empty({ title, children }: EmptyProps) {
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>
@@ -21,13 +20,13 @@ export function Empty({
   );
 }
 
-interface FailureProps {
+interface ErrorNoteProps {
   readonly error: ApiError;
   readonly onRetry?: () => void;
 }
 
 /** Shows an error with its code and its request id, which identifies the request in the gateway's log. */
-export function ErrorNote({ error, onRetry }: FailureProps) {
+export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
   const { message, code, requestId, details } = error;
   return (
     <div class="note bad" role="alert">

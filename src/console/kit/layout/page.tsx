@@ -58,15 +58,13 @@ export function Page({ title: given, crumbs = [], badges, actions, lead, childre
   );
 }
 
-export function Section({
-  title,
-  actions,
-  children,
-}: {
+interface SectionProps {
   readonly title: string;
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
-}) {
+}
+
+export function Section({ title, actions, children }: SectionProps) {
   return (
     <section class="section">
       <header class="section-head">
@@ -94,13 +92,12 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, C
 
 export type Tone = "ok" | "bad" | "warn" | "info" | "plain";
 
-/** Colored label for a state. The text must be sufficient alone, because some users cannot see the color. */
-export function Badge({
-  tone = "plain",
-  children,
-}: {
+interface BadgeProps {
   readonly tone?: Tone;
   readonly children: ComponentChildren;
-}) {
+}
+
+/** Colored label for a state. The text must be sufficient alone, because some users cannot see the color. */
+export function Badge({ tone = "plain", children }: BadgeProps) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }

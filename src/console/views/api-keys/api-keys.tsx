@@ -1,6 +1,5 @@
 import { api, type Schemas } from "../../api/client.ts";
-import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { Button } from "../../kit/layout/button.tsx";
+import { ShownOnce } from "../../kit/feedback/shown-once.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
@@ -74,13 +73,12 @@ const SPEC: ResourceSpec<ApiKey> = {
   },
 };
 
-function Grants({
-  of: { permissions, roleIds },
-  whole = false,
-}: {
+interface GrantsProps {
   readonly of: ApiKey;
   readonly whole?: boolean;
-}) {
+}
+
+function Grants({ of: { permissions, roleIds }, whole = false }: GrantsProps) {
   const shown = whole ? permissions : permissions.slice(0, 3);
   return (
     <span class={whole ? "row wrap" : "row"}>
@@ -100,25 +98,17 @@ function Grants({
   );
 }
 
-function NewKey({
-  made: { name, key },
-  onClose,
-}: {
+interface NewKeyProps {
   readonly made: Schemas["NewApiKey"];
   readonly onClose: () => void;
-}) {
+}
+
+function NewKey({ made: { name, key }, onClose }: NewKeyProps) {
   return (
-    <Dialog title={`The key ${name}`} onClose={onClose}>
-      <div class="stack">
-        <p>The key is shown only once. Store it in a safe place.</p>
-        <Code label="API key" text={key} wrap />
-        <div class="row end">
-          <Button look="primary" onClick={onClose}>
-            I have saved it
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <ShownOnce title={`The key ${name}`} onClose={onClose}>
+      <p>The key is shown only once. Store it in a safe place.</p>
+      <Code label="API key" text={key} wrap />
+    </ShownOnce>
   );
 }
 

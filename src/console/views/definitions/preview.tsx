@@ -146,15 +146,13 @@ function OnNewest({ appId, channelUid, events }: OnProps) {
   );
 }
 
-function Counts({
-  title,
-  counts,
-  tone,
-}: {
+interface CountsProps {
   readonly title: string;
   readonly counts: Preview["events"];
   readonly tone: "ok" | "warn";
-}) {
+}
+
+function Counts({ title, counts, tone }: CountsProps) {
   if (counts.length === 0) return null;
   return (
     <table class="counts">

@@ -149,15 +149,13 @@ const Kept = ({ appId, items }: KeptProps) => (
   </ul>
 );
 
-function OneReading({
-  appId,
-  reading,
-  hasMany,
-}: {
+interface OneReadingProps {
   readonly appId: string;
   readonly reading: Reading;
   readonly hasMany: boolean;
-}) {
+}
+
+function OneReading({ appId, reading, hasMany }: OneReadingProps) {
   const { subscriptionId, eventId, state, reader, deliveries, pendingSeconds, attempts } = reading;
   const { tone, words } = READ[state];
   const app = `/console/apps/${encodeURIComponent(appId)}`;

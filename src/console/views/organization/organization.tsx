@@ -1,6 +1,5 @@
 import type { Schemas } from "../../api/client.ts";
-import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { Button } from "../../kit/layout/button.tsx";
+import { ShownOnce } from "../../kit/feedback/shown-once.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Code } from "../../kit/text/code.tsx";
@@ -40,11 +39,11 @@ const SPEC: ResourceSpec<Organization> = {
   change: {},
 };
 
-function Inside({
-  organization: { spaces, roles, members, groups },
-}: {
+interface InsideProps {
   readonly organization: Organization;
-}) {
+}
+
+function Inside({ organization: { spaces, roles, members, groups } }: InsideProps) {
   return (
     <>
       <Names title="Spaces" names={spaces.map(({ name }) => name)} />
@@ -73,29 +72,20 @@ function Names({ title, names }: { readonly title: string; readonly names: reado
   );
 }
 
-function Made({
-  made: { name, id, apiKey },
-  onClose,
-}: {
+interface MadeProps {
   readonly made: Schemas["NewOrganization"];
   readonly onClose: () => void;
-}) {
+}
+
+function Made({ made: { name, id, apiKey }, onClose }: MadeProps) {
   return (
-    <Dialog title={`The organization ${name}`} onClose={onClose}>
-      <div class="stack">
-        <p>
-          This is the organization's id and its first API key, with all permissions. The key is shown only
-          once.
-        </p>
-        <Code label="Organization id" text={id} />
-        <Code label="API key" text={apiKey.key} wrap />
-        <div class="row end">
-          <Button look="primary" onClick={onClose}>
-            I have saved it
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <ShownOnce title={`The organization ${name}`} onClose={onClose}>
+      <p>
+        This is the organization's id and its first API key, with all permissions. The key is shown only once.
+      </p>
+      <Code label="Organization id" text={id} />
+      <Code label="API key" text={apiKey.key} wrap />
+    </ShownOnce>
   );
 }
 

@@ -24,13 +24,12 @@ export function OrganizationFigures({ appId }: { readonly appId: string | undefi
 const orUnknown = (value: number | null | undefined, format: (value: number) => string): string =>
   value === null || value === undefined ? "–" : format(value);
 
-function Shown({
-  figures: { deliveries, subscriptions, deadLetters },
-  appId,
-}: {
+interface Props {
   readonly figures: Figures;
   readonly appId: string | undefined;
-}) {
+}
+
+function Shown({ figures: { deliveries, subscriptions, deadLetters }, appId }: Props) {
   const count = (...statuses: readonly Status[]): number =>
     (deliveries?.byStatus ?? [])
       .filter(({ status }) => statuses.includes(status))

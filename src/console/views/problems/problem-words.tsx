@@ -9,11 +9,11 @@ export const titleOfKind = (kind: Problem["kind"]): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-export function ProblemSubject({
-  problem: { app, channel, subscription, connection },
-}: {
+interface Props {
   readonly problem: Problem;
-}) {
+}
+
+export function ProblemSubject({ problem: { app, channel, subscription, connection } }: Props) {
   const inApp = app === null ? {} : { appId: app.id };
   return (
     <span class="row wrap">

@@ -89,15 +89,13 @@ interface Previewed {
   readonly staying: readonly (readonly [reason: string, count: number])[];
 }
 
-function Preview({
-  appId,
-  previewParts,
-  count,
-}: {
+interface PreviewProps {
   readonly appId: string;
   readonly previewParts: readonly PreviewPart[];
   readonly count: number;
-}) {
+}
+
+function Preview({ appId, previewParts, count }: PreviewProps) {
   const loaded = useLoad<Previewed>(
     async (signal) => {
       const items: PreviewedItem[] = [];
@@ -165,15 +163,13 @@ const reasonNow = ({ explanation, reason }: PreviewedItem): string =>
     ? "id_conflict"
     : reason);
 
-function Outcome({
-  counts,
-  of,
-  isDone,
-}: {
+interface OutcomeProps {
   readonly counts: Counts;
   readonly of: number;
   readonly isDone: boolean;
-}) {
+}
+
+function Outcome({ counts, of, isDone }: OutcomeProps) {
   const { released, kept, refused, unavailable } = counts;
   const done = released + kept + refused + unavailable;
   return (

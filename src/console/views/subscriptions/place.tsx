@@ -1,13 +1,12 @@
 import { LocalTimeInput } from "../../kit/form/local-time.tsx";
 
-/** Input for a start position: `now`, `earliest` or a time in UTC, as the API expects. */
-export function PlaceInput({
-  value,
-  onChange,
-}: {
+interface Props {
   readonly value: string;
   readonly onChange: (value: string) => void;
-}) {
+}
+
+/** Input for a start position: `now`, `earliest` or a time in UTC, as the API expects. */
+export function PlaceInput({ value, onChange }: Props) {
   const kind = value === "now" || value === "earliest" ? value : "time";
   return (
     <fieldset class="field">

@@ -3,9 +3,9 @@ import { api, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { ShownOnce } from "../../kit/feedback/shown-once.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
-import { Button } from "../../kit/layout/button.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { PlaceInput } from "./place.tsx";
 
@@ -95,15 +95,8 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
 }
 
 const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => (
-  <Dialog title="Subscribed" onClose={onClose}>
-    <div class="stack">
-      <p>Your handler verifies signatures with this secret (Standard Webhooks). It is shown only once.</p>
-      <Code text={secret} label="secret" wrap />
-      <div class="row end">
-        <Button look="primary" onClick={onClose}>
-          I have saved it
-        </Button>
-      </div>
-    </div>
-  </Dialog>
+  <ShownOnce title="Subscribed" onClose={onClose}>
+    <p>Your handler verifies signatures with this secret (Standard Webhooks). It is shown only once.</p>
+    <Code text={secret} label="secret" wrap />
+  </ShownOnce>
 );
