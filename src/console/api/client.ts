@@ -109,7 +109,6 @@ type Answer<Operation> = Operation extends {
 type Row<Operation> = Answer<Operation> extends readonly (infer R)[] ? R : never;
 type Gets = Operations<"get">;
 type Posts = Operations<"post">;
-type Deletes = Operations<"delete">;
 
 /** Typed client of the management API: `api.get("/apps/{appId}", { path: { appId } })`. Its methods throw `ApiError`. */
 export const api = {
@@ -121,8 +120,6 @@ export const api = {
     path: P,
     request: Parameters<Posts[P]> & Body<Posts[P]>,
   ): Promise<Answer<Posts[P]>> => send("POST", urlOf(path, request), request),
-  delete: <P extends keyof Deletes>(path: P, request: Parameters<Deletes[P]>): Promise<Answer<Deletes[P]>> =>
-    send("DELETE", urlOf(path, request), request),
 };
 
 function urlOf(

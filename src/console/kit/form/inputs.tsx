@@ -36,21 +36,17 @@ export interface InputProps {
 
 export type FieldProps<K extends Field["is"]> = InputProps & { readonly field: Extract<Field, { is: K }> };
 
-function LabeledField({
-  name,
-  isRequired,
-  path,
-  context,
-  field,
-  children,
-}: InputProps & {
+interface LabeledFieldProps extends InputProps {
   readonly field: Field;
-  readonly children: (input: {
+  /** Renders the input element with the attributes that connect it to its label, help and errors. */
+  readonly children: (attributes: {
     readonly id: string;
-    readonly isInvalid: boolean;
-    readonly help: string;
+    readonly "aria-describedby": string;
+    readonly "aria-invalid": boolean;
   }) => preact.ComponentChild;
-}) {
+}
+
+function LabeledField({ name, isRequired, path, context, field, children }: LabeledFieldProps) {
   const id = useId();
   const errors = context.details.filter((one) => one.path === path);
   return (
@@ -59,7 +55,7 @@ function LabeledField({
         {field.title ?? formatLabel(name)}
         {!isRequired && !context.isChange && <span class="faint"> optional</span>}
       </label>
-      {children({ id, isInvalid: errors.length > 0, help: `${id}-help` })}
+      {children({ id, "aria-describedby": `${id}-help`, "aria-invalid": errors.length > 0 })}
       <div id={`${id}-help`}>
         {errors.map(({ message }) => (
           <p key={message} class="field-error">
@@ -80,11 +76,9 @@ export function TextInput(props: FieldProps<"text">) {
   const hint = fallback || (field.isTime ? "2030-01-31T09:30:00Z" : (field.example ?? ""));
   return (
     <LabeledField {...props}>
-      {({ id, isInvalid, help }) => {
+      {(attributes) => {
         const all = {
-          id,
-          "aria-describedby": help,
-          "aria-invalid": isInvalid,
+          ...attributes,
           required: isRequired && !props.context.isChange,
           spellcheck: false,
           value: shown,
@@ -115,17 +109,15 @@ export function NumberInput(props: FieldProps<"number">) {
   const { field, value, onChange, isRequired } = props;
   return (
     <LabeledField {...props}>
-      {({ id, isInvalid, help }) => (
+      {(attributes) => (
         <input
-          id={id}
+          {...attributes}
           type="number"
           inputMode="numeric"
           step={field.isWhole ? 1 : "any"}
           min={field.min}
           max={field.max}
           required={isRequired && !props.context.isChange}
-          aria-describedby={help}
-          aria-invalid={isInvalid}
           value={typeof value === "number" ? value : ""}
           placeholder={typeof field.fallback === "number" ? String(field.fallback) : ""}
           onInput={({ currentTarget: { value: text } }) => onChange(text === "" ? undefined : Number(text))}
@@ -169,11 +161,9 @@ export function ChoiceInput(props: FieldProps<"choice">) {
     field.fallback === undefined || field.fallback === null ? "none" : `${String(field.fallback)} (default)`;
   return (
     <LabeledField {...props}>
-      {({ id, isInvalid, help }) => (
+      {(attributes) => (
         <select
-          id={id}
-          aria-describedby={help}
-          aria-invalid={isInvalid}
+          {...attributes}
           required={isRequired && !props.context.isChange}
           value={at < 0 ? "" : String(at)}
           onChange={({ currentTarget: { value: chosen } }) =>
@@ -198,13 +188,12 @@ export function JsonInput(props: FieldProps<"json">) {
   const [isBroken, setBroken] = useState(false);
   return (
     <LabeledField {...props}>
-      {({ id, isInvalid, help }) => (
+      {(attributes) => (
         <>
           <textarea
-            id={id}
+            {...attributes}
             spellcheck={false}
-            aria-describedby={help}
-            aria-invalid={isInvalid || isBroken}
+            aria-invalid={attributes["aria-invalid"] || isBroken}
             placeholder="JSON"
             value={text}
             onInput={({ currentTarget: { value: typed } }) => {

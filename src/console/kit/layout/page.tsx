@@ -77,15 +77,21 @@ export function Section({ title, actions, children }: SectionProps) {
   );
 }
 
-export function Facts({ facts }: { readonly facts: readonly (readonly [string, ComponentChildren])[] }) {
+/** Name and value of a fact, or `false` for a fact that does not apply. */
+export type Fact = readonly [string, ComponentChildren] | false;
+
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {facts.map(
+        (fact) =>
+          fact && (
+            <div key={fact[0]}>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
     </dl>
   );
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { loadVersioned, send, sendForList } from "../../api/client.ts";
+import { loadVersioned, sendForList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { hasPermission } from "../../session/session.ts";
@@ -11,7 +11,7 @@ import type { Choices } from "../form/inputs.tsx";
 import { Button } from "../layout/button.tsx";
 import { DetailPanel } from "../layout/detail.tsx";
 import { Icon } from "../layout/icons.tsx";
-import { Facts, Page } from "../layout/page.tsx";
+import { type Fact, Facts, Page } from "../layout/page.tsx";
 import { useAddress } from "../list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../list/filters.tsx";
 import { PagedTable } from "../list/loaded-table.tsx";
@@ -39,7 +39,7 @@ export interface ResourceSpec<Row extends Entity> {
   readonly noun: string;
   readonly columns: readonly Column<Row>[];
   readonly titleOf: (row: Row) => string;
-  readonly facts: (row: Row) => readonly (readonly [string, ComponentChildren])[];
+  readonly facts: (row: Row) => readonly Fact[];
   /** Content below the facts. */
   readonly more?: (row: Row, reload: () => void) => ComponentChildren;
   /** Additional buttons in the detail panel. */
@@ -229,8 +229,7 @@ function EntityDetail<Row extends Entity>({ spec, id, onClose, onChanged }: Enti
                 verb={remove.verb ?? "Delete"}
                 danger
                 call={{ method: "DELETE", path: itemPath + (remove.query ?? "") }}
-                act={async () => {
-                  await send("DELETE", itemPath + (remove.query ?? ""));
+                onDone={() => {
                   toast(`Deleted: ${one}`);
                   onClose();
                   onChanged();

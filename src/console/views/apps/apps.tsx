@@ -49,7 +49,7 @@ const SPEC: ResourceSpec<App> = {
       "Blueprint",
       blueprintId === null ? "–" : <a href={`/console/blueprints?id=${blueprintId}`}>{blueprintId}</a>,
     ],
-    ...(artifactId === null ? [] : [["Artifact", artifactId] as const]),
+    artifactId !== null && ["Artifact", artifactId],
     ["Space", spaceId ?? "–"],
     ["Installed", <Time key="created" at={createdAt} as="full" />],
     ["Changed", <Time key="updated" at={updatedAt} as="full" />],

@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import { send } from "../../api/client.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Button } from "../../kit/layout/button.tsx";
@@ -15,7 +14,6 @@ interface Props {
 export function Upgrade({ appId, name, onDone }: Props) {
   const [isAsking, setAsking] = useState(false);
   if (!hasPermission("apps.write")) return null;
-  const path = `/apps/${appId}/upgrade`;
   return (
     <>
       <Button onClick={() => setAsking(true)}>Upgrade</Button>
@@ -23,9 +21,8 @@ export function Upgrade({ appId, name, onDone }: Props) {
         <Confirm
           title={`Upgrade ${name}?`}
           verb="Upgrade"
-          call={{ method: "POST", path, body: {} }}
-          act={async () => {
-            await send("POST", path, { body: {} });
+          call={{ method: "POST", path: `/apps/${appId}/upgrade`, body: {} }}
+          onDone={() => {
             toast(`Upgraded: ${name}`);
             onDone();
           }}

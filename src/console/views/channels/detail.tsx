@@ -75,16 +75,12 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
           ["State", <ChannelState key="state" state={state} />],
           ["Kind", kind],
           ["Changed", <Time key="changed" at={updatedAt} as="ago" />],
-          ...(connectionId === null
-            ? []
-            : ([
-                [
-                  "Connection",
-                  <a key="connection" href={`/console/connections?id=${connectionId}`}>
-                    {connectionId}
-                  </a>,
-                ],
-              ] as const)),
+          connectionId !== null && [
+            "Connection",
+            <a key="connection" href={`/console/connections?id=${connectionId}`}>
+              {connectionId}
+            </a>,
+          ],
           [
             "Events",
             <span key="events">
@@ -143,8 +139,6 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
     if (events.length > 0) toast(`The test event is on ${events[0]?.topic}.`);
     else toast(`No event: ${failure?.reason} ${failure?.detail}`, "bad");
   });
-  const rotate = { method: "POST", path: `${path}/rotate`, body: { graceSeconds: GRACE_SECONDS } };
-  const remove = { method: "DELETE", path };
   return (
     <>
       <div class="row wrap">
@@ -171,10 +165,9 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
         <Confirm
           title="Create a new address for this channel?"
           verb="Create"
-          call={rotate}
+          call={{ method: "POST", path: `${path}/rotate`, body: { graceSeconds: GRACE_SECONDS } }}
           onClose={close}
-          act={async () => {
-            await send(rotate.method, rotate.path, rotate);
+          onDone={() => {
             toast("The channel has a new address. The old one stays valid for a day.");
             onChanged();
           }}
@@ -188,10 +181,9 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
           verb="Delete"
           danger
           typed={uid}
-          call={remove}
+          call={{ method: "DELETE", path }}
           onClose={close}
-          act={async () => {
-            await send(remove.method, remove.path);
+          onDone={() => {
             toast("Deleted.");
             onDeleted();
           }}

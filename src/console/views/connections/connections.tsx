@@ -43,17 +43,13 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
         {state}
       </Badge>,
     ],
-    ...(lastError === null
-      ? []
-      : [
-          [
-            "Last error",
-            <span key="error">
-              <code>{lastError.code}</code> <UntrustedText>{lastError.message}</UntrustedText>{" "}
-              <Time at={lastError.at} as="ago" />
-            </span>,
-          ] as const,
-        ]),
+    lastError !== null && [
+      "Last error",
+      <span key="error">
+        <code>{lastError.code}</code> <UntrustedText>{lastError.message}</UntrustedText>{" "}
+        <Time at={lastError.at} as="ago" />
+      </span>,
+    ],
     [
       "Allowed origins",
       allowedOrigins.map((origin) => (

@@ -134,12 +134,7 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
           verb="Delete"
           danger
           call={{ method: "DELETE", path }}
-          act={async () => {
-            await api.delete("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/{deadLetterId}", {
-              path: { ...place, deadLetterId: letter.id },
-            });
-            leave("Deleted");
-          }}
+          onDone={() => leave("Deleted")}
           onClose={() => setDeleting(false)}
         >
           <p>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, sendForResponse } from "../../api/client.ts";
+import { sendForResponse } from "../../api/client.ts";
 import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -87,8 +87,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
           verb="Delete"
           danger
           call={{ method: "DELETE", path: callPath }}
-          act={async () => {
-            await api.delete("/apps/{appId}/events/{topic}/{entryId}", { path });
+          onDone={() => {
             toast("Deleted");
             onClose();
             onGone();

@@ -68,9 +68,10 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
                 ["First seen", <Time key="first" at={item.firstAt} as="full" />],
                 ["Last seen", <Time key="last" at={item.lastAt} as="full" />],
                 ["Arrivals", formatCount(item.count)],
-                ...(item.deliveryId === null
-                  ? []
-                  : [["Signed id", <UntrustedText key="signed">{item.deliveryId}</UntrustedText>] as const]),
+                item.deliveryId !== null && [
+                  "Signed id",
+                  <UntrustedText key="signed">{item.deliveryId}</UntrustedText>,
+                ],
               ]}
             />
             <Section title="With the current definitions">
@@ -161,8 +162,7 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
           verb="Delete"
           danger
           call={{ method: "DELETE", path: pathOf(appId, item.id) }}
-          act={async () => {
-            await api.delete("/apps/{appId}/quarantine/{itemId}", { path: { appId, itemId: item.id } });
+          onDone={() => {
             toast("Deleted");
             onClose();
             onChanged();

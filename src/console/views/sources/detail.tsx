@@ -38,7 +38,6 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
     toast(turn === "pause" ? "Paused. It keeps its cursor." : "Resumed.");
     onChanged();
   });
-  const reset = { method: "DELETE", path: `${path}/source/cursor` };
   return (
     <DetailPanel title={channel.uid} href={href} onClose={onClose}>
       <SourceState {...source} />
@@ -97,10 +96,9 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
           title="Reset the cursor?"
           verb="Reset the cursor"
           danger
-          call={reset}
+          call={{ method: "DELETE", path: `${path}/source/cursor` }}
           onClose={close}
-          act={async () => {
-            await send(reset.method, reset.path);
+          onDone={() => {
             toast("Cursor reset. The source starts again at its startAt setting.");
             onChanged();
           }}

@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import { type Schemas, send } from "../../api/client.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { parseCursor, type ShownSource } from "./shown-source.ts";
@@ -18,16 +17,14 @@ export function MoveCursor({ path, shown, onClose, onDone }: Props) {
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const parsed = parseCursor(text);
   const body = { value: parsed?.value, version: seen };
-  const call = { method: "PUT", path: `${path}/source/cursor`, body };
   return (
     <Confirm
       title="Move the cursor"
       verb="Move"
-      call={call}
+      call={{ method: "PUT", path: `${path}/source/cursor`, body }}
+      isReady={parsed !== undefined}
       onClose={onClose}
-      act={async () => {
-        if (parsed === undefined) return;
-        await send<Schemas["SourceCursor"]>(call.method, call.path, call);
+      onDone={() => {
         toast("Cursor set. The source continues from it within two seconds.");
         onDone();
       }}

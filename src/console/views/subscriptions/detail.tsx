@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas, send } from "../../api/client.ts";
-import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -148,7 +147,6 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
     toast(turn === "pause" ? "Paused. It keeps its position." : "Resumed.");
     onChanged();
   });
-  const remove: ShownCall = { method: "DELETE", path };
   return (
     <>
       <div class="row wrap">
@@ -167,10 +165,9 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
           title="Delete this subscription?"
           verb="Delete"
           danger
-          call={remove}
+          call={{ method: "DELETE", path }}
           onClose={close}
-          act={async () => {
-            await send(remove.method, remove.path);
+          onDone={() => {
             toast("Deleted.");
             onDeleted();
           }}

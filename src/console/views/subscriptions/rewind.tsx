@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { type Schemas, send } from "../../api/client.ts";
+import type { Schemas } from "../../api/client.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -15,15 +15,13 @@ interface Props {
 export function Rewind({ subscription, onClose, onDone }: Props) {
   const { appId, id, pending } = subscription;
   const [startAt, setStartAt] = useState("earliest");
-  const call = { method: "POST", path: `/apps/${appId}/subscriptions/${id}/rewind`, body: { startAt } };
   return (
-    <Confirm
+    <Confirm<Schemas["RewoundSubscription"]>
       title="Rewind this subscription"
       verb="Rewind"
-      call={call}
+      call={{ method: "POST", path: `/apps/${appId}/subscriptions/${id}/rewind`, body: { startAt } }}
       onClose={onClose}
-      act={async () => {
-        const { dropped } = await send<Schemas["RewoundSubscription"]>(call.method, call.path, call);
+      onDone={({ dropped }) => {
         toast(`Rewound. Dropped ${formatCount(dropped)} pending entries.`);
         onDone();
       }}
