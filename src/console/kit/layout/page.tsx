@@ -77,24 +77,22 @@ export function Section({ title, actions, children }: SectionProps) {
   );
 }
 
-/** Name and value of a fact, or `false` for a fact that does not apply. */
-export type Fact = readonly [string, ComponentChildren] | false;
+/** Values by name. Facts whose value is `false` are not shown. */
+export type NamedFacts = Readonly<Record<string, ComponentChildren>>;
 
-export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
-  return (
-    <dl class="facts">
-      {facts.map(
-        (fact) =>
-          fact && (
-            <div key={fact[0]}>
-              <dt>{fact[0]}</dt>
-              <dd>{fact[1]}</dd>
-            </div>
-          ),
-      )}
-    </dl>
-  );
-}
+export const Facts = ({ facts }: { readonly facts: NamedFacts }) => (
+  <dl class="facts">
+    {Object.entries(facts).map(
+      ([name, value]) =>
+        value !== false && (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);
 
 export type Tone = "ok" | "bad" | "warn" | "info" | "plain";
 

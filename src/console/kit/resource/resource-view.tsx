@@ -11,7 +11,7 @@ import type { Choices } from "../form/inputs.tsx";
 import { Button } from "../layout/button.tsx";
 import { DetailPanel } from "../layout/detail.tsx";
 import { Icon } from "../layout/icons.tsx";
-import { type Fact, Facts, Page } from "../layout/page.tsx";
+import { Facts, type NamedFacts, Page } from "../layout/page.tsx";
 import { useAddress } from "../list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../list/filters.tsx";
 import { PagedTable } from "../list/loaded-table.tsx";
@@ -39,7 +39,7 @@ export interface ResourceSpec<Row extends Entity> {
   readonly noun: string;
   readonly columns: readonly Column<Row>[];
   readonly titleOf: (row: Row) => string;
-  readonly facts: (row: Row) => readonly Fact[];
+  readonly facts: (row: Row) => NamedFacts;
   /** Content below the facts. */
   readonly more?: (row: Row, reload: () => void) => ComponentChildren;
   /** Additional buttons in the detail panel. */

@@ -40,20 +40,18 @@ const SPEC: ResourceSpec<App> = {
     { title: "Installed", width: "9rem", cell: ({ createdAt }) => <Time at={createdAt} /> },
   ],
   titleOf: ({ uid }) => uid,
-  facts: ({ id, uid, title, description, blueprintId, artifactId, spaceId, createdAt, updatedAt }) => [
-    ["Id", <Copyable key="id" text={id} what="app id" />],
-    ["Name", <UntrustedText key="uid">{uid}</UntrustedText>],
-    ["Title", <UntrustedText key="title">{title}</UntrustedText>],
-    ["Description", <UntrustedText key="description">{description}</UntrustedText>],
-    [
-      "Blueprint",
+  facts: ({ id, uid, title, description, blueprintId, artifactId, spaceId, createdAt, updatedAt }) => ({
+    Id: <Copyable text={id} what="app id" />,
+    Name: <UntrustedText>{uid}</UntrustedText>,
+    Title: <UntrustedText>{title}</UntrustedText>,
+    Description: <UntrustedText>{description}</UntrustedText>,
+    Blueprint:
       blueprintId === null ? "–" : <a href={`/console/blueprints?id=${blueprintId}`}>{blueprintId}</a>,
-    ],
-    artifactId !== null && ["Artifact", artifactId],
-    ["Space", spaceId ?? "–"],
-    ["Installed", <Time key="created" at={createdAt} as="full" />],
-    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
-  ],
+    Artifact: artifactId ?? false,
+    Space: spaceId ?? "–",
+    Installed: <Time at={createdAt} as="full" />,
+    Changed: <Time at={updatedAt} as="full" />,
+  }),
   more: ({ id }) => <AppChannels appId={id} />,
   actions: ({ id, uid, isSystem }, reload) =>
     isSystem ? null : <Upgrade appId={id} name={uid} onDone={reload} />,

@@ -26,14 +26,14 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
     { title: "Changed", width: "9rem", priority: 2, cell: ({ updatedAt }) => <Time at={updatedAt} /> },
   ],
   titleOf: ({ title }) => title,
-  facts: ({ id, uid, title, description, createdAt, updatedAt }) => [
-    ["Id", <Copyable key="id" text={id} what="blueprint id" />],
-    ["Name", <UntrustedText key="uid">{uid}</UntrustedText>],
-    ["Title", <UntrustedText key="title">{title}</UntrustedText>],
-    ["Description", <UntrustedText key="description">{description}</UntrustedText>],
-    ["Created", <Time key="created" at={createdAt} as="full" />],
-    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
-  ],
+  facts: ({ id, uid, title, description, createdAt, updatedAt }) => ({
+    Id: <Copyable text={id} what="blueprint id" />,
+    Name: <UntrustedText>{uid}</UntrustedText>,
+    Title: <UntrustedText>{title}</UntrustedText>,
+    Description: <UntrustedText>{description}</UntrustedText>,
+    Created: <Time at={createdAt} as="full" />,
+    Changed: <Time at={updatedAt} as="full" />,
+  }),
   more: ({ channels }) => (
     <Section title="Channels">
       {channels.length === 0 ? (

@@ -71,23 +71,19 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
         <Code text={url} label="address" title="Address (anyone who knows it can send events)" wrap />
       )}
       <Facts
-        facts={[
-          ["State", <ChannelState key="state" state={state} />],
-          ["Kind", kind],
-          ["Changed", <Time key="changed" at={updatedAt} as="ago" />],
-          connectionId !== null && [
-            "Connection",
-            <a key="connection" href={`/console/connections?id=${connectionId}`}>
-              {connectionId}
-            </a>,
-          ],
-          [
-            "Events",
-            <span key="events">
+        facts={{
+          State: <ChannelState state={state} />,
+          Kind: kind,
+          Changed: <Time at={updatedAt} as="ago" />,
+          Connection: connectionId !== null && (
+            <a href={`/console/connections?id=${connectionId}`}>{connectionId}</a>
+          ),
+          Events: (
+            <span>
               <UntrustedText>{events.map(({ type }) => type).join(", ")}</UntrustedText>
-            </span>,
-          ],
-        ]}
+            </span>
+          ),
+        }}
       />
       <div class="row wrap">
         <a class="button" href={`/console/apps/${appId}/channels/${uid}/definitions`}>

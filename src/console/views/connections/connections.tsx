@@ -33,35 +33,26 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
     },
   ],
   titleOf: ({ name }) => name,
-  facts: ({ id, name, kind, state, lastError, allowedOrigins, lastUsedAt, createdAt, updatedAt }) => [
-    ["Id", <Copyable key="id" text={id} what="connection id" />],
-    ["Name", <UntrustedText key="name">{name}</UntrustedText>],
-    ["Kind", kind],
-    [
-      "State",
-      <Badge key="state" tone={CONNECTION_TONES[state]}>
-        {state}
-      </Badge>,
-    ],
-    lastError !== null && [
-      "Last error",
-      <span key="error">
+  facts: ({ id, name, kind, state, lastError, allowedOrigins, lastUsedAt, createdAt, updatedAt }) => ({
+    Id: <Copyable text={id} what="connection id" />,
+    Name: <UntrustedText>{name}</UntrustedText>,
+    Kind: kind,
+    State: <Badge tone={CONNECTION_TONES[state]}>{state}</Badge>,
+    "Last error": lastError !== null && (
+      <span>
         <code>{lastError.code}</code> <UntrustedText>{lastError.message}</UntrustedText>{" "}
         <Time at={lastError.at} as="ago" />
-      </span>,
-    ],
-    [
-      "Allowed origins",
-      allowedOrigins.map((origin) => (
-        <div key={origin}>
-          <UntrustedText>{origin}</UntrustedText>
-        </div>
-      )),
-    ],
-    ["Last used", <Time key="used" at={lastUsedAt} as="full" />],
-    ["Created", <Time key="created" at={createdAt} as="full" />],
-    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
-  ],
+      </span>
+    ),
+    "Allowed origins": allowedOrigins.map((origin) => (
+      <div key={origin}>
+        <UntrustedText>{origin}</UntrustedText>
+      </div>
+    )),
+    "Last used": <Time at={lastUsedAt} as="full" />,
+    Created: <Time at={createdAt} as="full" />,
+    Changed: <Time at={updatedAt} as="full" />,
+  }),
   actions: (connection, reload) => (
     <>
       <Authorize connection={connection} onSignedIn={reload} />

@@ -57,13 +57,13 @@ export function LetterPanel({ place, letterId, onClose, onGone }: Props) {
                 <Actions place={place} letter={letter} onClose={onClose} onGone={onGone} />
               )}
               <Facts
-                facts={[
-                  ["Dead letter", <Copyable key="id" text={letter.id} what="dead letter id" />],
-                  ["Type", <UntrustedText key="type">{letter.type}</UntrustedText>],
-                  ["Entry", <Copyable key="entry" text={letter.entryId} what="entry id" />],
-                  ["Topic", <UntrustedText key="topic">{letter.topic}</UntrustedText>],
-                  ["Given up", <Time key="at" at={letter.createdAt} as="full" />],
-                ]}
+                facts={{
+                  "Dead letter": <Copyable text={letter.id} what="dead letter id" />,
+                  Type: <UntrustedText>{letter.type}</UntrustedText>,
+                  Entry: <Copyable text={letter.entryId} what="entry id" />,
+                  Topic: <UntrustedText>{letter.topic}</UntrustedText>,
+                  "Given up": <Time at={letter.createdAt} as="full" />,
+                }}
               />
               <Section title={`Attempts (${letter.attempts.length})`}>
                 <ol class="attempts">

@@ -3,7 +3,7 @@ import { fillPath } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
-import { Badge, Facts, Page, Section } from "../../kit/layout/page.tsx";
+import { Badge, Facts, type NamedFacts, Page, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { decodeBase64 } from "../../kit/text/base64.ts";
 import { Copyable } from "../../kit/text/copy.tsx";
@@ -99,23 +99,21 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
 
 const READINGS_EVERY_MS = 5_000;
 
-const factsOf = (delivery: Whole): Parameters<typeof Facts>[0]["facts"] => [
-  ["Channel", <UntrustedText key="channel">{delivery.channelUid}</UntrustedText>],
-  ["Received", <Time key="at" at={delivery.receivedAt} as="full" />],
-  [
-    "Request",
+const factsOf = (delivery: Whole): NamedFacts => ({
+  Channel: <UntrustedText>{delivery.channelUid}</UntrustedText>,
+  Received: <Time at={delivery.receivedAt} as="full" />,
+  Request:
     delivery.requestId === null ? (
       <span class="faint">fetched by the gateway</span>
     ) : (
-      <Copyable key="request" text={delivery.requestId} what="request id" />
+      <Copyable text={delivery.requestId} what="request id" />
     ),
-  ],
-  ["Delivery", <Copyable key="id" text={delivery.id} what="delivery id" />],
-  ["Method", delivery.method],
-  ["From", <UntrustedText key="from">{delivery.clientAddress}</UntrustedText>],
-  ["Response", delivery.httpStatus === null ? "–" : `${delivery.httpStatus}`],
-  ["Duration", formatDuration(delivery.durationMs)],
-];
+  Delivery: <Copyable text={delivery.id} what="delivery id" />,
+  Method: delivery.method,
+  From: <UntrustedText>{delivery.clientAddress}</UntrustedText>,
+  Response: delivery.httpStatus ?? "–",
+  Duration: formatDuration(delivery.durationMs),
+});
 
 function Body({ delivery: { id, bodyBase64, bodyBytes } }: { readonly delivery: Whole }) {
   if (bodyBase64 === null) {

@@ -55,15 +55,15 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
               {hasPermission("apps.write") && <Button onClick={() => setDeleting(true)}>Delete</Button>}
             </div>
             <Facts
-              facts={[
-                ["Type", <UntrustedText key="type">{event.type}</UntrustedText>],
-                ["Id", <Copyable key="id" text={event.id} what="event id" />],
-                ["Channel", <UntrustedText key="channel">{channelOf(event, appId)}</UntrustedText>],
-                ["Appended", <Time key="at" at={timeOf(event)} as="full" />],
-                ["Source", <UntrustedText key="source">{event.source}</UntrustedText>],
-                ["Topic", <Copyable key="topic" text={event.topic} what="topic" />],
-                ["Entry", <Copyable key="entry" text={event.entryId} what="entry id" />],
-              ]}
+              facts={{
+                Type: <UntrustedText>{event.type}</UntrustedText>,
+                Id: <Copyable text={event.id} what="event id" />,
+                Channel: <UntrustedText>{channelOf(event, appId)}</UntrustedText>,
+                Appended: <Time at={timeOf(event)} as="full" />,
+                Source: <UntrustedText>{event.source}</UntrustedText>,
+                Topic: <Copyable text={event.topic} what="topic" />,
+                Entry: <Copyable text={event.entryId} what="entry id" />,
+              }}
             />
             {event.data_base64 !== undefined && (
               <Section title="Data">

@@ -23,14 +23,14 @@ const SPEC: ResourceSpec<Organization> = {
     { title: "Created", width: "9rem", priority: 2, cell: ({ createdAt }) => <Time at={createdAt} /> },
   ],
   titleOf: ({ name }) => name,
-  facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => [
-    ["Id", <Copyable key="id" text={id} what="organization id" />],
-    ["Name", <UntrustedText key="name">{name}</UntrustedText>],
-    ["IAM id", <UntrustedText key="iam">{iamId}</UntrustedText>],
-    ["Tenant", <UntrustedText key="tenant">{tenantId}</UntrustedText>],
-    ["Created", <Time key="created" at={createdAt} as="full" />],
-    ["Changed", <Time key="updated" at={updatedAt} as="full" />],
-  ],
+  facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => ({
+    Id: <Copyable text={id} what="organization id" />,
+    Name: <UntrustedText>{name}</UntrustedText>,
+    "IAM id": <UntrustedText>{iamId}</UntrustedText>,
+    Tenant: <UntrustedText>{tenantId}</UntrustedText>,
+    Created: <Time at={createdAt} as="full" />,
+    Changed: <Time at={updatedAt} as="full" />,
+  }),
   more: (organization) => <Inside organization={organization} />,
   empty: "",
   create: {

@@ -52,25 +52,20 @@ const SPEC: ResourceSpec<Problem> = {
     { title: "Since", width: "6rem", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} as="ago" /> },
   ],
   titleOf: ({ kind }) => titleOfKind(kind),
-  facts: (problem) => [
-    [
-      "State",
-      <Badge key="state" tone={toneOf(problem)}>
-        {problem.state}
-      </Badge>,
-    ],
-    ["Affects", <ProblemSubject key="where" problem={problem} />],
-    ["Message", <UntrustedText key="message">{problem.message}</UntrustedText>],
-    ["Suggested action", <UntrustedText key="suggestedAction">{problem.suggestedAction}</UntrustedText>],
-    ...Object.entries(problem.figures).map(
-      ([name, figure]) => [formatLabel(name), formatCount(figure)] as const,
+  facts: (problem) => ({
+    State: <Badge tone={toneOf(problem)}>{problem.state}</Badge>,
+    Affects: <ProblemSubject problem={problem} />,
+    Message: <UntrustedText>{problem.message}</UntrustedText>,
+    "Suggested action": <UntrustedText>{problem.suggestedAction}</UntrustedText>,
+    ...Object.fromEntries(
+      Object.entries(problem.figures).map(([name, figure]) => [formatLabel(name), formatCount(figure)]),
     ),
-    ["First seen", <Time key="first" at={problem.firstSeenAt} as="full" />],
-    ["Last seen", <Time key="last" at={problem.lastSeenAt} as="full" />],
-    ["Acknowledged", <Time key="known" at={problem.acknowledgedAt} as="full" />],
-    ["Resolved", <Time key="resolved" at={problem.resolvedAt} as="full" />],
-    ["Id", <Copyable key="id" text={problem.id} what="problem id" />],
-  ],
+    "First seen": <Time at={problem.firstSeenAt} as="full" />,
+    "Last seen": <Time at={problem.lastSeenAt} as="full" />,
+    Acknowledged: <Time at={problem.acknowledgedAt} as="full" />,
+    Resolved: <Time at={problem.resolvedAt} as="full" />,
+    Id: <Copyable text={problem.id} what="problem id" />,
+  }),
   actions: (problem, reload) => <Acknowledge problem={problem} onDone={reload} />,
   filters: [
     {

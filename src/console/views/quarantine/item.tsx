@@ -54,25 +54,20 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
               <Actions appId={appId} item={item} onClose={onClose} onChanged={onChanged} />
             )}
             <Facts
-              facts={[
-                ["Item", <Copyable key="id" text={item.id} what="item id" />],
-                ["Channel", <UntrustedText key="uid">{item.channelUid}</UntrustedText>],
-                [
-                  "Definitions",
+              facts={{
+                Item: <Copyable text={item.id} what="item id" />,
+                Channel: <UntrustedText>{item.channelUid}</UntrustedText>,
+                Definitions:
                   item.definitions.length === 0 ? (
                     <span class="faint">all current definitions</span>
                   ) : (
                     <UntrustedText>{item.definitions.join(", ")}</UntrustedText>
                   ),
-                ],
-                ["First seen", <Time key="first" at={item.firstAt} as="full" />],
-                ["Last seen", <Time key="last" at={item.lastAt} as="full" />],
-                ["Arrivals", formatCount(item.count)],
-                item.deliveryId !== null && [
-                  "Signed id",
-                  <UntrustedText key="signed">{item.deliveryId}</UntrustedText>,
-                ],
-              ]}
+                "First seen": <Time at={item.firstAt} as="full" />,
+                "Last seen": <Time at={item.lastAt} as="full" />,
+                Arrivals: formatCount(item.count),
+                "Signed id": item.deliveryId !== null && <UntrustedText>{item.deliveryId}</UntrustedText>,
+              }}
             />
             <Section title="With the current definitions">
               {item.explanation.length === 0 ? (

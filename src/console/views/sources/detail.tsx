@@ -53,24 +53,20 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
       )}
       <Timeline source={source} />
       <Facts
-        facts={[
-          ["Reads", <UntrustedText key="url">{addressOf(channel.config)}</UntrustedText>],
-          ["In this state since", <Time key="since" at={source.since} />],
-          ["Lag", source.lagMs === null ? "not known" : formatDuration(source.lagMs)],
-          ["Worker", <UntrustedText key="owner">{source.owner}</UntrustedText>],
-          [
-            "Connection",
+        facts={{
+          Reads: <UntrustedText>{addressOf(channel.config)}</UntrustedText>,
+          "In this state since": <Time at={source.since} />,
+          Lag: source.lagMs === null ? "not known" : formatDuration(source.lagMs),
+          Worker: <UntrustedText>{source.owner}</UntrustedText>,
+          Connection:
             channel.connectionId === null ? (
               "none"
             ) : (
-              <a key="connection" href={`/console/connections?connection=${channel.connectionId}`}>
-                {channel.connectionId}
-              </a>
+              <a href={`/console/connections?connection=${channel.connectionId}`}>{channel.connectionId}</a>
             ),
-          ],
-          ["Cursor moved", <Time key="moved" at={source.cursor.updatedAt} as="ago" />],
-          ["Cursor version", formatCount(source.cursor.version)],
-        ]}
+          "Cursor moved": <Time at={source.cursor.updatedAt} as="ago" />,
+          "Cursor version": formatCount(source.cursor.version),
+        }}
       />
       <Payload content={JSON.stringify(source.cursor.value)} label="cursor" fileName="cursor.json" />
       {hasPermission("apps.write") && (

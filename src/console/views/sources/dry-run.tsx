@@ -67,23 +67,19 @@ function Shown({ result }: { readonly result: Result }) {
   return (
     <div class="stack" role="status">
       <Facts
-        facts={[
-          [
-            "End",
-            <span key="end" class="row">
+        facts={{
+          End: (
+            <span class="row">
               <Badge tone={isWell ? "ok" : "bad"}>{end.kind}</Badge>
               {end.message !== null && <UntrustedText>{end.message}</UntrustedText>}
-            </span>,
-          ],
-          ["Request", <UntrustedText key="request">{`${request.method} ${request.url}`}</UntrustedText>],
-          [
-            "Response",
-            response === null ? "no response" : `${response.status}, ${formatBytes(response.bytes)}`,
-          ],
-          ["New items", formatCount(total)],
-          ["Known items", formatCount(known)],
-          ["Next cursor", <UntrustedText key="cursor">{JSON.stringify(cursor)}</UntrustedText>],
-        ]}
+            </span>
+          ),
+          Request: <UntrustedText>{`${request.method} ${request.url}`}</UntrustedText>,
+          Response: response === null ? "no response" : `${response.status}, ${formatBytes(response.bytes)}`,
+          "New items": formatCount(total),
+          "Known items": formatCount(known),
+          "Next cursor": <UntrustedText>{JSON.stringify(cursor)}</UntrustedText>,
+        }}
       />
       {items.map((item, index) => (
         <Payload

@@ -83,42 +83,31 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
         </div>
       )}
       <Facts
-        facts={[
-          ["Events", <UntrustedText key="events">{eventUid}</UntrustedText>],
-          [
-            "State",
-            <Badge key="state" tone={SUBSCRIPTION_TONES[state]}>
-              {state}
-            </Badge>,
-          ],
-          ["Not read yet", known(lag, formatCount)],
-          [
-            "Age of the oldest",
-            known(lagSeconds, (seconds) => (seconds === 0 ? "–" : formatDuration(seconds * 1_000))),
-          ],
-          ["Read, not acknowledged", known(pending, formatCount)],
-          [
-            "Dead letters",
-            deadLetters ? (
-              <a key="dead" href={`/console/apps/${appId}/dead-letters?subscription=${id}`}>
-                {formatCount(deadLetters)}
-              </a>
-            ) : (
-              known(deadLetters, formatCount)
-            ),
-          ],
-          ["Start position", /^\d/.test(startAt) ? <Time key="start" at={startAt} /> : startAt],
-          ["Id and consumer group", <Copyable key="id" text={id} what="id" />],
-        ]}
+        facts={{
+          Events: <UntrustedText>{eventUid}</UntrustedText>,
+          State: <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
+          "Not read yet": known(lag, formatCount),
+          "Age of the oldest": known(lagSeconds, (seconds) =>
+            seconds === 0 ? "–" : formatDuration(seconds * 1_000),
+          ),
+          "Read, not acknowledged": known(pending, formatCount),
+          "Dead letters": deadLetters ? (
+            <a href={`/console/apps/${appId}/dead-letters?subscription=${id}`}>{formatCount(deadLetters)}</a>
+          ) : (
+            known(deadLetters, formatCount)
+          ),
+          "Start position": /^\d/.test(startAt) ? <Time at={startAt} /> : startAt,
+          "Id and consumer group": <Copyable text={id} what="id" />,
+        }}
       />
       {handler && (
         <Facts
-          facts={[
-            ["Sent to", <UntrustedText key="url">{handler.url}</UntrustedText>],
-            ["Concurrency", String(handler.concurrency)],
-            ["Order", handler.ordered ? "per topic" : "not guaranteed"],
-            ["Timeout", formatDuration(handler.timeoutMs)],
-          ]}
+          facts={{
+            "Sent to": <UntrustedText>{handler.url}</UntrustedText>,
+            Concurrency: String(handler.concurrency),
+            Order: handler.ordered ? "per topic" : "not guaranteed",
+            Timeout: formatDuration(handler.timeoutMs),
+          }}
         />
       )}
     </>
