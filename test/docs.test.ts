@@ -2,10 +2,10 @@ import { globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { COMMAND_VARIABLES } from "../src/config/load.ts";
-import { renderSettingsTable } from "../src/config/render-settings.ts";
 import { SETTING_LIST } from "../src/config/schema.ts";
 import { QUARANTINE_REASONS } from "../src/event/outcome.ts";
 import { STATUS_OF } from "../src/http/errors.ts";
+import { renderSettingsTable } from "./support/generated-docs.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const read = (name: string): string => readFileSync(join(ROOT, name), "utf8");

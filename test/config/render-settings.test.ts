@@ -1,12 +1,9 @@
 import { parseEnv } from "node:util";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import {
-  renderExampleFile,
-  renderSettingsHelp,
-  renderSettingsTable,
-} from "../../src/config/render-settings.ts";
+import { renderSettingsHelp } from "../../src/config/render-settings.ts";
 import { SETTING_LIST } from "../../src/config/schema.ts";
+import { renderExampleFile, renderSettingsTable } from "../support/generated-docs.ts";
 
 describe("the generated lists of settings", () => {
   it("contain every setting with its default, both in --help and in the documentation", () => {

@@ -1,4 +1,4 @@
-import type { Preset, Presets } from "../../verify/presets.ts";
+import type { Preset } from "../../verify/presets.ts";
 
 /** Generates a provider's documentation page, which explains how to receive its webhooks and how weak its verification is. */
 export function presetPage(preset: Preset): string {
@@ -165,42 +165,4 @@ function describeWeakness({ scheme, toleranceSeconds }: Preset["verification"]):
         ? `The timestamp is signed. A delivery whose timestamp differs by more than ${toleranceSeconds} s is rejected.`
         : undefined;
   }
-}
-
-/** Lists the streams of all providers for the page about polling them. */
-export function renderStreamTable(presets: Presets): string {
-  const rows = [...presets.values()].flatMap(({ preset, title, streams }) =>
-    streams.map(
-      ({ name, title: list, params }) =>
-        `| ${title} | \`${preset}\` | \`${name}\` | ${list} | ${Object.keys(
-          (params.properties ?? {}) as object,
-        )
-          .map((param) => `\`${param}\``)
-          .join(", ")} |`,
-    ),
-  );
-  return ["| Provider | `preset` | `stream` | List | `params` |", "|---|---|---|---|---|", ...rows].join(
-    "\n",
-  );
-}
-
-export function renderPresetTable(presets: Presets): string {
-  const rows = [...presets.values()].map(({ preset, title, verification, secret, handshakes }) =>
-    [
-      "",
-      `[${title}](../verify/presets/${preset}.json)`,
-      `\`${preset}\``,
-      String(verification.scheme),
-      secret?.label ?? "none",
-      handshakes.length > 0 ? "yes" : "",
-      "",
-    ]
-      .join(" | ")
-      .trim(),
-  );
-  return [
-    "| Provider | `preset` | Verified by | Secret | Handshake |",
-    "|---|---|---|---|---|",
-    ...rows,
-  ].join("\n");
 }

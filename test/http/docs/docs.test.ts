@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { SETTING_LIST } from "../../../src/config/schema.ts";
 import { QUARANTINE_REASONS } from "../../../src/event/outcome.ts";
 import { createDocs } from "../../../src/http/docs/docs.ts";
-import { renderPresetTable, renderStreamTable } from "../../../src/http/docs/preset-page.ts";
 import { STATUS_OF } from "../../../src/http/errors.ts";
 import { readPresets } from "../../../src/verify/presets.ts";
+import { renderPresetTable, renderStreamTable } from "../../support/generated-docs.ts";
 
 const FOLDER = new URL("../../../src/docs/", import.meta.url);
 const presets = readPresets();

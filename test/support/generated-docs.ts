@@ -1,0 +1,65 @@
+import { SETTING_LIST } from "../../src/config/schema.ts";
+import type { Presets } from "../../src/verify/presets.ts";
+
+/** Renders the table of `src/docs/settings.md`. */
+export function renderSettingsTable(): string {
+  const rows = SETTING_LIST.map(({ name, description, unsetMeans, defaultText, secret }) => {
+    const fallback = unsetMeans ?? (defaultText ? `\`${defaultText}\`` : "");
+    const cells = [`\`${name}\``, fallback, description + (secret ? " Secret." : "")];
+    return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  });
+  return ["| Setting | Default | Description |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Renders an example settings file. All settings are commented out, so the unedited file has no effect. */
+export function renderExampleFile(): string {
+  const blocks = SETTING_LIST.map(({ name, description, unsetMeans, defaultText = "" }) =>
+    unsetMeans
+      ? `# ${description} Default: ${unsetMeans}.\n#${name}=`
+      : `# ${description}\n#${name}=${defaultText}`,
+  );
+  return `# Settings of Inlet. Copy this file, remove the # from each setting that you change, and start with
+# \`npm start -- --config FILE\`. The environment wins over the file.
+
+${blocks.join("\n\n")}
+`;
+}
+
+/** Renders the table of `src/docs/polling-presets.md`. */
+export function renderStreamTable(presets: Presets): string {
+  const rows = [...presets.values()].flatMap(({ preset, title, streams }) =>
+    streams.map(
+      ({ name, title: list, params }) =>
+        `| ${title} | \`${preset}\` | \`${name}\` | ${list} | ${Object.keys(
+          (params.properties ?? {}) as object,
+        )
+          .map((param) => `\`${param}\``)
+          .join(", ")} |`,
+    ),
+  );
+  return ["| Provider | `preset` | `stream` | List | `params` |", "|---|---|---|---|---|", ...rows].join(
+    "\n",
+  );
+}
+
+/** Renders the table of `src/docs/presets.md`. */
+export function renderPresetTable(presets: Presets): string {
+  const rows = [...presets.values()].map(({ preset, title, verification, secret, handshakes }) =>
+    [
+      "",
+      `[${title}](../verify/presets/${preset}.json)`,
+      `\`${preset}\``,
+      String(verification.scheme),
+      secret?.label ?? "none",
+      handshakes.length > 0 ? "yes" : "",
+      "",
+    ]
+      .join(" | ")
+      .trim(),
+  );
+  return [
+    "| Provider | `preset` | Verified by | Secret | Handshake |",
+    "|---|---|---|---|---|",
+    ...rows,
+  ].join("\n");
+}
