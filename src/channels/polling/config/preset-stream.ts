@@ -135,13 +135,11 @@ const ORIGIN = /^(?:\{\{\s*params\.[A-Za-z0-9_]+\s*\}\}|https?:\/\/[^/?#]*)/;
 /** Fills in parameters of a URL. In the path and query they are percent-encoded, so that they cannot change the rest of the URL. */
 function fillUrl(url: string, params: Params): string {
   const origin = ORIGIN.exec(url)?.[0] ?? "";
-  const raw = origin.replace(PARAM, (_, name: string) => String(params[name] ?? "").replace(/\/+$/, ""));
-  return (
-    raw +
-    url
-      .slice(origin.length)
-      .replace(PARAM, (_, name: string) => encodeURIComponent(String(params[name] ?? "")))
-  );
+  const rest = url.slice(origin.length);
+  const filled = origin.replace(PARAM, (_, name: string) => String(params[name] ?? ""));
+  const encoded = rest.replace(PARAM, (_, name: string) => encodeURIComponent(String(params[name] ?? "")));
+  // The address of a server may end with a slash, and so may a whole address that is a parameter.
+  return (rest.startsWith("/") ? filled.replace(/\/+$/, "") : filled) + encoded;
 }
 
 /** Merges settings. An object that names another variant by its `by` replaces the preset's one as a whole. */
