@@ -2,7 +2,7 @@ import { createApp, createStartingApp } from "./app.ts";
 import { createGroups } from "./bus/groups/groups.ts";
 import { createGroupProgressReader } from "./bus/groups/readings.ts";
 import { startOverLimit } from "./bus/limits/over-limit.ts";
-import type { Appended } from "./bus/publish/publish.ts";
+import { createAppendedListeners } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
 import { type CheckChannelDeps, checkChannel } from "./channels/check-channel.ts";
@@ -36,7 +36,6 @@ import { createHookLimits } from "./ingest/hook-limits.ts";
 import { createReceive } from "./ingest/receive.ts";
 import { createClientAddressOf } from "./lib/addresses/client-address.ts";
 import { parseRedisAddresses } from "./lib/addresses/redis-address.ts";
-import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./log.ts";
 import { startConfigCheck } from "./maintenance/config-check.ts";
 import { startGroupReconciler } from "./maintenance/group-reconciler.ts";
@@ -154,7 +153,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     welcome: config.databaseUrl === undefined ? await welcomeChannel(checkDeps) : undefined,
   });
 
-  const appended = createListeners<Appended>();
+  const appended = createAppendedListeners();
   const overLimit = opening.use(await startOverLimit({ redis, log }));
   const path = opening.use(
     createEventPath({

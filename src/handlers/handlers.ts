@@ -1,6 +1,6 @@
 import type { JobQueue } from "../bus/jobs/job-queue.ts";
 import type { Job } from "../bus/jobs/job-worker.ts";
-import type { Appended } from "../bus/publish/publish.ts";
+import type { AppendedListeners } from "../bus/publish/publish.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
@@ -16,7 +16,6 @@ import {
 import type { HandlerAttempt, PendingRetry } from "../event/handler.ts";
 import type { DeliveredEvent } from "../event/handler-request.ts";
 import { backoffMs } from "../lib/backoff.ts";
-import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
 import { type Lane, type LaneDeps, startLane } from "./lane.ts";
 
@@ -25,7 +24,7 @@ export interface HandlersDeps
   readonly db: Database["db"];
   readonly changes: ChangeSubscriptions;
   /** Reports each event that this gateway publishes, so that it is delivered to handlers without delay. */
-  readonly appended: Pick<Listeners<Appended>, "subscribe">;
+  readonly appended: Pick<AppendedListeners, "subscribe">;
   readonly keyring: Keyring;
   readonly queue: Pick<JobQueue<PendingRetry>, "work">;
   readonly timing?: Partial<HandlersTiming>;

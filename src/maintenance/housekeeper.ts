@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RedisBus } from "../bus/connection/redis.ts";
 import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import type { Groups } from "../bus/groups/groups.ts";
-import type { Appended } from "../bus/publish/publish.ts";
+import type { AppendedListeners } from "../bus/publish/publish.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import { type RetainedTopic, startRetentionSweeper } from "../bus/retention/retention.ts";
 import { createInspectGroups } from "../bus/retention/retention-risk.ts";
@@ -16,7 +16,6 @@ import { claimLease, releaseLease } from "../data/leases.ts";
 import { settleRemovals } from "../data/removals.ts";
 import { expireDeadLetters } from "../data/subscriptions/dead-letters.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Listeners } from "../lib/listeners.ts";
 import { startLoop } from "../lib/loop.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
 import { inPages } from "../lib/pages.ts";
@@ -30,7 +29,7 @@ import { createTopicLimits, type TopicLimitsDeps } from "./topic-limits.ts";
 export interface HousekeeperDeps {
   readonly db: Queryable;
   /** Reports each event that this gateway publishes, because each gateway trims the topics to which it has published. */
-  readonly appended: Pick<Listeners<Appended>, "subscribe">;
+  readonly appended: Pick<AppendedListeners, "subscribe">;
   readonly redis: RedisBus;
   readonly groups: Groups;
   readonly topics: Topics;

@@ -2,11 +2,10 @@ import { createServer } from "node:http";
 import type { LookupFunction } from "node:net";
 import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Appended } from "../../src/bus/publish/publish.ts";
+import { createAppendedListeners } from "../../src/bus/publish/publish.ts";
 import { createAttempt } from "../../src/handlers/attempt.ts";
 import { type Handlers, type HandlersTiming, startHandlers } from "../../src/handlers/handlers.ts";
 import { createRetryQueue } from "../../src/handlers/retry-queue.ts";
-import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { createTestChanges } from "../support/changes.ts";
@@ -58,7 +57,7 @@ function start(timing: Partial<HandlersTiming> = {}): Handlers {
     timing: { ...FAST, ...timing },
     db: api.database.db,
     changes: createTestChanges(),
-    appended: createListeners<Appended>(),
+    appended: createAppendedListeners(),
     keyring: api.keyring,
     retries: createRetryQueue(queue),
     attempt: createAttempt({ outbound, credentialsOf, clock }),

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { startOverLimit } from "../../src/bus/limits/over-limit.ts";
-import type { Appended } from "../../src/bus/publish/publish.ts";
-import { createPublish } from "../../src/bus/publish/publish.ts";
+import { createAppendedListeners, createPublish } from "../../src/bus/publish/publish.ts";
 import { createQuarantineStore, type QuarantineStore } from "../../src/bus/quarantine/quarantine.ts";
 import { QUARANTINE_LIMITS } from "../../src/bus/quarantine/quarantine-record.ts";
 import { recordAccess } from "../../src/data/accounts/audit.ts";
@@ -10,7 +9,6 @@ import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import type { ChannelHandle } from "../../src/event/ingest.ts";
 import { createHookLimits } from "../../src/ingest/hook-limits.ts";
 import { createClientAddressOf } from "../../src/lib/addresses/client-address.ts";
-import { createListeners } from "../../src/lib/listeners.ts";
 import { createLog } from "../../src/log.ts";
 import {
   type Housekeeper,
@@ -67,7 +65,7 @@ function startKeeper({ timing, on = spine, ...options }: StartOptions = {}): Hou
       deliveryRecords: path.deliveryRecords,
       clock: () => Date.now() + aheadMs,
       log: createLog({ level: "silent" }),
-      appended: createListeners<Appended>(),
+      appended: createAppendedListeners(),
       auditRetentionDays: 90,
       topicBytesPerOrganization: { bytes: 100_000, isDerived: false },
       ...options,
@@ -374,7 +372,7 @@ describe("the housekeeper lease", () => {
     await Promise.all(
       Array.from({ length: 300 }, (_, i) => client.xadd(topics[0], `${i + 1}-0`, "data", "x".repeat(1_000))),
     );
-    const appended = createListeners<Appended>();
+    const appended = createAppendedListeners();
     startKeeper({ takesTurns: false, appended });
     appended.notify(topics[0], 300_000, 100_000);
     await until(async () => (await client.xlen(topics[0])) < 200);

@@ -38,6 +38,22 @@ export interface PublishOptions {
 /** Arguments of `onAppended`, which is called only for events whose policy has `maxBytes`. */
 export type Appended = readonly [topic: string, bytes: number, maxBytes: number];
 
+/** Listeners for appended events, which are called in the order of subscription. */
+export interface AppendedListeners {
+  readonly subscribe: (listener: (...appended: Appended) => void) => void;
+  readonly notify: (...appended: Appended) => void;
+}
+
+export function createAppendedListeners(): AppendedListeners {
+  const listeners: ((...appended: Appended) => void)[] = [];
+  return {
+    subscribe: (listener) => void listeners.push(listener),
+    notify(...appended) {
+      for (const listener of listeners) listener(...appended);
+    },
+  };
+}
+
 export interface PublishDeps {
   readonly redis: RedisBus;
   readonly newQuarantineId: NewId;
