@@ -74,6 +74,20 @@ export function lacksSecret({
   return findScheme(verification).needsSecret(verification);
 }
 
+/** Returns whether the channel answers handshakes. With `setup`, it does so until it has a secret. */
+export function handshakesEnabled(sender: Sender): boolean {
+  switch (sender.allowHandshakes) {
+    case "always":
+      return true;
+    case "setup":
+      return lacksSecret({ ...sender, shadow: false });
+    case "never":
+      return false;
+    default:
+      return sender.allowHandshakes satisfies never;
+  }
+}
+
 /** Returns whether a stored config lacks a secret or has become invalid, so that no delivery can be verified. */
 export function needsSetup(config: unknown, presets: Presets): boolean {
   const sender = parseSender(config, presets);

@@ -18,8 +18,8 @@ import type { KeySource } from "./keys/key-source.ts";
 import { compileTexts, RequestView } from "./message/request-view.ts";
 import { findScheme } from "./schemes.ts";
 import { deriveKey, secretKeySchema } from "./secret-key.ts";
-import { SecretWindows } from "./secret-windows.ts";
-import { lacksSecret, type Sender, signsForAnyone } from "./sender.ts";
+import { handshakesEnabled, type Sender, signsForAnyone } from "./sender.ts";
+import type { Secret } from "./sender-config.ts";
 import { type FailureReason, reject as rejection, type Verdict, type Verification } from "./verifier.ts";
 
 /**
@@ -215,9 +215,7 @@ class ActiveSender implements CompiledSender {
   }
 
   #conclude(request: RawRequest, verdict: Verdict): Verified {
-    if (verdict.ok) {
-      return ok(this.#redact(request, verdict.value));
-    }
+    if (verdict.ok) return ok(this.#redact(request, verdict.value));
     const { reason, message } = verdict.error;
     return this.#shadowed
       ? this.#accept(request, reason, this.#shadowed)
@@ -255,19 +253,43 @@ function compileAddresses(networks: Sender["allowedAddresses"]) {
   };
 }
 
-function handshakesEnabled(sender: Sender): boolean {
-  switch (sender.allowHandshakes) {
-    case "always":
-      return true;
-    case "setup":
-      return lacksSecret({ ...sender, shadow: false });
-    case "never":
-      return false;
-    default:
-      return sender.allowHandshakes satisfies never;
-  }
-}
-
 /** Replaces the content type in a set of headers. The result has no prototype, like all objects with values from a sender. */
 const withContentType = (headers: Values, type: string): Values =>
   Object.assign(Object.create(null), headers, { "content-type": type });
+
+/** The secrets of a channel with the times at which they are valid. */
+class SecretWindows {
+  readonly #windows: readonly (Pick<Secret, "value" | "name"> & Record<"fromMs" | "toMs", number>)[];
+  #last: readonly string[] = NO_SECRETS;
+
+  constructor(secrets: readonly Secret[]) {
+    this.#windows = secrets.map(({ value, name, notBefore, notAfter }) => ({
+      value,
+      name,
+      fromMs: notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(notBefore),
+      toMs: notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(notAfter),
+    }));
+  }
+
+  all(): readonly string[] {
+    return this.#windows.map(({ value }) => value);
+  }
+
+  /**
+   * Returns the secrets that are valid at a time: those named `wanted`, or the unnamed ones. While the valid unnamed secrets stay
+   * the same, so does the array, because derived values are cached per array instance.
+   */
+  at(nowMs: number, wanted?: string): readonly string[] {
+    const valid: string[] = [];
+    for (const { value, name, fromMs, toMs } of this.#windows) {
+      if (name === wanted && fromMs <= nowMs && nowMs < toMs) valid.push(value);
+    }
+    if (wanted !== undefined) return valid;
+    const last = this.#last;
+    if (valid.length !== last.length || valid.some((value, index) => value !== last[index]))
+      this.#last = valid;
+    return this.#last;
+  }
+}
+
+const NO_SECRETS: readonly string[] = [];
