@@ -23,9 +23,10 @@ const sampleSchema = z
     query: values.default({}).describe("Decoded query parameters."),
     body: z
       .string()
-      .min(1)
       .max(65_536)
-      .describe("Body of the example as text. Any signature inside it is not valid for your secret."),
+      .describe(
+        "Body of the example as text, which is empty if the provider sends none. Any signature inside it is not valid for your secret.",
+      ),
   })
   .describe("An example delivery of the provider, for trying out a channel. It yields at least one event.");
 

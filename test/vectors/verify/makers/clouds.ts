@@ -186,6 +186,17 @@ export const clouds: Readonly<Record<string, Recipe>> = {
     uncovered: hidden,
     events: [{ type: "s", id: "90020260101000000000000" }],
   },
+  "google-calendar": {
+    source: "https://developers.google.com/workspace/calendar/api/guides/push",
+    sent: {
+      ...delivery({ "x-goog-resource-state": "exists", "x-goog-message-number": "10" }, {}),
+      body: "",
+    },
+    sign: (sent, key) => withHeaders(sent, { "x-goog-channel-token": key }),
+    alter: (sent) => withHeaders(sent, { "x-goog-channel-token": "C6F1" }),
+    uncovered: (sent) => withHeaders(sent, { "x-goog-message-number": "11" }),
+    events: [{ type: "exists", id: null }],
+  },
   workos: {
     source: "https://workos.com/docs/events/data-syncing/webhooks",
     sent: delivery({}, { id: "event_01J44T8116Q5M0RYCFA6KWNXN9", event: "dsync.user.created", data: {} }),
