@@ -91,6 +91,10 @@ export async function checkChannel(
   const parsed = kind.configSchema.safeParse(input);
   if (!parsed.success) return err(findingsOf(parsed.error, input, ["config"]));
   const config = parsed.data;
+  if (config.dedupe.ignore !== undefined && config.dedupe.by !== "content") {
+    const message = "must not be set unless `by` is `content`, because events are compared by their id";
+    return err([{ path: "config.dedupe.ignore", message }]);
+  }
   const sender = resolveSender(senderConfigSchema.parse(kind.addressed ? config : {}), deps.presets);
   if (!sender.ok) return err(sender.error.map(toFinding));
   const ofStream = kind.fromStream?.(given, config);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer } from "./config-fields.ts";
+import { integer, pathText } from "./config-fields.ts";
 
 /** How to handle an event whose id was published before. */
 export interface ConflictRule {
@@ -32,6 +32,14 @@ export const dedupeSchema = z.strictObject({
     .enum(["id", "content"])
     .describe("How duplicates are recognized: by the event id, or by a hash of the whole item.")
     .default("id"),
+  ignore: z
+    .array(pathText)
+    .min(1)
+    .max(16)
+    .optional()
+    .describe(
+      "Paths of values in the item that may differ between duplicates, such as a retry counter. Only allowed if `by` is `content`.",
+    ),
   onConflict: onConflictSchema
     .default("quarantine")
     .describe("How to handle an event whose id is known but whose data differs."),

@@ -162,9 +162,10 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     config: ChannelConfig,
   ): SharedDefinitions {
     const filled = fillPaths(stored, paths);
-    const { itemsPath, pathSyntax } = config;
+    const { dedupe, itemsPath, pathSyntax } = config;
     // The cache key must contain every input of the compilation. Otherwise channels would share wrong definitions.
-    const text = JSON.stringify([filled, reading, itemsPath, pathSyntax, profile.itemOptions?.(config)]);
+    const inputs = [filled, reading, itemsPath, pathSyntax, profile.itemOptions?.(config), dedupe.ignore];
+    const text = JSON.stringify(inputs);
     return definitions(hashKey(kind, text), () => {
       const result = compileDefinitions({ profile, reading, config, definitions: filled }, deps.pathsOf);
       if (!result.ok) {

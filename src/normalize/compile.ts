@@ -68,6 +68,8 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
   /** Whether a path starts at `$query`. Only then must the query be valid in its character encoding. */
   readonly readsQuery: boolean;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
+  /** Paths of values that do not count when contents are compared (`dedupe.ignore`). `undefined` if all values count. */
+  readonly ignored: readonly RulePath[] | undefined;
 }
 
 export interface RuleSet extends CompiledDefinitions {
@@ -94,6 +96,7 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
 };
 
 const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
+const NO_ROOTS: ReadonlyMap<string, RootSource> = new Map();
 
 /** Compiles the event definitions of a channel. The error lists every invalid path. */
 export function compileRules(
@@ -167,6 +170,18 @@ export function compileDefinitions(
   const itemOptions: ItemOptions = profile.itemOptions?.(config) ?? { hasGaps: false, isNewestFirst: false };
   const itemId = compile(itemOptions.itemId, "config.itemId");
   const versionPath = compile(itemOptions.versionPath, "config.versionPath");
+  const compileIgnored = createPathReader({ ...rooted, named: NO_ROOTS }, findings, pathCache);
+  const ignored = config.dedupe.ignore?.flatMap((text, index) => {
+    const at = `config.dedupe.ignore[${index}]`;
+    const path = compileIgnored(text, at);
+    if (path !== undefined && selectsRoot(path)) {
+      findings.push({
+        path: at,
+        message: "must select values inside of the item, because the item itself counts",
+      });
+    }
+    return path ?? [];
+  });
   const always: Rule[] = [];
   const groups = new Map<string, { readonly path: RulePath; readonly byType: Map<string, Rule> }>();
 
@@ -209,8 +224,11 @@ export function compileDefinitions(
     ownId: profile.ownId ?? nameByIndex,
     versionPath,
     itemOptions,
+    ignored,
   });
 }
+
+const selectsRoot = ({ path }: RulePath): boolean => path.kind === "singular" && path.key === "[]";
 
 /**
  * Creates a function that compiles paths and memoizes the results. For an invalid path, the function records the error and returns

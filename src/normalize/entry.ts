@@ -43,7 +43,11 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
   };
 }
 
-/** Creates the stream entry of an event in CloudEvents 1.0 format, with one field per attribute. */
+/**
+ * Creates the stream entry of an event in CloudEvents 1.0 format, with one field per attribute.
+ *
+ * @param comparedHash hash of the data by which the event is compared with an earlier one of the same identity
+ */
 export function createEvent(
   envelope: Envelope,
   rule: Rule,
@@ -51,10 +55,11 @@ export function createEvent(
   item: OutgoingEvent["item"],
   { id, remembered }: EventId,
   payload: Payload,
+  comparedHash = payload.hash,
 ): OutgoingEvent {
   const { type } = rule;
   const topic = getRuleTopic(envelope.rules, rule);
-  const digest = payload.hash.slice(0, DIGEST_CHARS);
+  const digest = comparedHash.slice(0, DIGEST_CHARS);
   const fields =
     event === undefined
       ? createFields(envelope, type, id, payload)

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import type { JsonText } from "./body/payload-slice.ts";
+import { JsonText } from "./body/payload-slice.ts";
+import { removeValues } from "./body/remove-values.ts";
 import type { RulePath } from "./compile.ts";
 import type { CloudEvent, ItemContext } from "./item.ts";
 import type { PathBudget, PathNode } from "./paths/path.ts";
@@ -27,6 +28,7 @@ export class ItemReader {
   #nodes: Map<RulePath, readonly PathNode[]> | undefined;
   #payloads: Map<RulePath, Payload> | undefined;
   #whole: Payload | undefined;
+  #reduced: string | undefined;
 
   constructor(context: ItemContext, budget: PathBudget) {
     this.#context = context;
@@ -74,6 +76,42 @@ export class ItemReader {
   wholeItem(): Payload {
     this.#whole ??= this.#readWhole();
     return this.#whole;
+  }
+
+  /**
+   * Returns the hash of the item without the values at some paths, which must be the same in each call. Returns `undefined` if the item has
+   * no data. Forms and XML are hashed in their JSON form.
+   *
+   * @throws PathBudgetError
+   */
+  hashWithout(ignored: readonly RulePath[]): string | undefined {
+    const whole = this.wholeItem();
+    if (whole.data === undefined) return undefined;
+    this.#reduced ??= this.#hashReduced(ignored) ?? whole.hash;
+    return this.#reduced;
+  }
+
+  #hashReduced(ignored: readonly RulePath[]): string | undefined {
+    const { json, value } = this.#context.item;
+    if (typeof value !== "object" || value === null) return undefined;
+    const text = json ?? JsonText.parse(JSON.stringify(value));
+    const { start } = text.span;
+    const spans = ignored
+      .flatMap((path) => this.#findTexts(path, text))
+      .map(({ span }) => ({ start: span.start - start, end: span.end - start }));
+    return computeHash(removeValues(text.text, spans));
+  }
+
+  /** Returns the parts of the item's text that a path selects. */
+  #findTexts(path: RulePath, json: JsonText): readonly JsonText[] {
+    const root = this.#context.item.value;
+    if (path.path.kind === "singular") {
+      const value = path.path.get(root);
+      return value === undefined ? [] : [json.find(path.path.targetsIn(root), value)].filter(isFound);
+    }
+    // A query can also select the item itself. Without it, all items would be duplicates of each other.
+    const inside = this.#selectNodes(path, root).filter(({ value }) => value !== root);
+    return json.cut(inside).filter(isFound);
   }
 
   #readWhole(): Payload {
@@ -179,5 +217,7 @@ const NO_DATA = {
   hash: hash("sha256", "", "base64url"),
   bytes: 0,
 };
+
+const isFound = (part: JsonText | undefined): part is JsonText => part !== undefined;
 
 const computeHash = (data: string | Buffer): string => hash("sha256", data, "base64url");

@@ -130,14 +130,20 @@ function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending 
     fault: withFormatHint(reason, run.body),
     definition: rule.type,
   });
-  const id = withinBudget("idPath", () => computeEventId(run, item, reader, rule));
+  const { ignored } = run.rules;
+  const content = ignored && withinBudget("dedupe.ignore", () => ({ hash: reader.hashWithout(ignored) }));
+  if (content !== undefined && "reason" in content) return fault(content);
+  const id = withinBudget("idPath", () => computeEventId(run, item, reader, rule, content?.hash));
   if ("reason" in id) return fault(id);
   const payload = withinBudget("payloadPath", () => readPayload(run, item, reader, rule));
   if ("reason" in payload) return fault(payload);
   run.output.bytesLeft -= payload.bytes;
   const finish = (violation: SchemaViolation | undefined): ItemResult =>
     violation === undefined
-      ? { kind: "event", event: createEvent(run.envelope, rule, item, getPlace(item), id, payload) }
+      ? {
+          kind: "event",
+          event: createEvent(run.envelope, rule, item, getPlace(item), id, payload, content?.hash),
+        }
       : fault({ reason: "schema_mismatch", path: violation.path, detail: violation.message });
   const verdict = validate(run, rule, payload);
   return verdict instanceof Promise ? verdict.then(finish) : finish(verdict);
@@ -202,6 +208,7 @@ const CONTENT_ID_CHARS = 22;
  *
  * With `dedupe.by: "content"`, dedupe always compares the content hash, even if the id comes from `idPath`.
  *
+ * @param reducedHash content hash without the values at `dedupe.ignore`, if the channel ignores values
  * @throws PathBudgetError
  */
 function computeEventId(
@@ -209,6 +216,7 @@ function computeEventId(
   item: Item,
   reader: ItemReader,
   { idPath }: Rule,
+  reducedHash: string | undefined,
 ): EventId | Fault {
   const { dedupe } = rules.config;
   const remember = (id: string, by: string | undefined): EventId => ({
@@ -224,7 +232,8 @@ function computeEventId(
 
   const content = dedupe.by === "content" ? reader.wholeItem() : undefined;
   // An item without data has no content, so two such items are not repeats of each other.
-  const contentId = content?.data === undefined ? undefined : content.hash.slice(0, CONTENT_ID_CHARS);
+  const contentId =
+    content?.data === undefined ? undefined : (reducedHash ?? content.hash).slice(0, CONTENT_ID_CHARS);
   if (idPath !== undefined) {
     const id = readId(idPath, reader);
     if (typeof id !== "string") return id;

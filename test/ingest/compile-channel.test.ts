@@ -61,6 +61,13 @@ describe("the compiled rules of two channels", () => {
     const other = compile(stored(3, { config: { onInvalid: "reject" } }));
     expect(other.config.onInvalid).toBe("reject");
     expect(other.rules.config.onInvalid).toBe("reject");
+    const ignoring = (path: string) =>
+      compile(stored(5, { config: { dedupe: { by: "content", ignore: [path] } } })).rules.ignored;
+    expect([first.rules.ignored, ignoring("$.a"), ignoring("$.b")]).toMatchObject([
+      undefined,
+      [{ text: "$.a" }],
+      [{ text: "$.b" }],
+    ]);
     const less = compile(stored(4, { definitions: DEFINITIONS.slice(1) }));
     expect(less.rules.groups).toEqual([]);
   });

@@ -121,7 +121,7 @@ function skipString(text: string, open: number): number {
 }
 
 /** Returns whether the character at index `at` is escaped: an odd number of backslashes precedes it. */
-function isEscaped(text: string, at: number): boolean {
+export function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (text.charCodeAt(before) === BACKSLASH) before--;
   return (at - before) % 2 === 0;

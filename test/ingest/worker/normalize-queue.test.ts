@@ -60,6 +60,12 @@ describe("parsing a delivery on the worker thread", () => {
       deliveryOf(json),
     ],
     [
+      "contents without ignored values",
+      [{ type: "all", payloadPath: "$.a" }],
+      { itemsPath: "$.rows", dedupe: { by: "content", ignore: ["$.a.n"] } },
+      deliveryOf(json),
+    ],
+    [
       "queries",
       [{ type: "r1", typePath: "$..id", idPath: "$.rows[0].id", payloadPath: "$.rows[?@.a.n > 1].id" }],
       {},
