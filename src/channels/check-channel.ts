@@ -129,10 +129,14 @@ export async function checkChannel(
  * Adds the default settings of the preset. Settings that the channel sets itself take precedence. The result is stored with the channel.
  */
 function withPresetDefaults(config: UncheckedChannel["config"], presets: Presets): unknown {
-  const { onConflict } = (typeof config.preset === "string" && presets.get(config.preset)) || {};
+  const preset = typeof config.preset === "string" ? presets.get(config.preset) : undefined;
   const { dedupe = {} } = config;
-  if (onConflict === undefined || typeof dedupe !== "object" || dedupe === null) return config;
-  return { ...config, dedupe: { onConflict, ...dedupe } };
+  if (preset === undefined || typeof dedupe !== "object" || dedupe === null) return config;
+  const { onConflict } = preset;
+  // The paths of the preset belong to its `by`. They are invalid or unwanted if the channel recognizes duplicates in its own way.
+  const recognition = "by" in dedupe ? undefined : preset.dedupe;
+  if (onConflict === undefined && recognition === undefined) return config;
+  return { ...config, dedupe: { ...(onConflict && { onConflict }), ...recognition, ...dedupe } };
 }
 
 const toFinding = ({ path, message }: WrongField): Finding => ({

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { onConflictSchema } from "../event/dedupe.ts";
+import { dedupeSchema, onConflictSchema } from "../event/dedupe.ts";
 import { secretName } from "./handshake/config.ts";
 import { presetStreamsSchema } from "./preset-streams.ts";
 import { verificationSchema } from "./schemes.ts";
@@ -81,6 +81,10 @@ export const presetSchema = z.strictObject({
   onConflict: onConflictSchema
     .optional()
     .describe("How to handle an event with a known id but different data, as in `config.dedupe.onConflict`."),
+  dedupe: dedupeSchema
+    .pick({ by: true, ignore: true })
+    .optional()
+    .describe("How duplicates are recognized, for channels that do not set `config.dedupe.by`."),
   sample: sampleSchema,
   streams: presetStreamsSchema,
 });

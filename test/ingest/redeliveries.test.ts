@@ -64,6 +64,70 @@ it.each(
   ]);
 });
 
+const counted: readonly {
+  readonly preset: string;
+  readonly bodyOf: (event: string, attempt: number) => object;
+}[] = [
+  {
+    preset: "hubspot",
+    bodyOf: (event, attemptNumber) => [
+      { eventId: 1, subscriptionType: "e", attemptNumber, objectId: 1, propertyValue: event },
+      { eventId: 1, subscriptionType: "e", attemptNumber, objectId: 2, propertyValue: event },
+    ],
+  },
+  {
+    preset: "pipedrive",
+    bodyOf: (event, attempt) => ({ meta: { entity: "e", attempt }, data: { title: event }, previous: {} }),
+  },
+  {
+    preset: "docusign",
+    bodyOf: (event, retryCount) => ({ event: "e", retryCount, data: { envelopeId: event } }),
+  },
+];
+
+it.each(
+  counted,
+)("the preset $preset counts redeliveries with another retry counter as duplicates, also in large bodies", async ({
+  preset,
+  bodyOf,
+}) => {
+  const verification = { scheme: "token", name: "x-token" };
+  const { id } = await server.open({ preset, verification, secrets: [{ value: "a-secret" }] });
+  const send = async (event: string, attempt: number) => {
+    const body = JSON.stringify(bodyOf(event, attempt));
+    const sent = await server.send(id, { body, headers: { "x-token": "a-secret" } });
+    const { published, duplicates, quarantined } = JSON.parse(sent.text);
+    return [published > 0, duplicates > 0, quarantined];
+  };
+  // Bodies of more than 128 KiB are normalized in a worker thread.
+  const large = "x".repeat(200_000);
+  for (const event of ["one", "two", large, `${large}y`]) {
+    expect(await send(event, 0)).toEqual([true, false, 0]);
+    expect(await send(event, 1)).toEqual([false, true, 0]);
+    expect(await send(event, 12)).toEqual([false, true, 0]);
+  }
+});
+
+it("a channel that sets `dedupe.by` itself does not get the paths of its preset, and may ignore values only by content", async () => {
+  const secrets = [{ value: "a:b" }];
+  const own = await server.open({ preset: "pipedrive", secrets, dedupe: { by: "id" } });
+  expect(own.config.dedupe).toEqual({ windowSeconds: 86_400, by: "id", onConflict: "quarantine" });
+  const preset = await server.open({ preset: "pipedrive", secrets, dedupe: { windowSeconds: 60 } });
+  expect(preset.config.dedupe).toEqual({
+    windowSeconds: 60,
+    by: "content",
+    ignore: ["$.meta.attempt", "$.retry"],
+    onConflict: "quarantine",
+  });
+  const { status, body } = await server.spine.api.call("POST", `/apps/${own.appId}/channels`, {
+    uid: "refused",
+    kind: "webhook",
+    config: { preset: "pipedrive", secrets, dedupe: { by: "id", ignore: ["$.retry"] } },
+  });
+  expect(status).toBe(400);
+  expect(JSON.stringify(body)).toContain('"config.dedupe.ignore"');
+});
+
 it("the preset mailgun counts redeliveries as duplicates, although each has another signature in its body", async () => {
   const { id } = await server.open({ preset: "mailgun", secrets: [{ value: "key" }] }, []);
   const send = async (token: string, eventId: string) => {
