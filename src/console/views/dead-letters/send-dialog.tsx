@@ -1,13 +1,8 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { ShownCall } from "../../api/curl.ts";
-import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { announce } from "../../kit/feedback/announce.tsx";
-import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
-import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
-import { Button } from "../../kit/layout/button.tsx";
-import { ApiCall } from "../../kit/text/api-call.tsx";
+import { RunDialog } from "../../kit/feedback/run-dialog.tsx";
+import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { countOf, type Place, pathOf, sendAgain, type Target } from "./letters.ts";
 
@@ -21,22 +16,20 @@ interface Props {
 export function SendDialog({ place, target, onClose, onDone }: Props) {
   const count = useLoad((signal) => countOf(place, target, signal), []);
   const [sent, setSent] = useState<number>();
-  const stopping = useRef(new AbortController());
-  useEffect(() => () => stopping.current.abort(), []);
-  const action = useAction(async () => {
-    stopping.current = new AbortController();
-    setSent(0);
-    try {
-      const { signal } = stopping.current;
-      announce(`${await sendAgain(place, target, { signal, onProgress: setSent })} sent again`);
-    } finally {
-      onDone();
-    }
-  });
-  const isDone = sent !== undefined && !action.isRunning;
   return (
-    <Dialog title="Send to the handler again" onClose={onClose} wide>
-      <div class="stack">
+    <RunDialog
+      title="Send to the handler again"
+      call={callOf(place, target)}
+      verb={`Send ${count.data === undefined ? "" : formatCount(count.data)} again`}
+      isReady={count.data !== undefined && count.data > 0}
+      run={async (signal) => {
+        setSent(0);
+        return `${await sendAgain(place, target, { signal, onProgress: setSent })} sent again`;
+      }}
+      onDone={onDone}
+      onClose={onClose}
+    >
+      {() => (
         <WhenLoaded loaded={count} lines={1}>
           {(n) =>
             sent === undefined ? (
@@ -54,24 +47,8 @@ export function SendDialog({ place, target, onClose, onDone }: Props) {
             )
           }
         </WhenLoaded>
-        {action.error && <ErrorNote error={action.error} />}
-        <ApiCall call={callOf(place, target)} />
-        <RunButtons
-          isRunning={action.isRunning}
-          isDone={isDone}
-          onStop={() => stopping.current.abort()}
-          onClose={onClose}
-        >
-          <Button
-            look="primary"
-            disabled={count.data === undefined || count.data === 0}
-            onClick={() => void action.run()}
-          >
-            Send {count.data === undefined ? "" : formatCount(count.data)} again
-          </Button>
-        </RunButtons>
-      </div>
-    </Dialog>
+      )}
+    </RunDialog>
   );
 }
 

@@ -1,14 +1,9 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { api, type Schemas } from "../../api/client.ts";
 import type { ShownCall } from "../../api/curl.ts";
-import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { announce } from "../../kit/feedback/announce.tsx";
-import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { RunButtons } from "../../kit/feedback/run-buttons.tsx";
-import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
-import { Button } from "../../kit/layout/button.tsx";
-import { ApiCall } from "../../kit/text/api-call.tsx";
+import { RunDialog } from "../../kit/feedback/run-dialog.tsx";
+import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import type { Scope } from "./records.ts";
 import { type Counts, countOf, NO_COUNTS, runAgain, type Target } from "./run-again.ts";
@@ -33,43 +28,28 @@ export interface PreviewPart {
 
 export function RedriveDialog({ appId, what, target, previewParts, onClose, onDone }: Props) {
   const [counts, setCounts] = useState<Counts>();
-  const stopping = useRef(new AbortController());
-  useEffect(() => () => stopping.current.abort(), []);
   const count = countOf(target);
-  const action = useAction(async () => {
-    stopping.current = new AbortController();
-    const { signal } = stopping.current;
-    setCounts(NO_COUNTS);
-    try {
-      const done = await runAgain(appId, target, { signal, onProgress: setCounts });
-      announce(`${done.released} released, ${done.kept} still in quarantine`);
-    } finally {
-      onDone();
-    }
-  });
-  const isDone = counts !== undefined && !action.isRunning;
   return (
-    <Dialog title={`Redrive ${what}`} onClose={onClose} wide>
-      <div class="stack">
-        {counts === undefined ? (
+    <RunDialog
+      title={`Redrive ${what}`}
+      call={callOf(appId, target)}
+      verb={`Redrive ${formatCount(count)}`}
+      run={async (signal) => {
+        setCounts(NO_COUNTS);
+        const done = await runAgain(appId, target, { signal, onProgress: setCounts });
+        return `${done.released} released, ${done.kept} still in quarantine`;
+      }}
+      onDone={onDone}
+      onClose={onClose}
+    >
+      {(isDone) =>
+        counts === undefined ? (
           <Preview appId={appId} previewParts={previewParts} count={count} />
         ) : (
           <Outcome counts={counts} of={count} isDone={isDone} />
-        )}
-        {action.error && <ErrorNote error={action.error} />}
-        <ApiCall call={callOf(appId, target)} />
-        <RunButtons
-          isRunning={action.isRunning}
-          isDone={isDone}
-          onStop={() => stopping.current.abort()}
-          onClose={onClose}
-        >
-          <Button look="primary" onClick={() => void action.run()}>
-            Redrive {formatCount(count)}
-          </Button>
-        </RunButtons>
-      </div>
-    </Dialog>
+        )
+      }
+    </RunDialog>
   );
 }
 
