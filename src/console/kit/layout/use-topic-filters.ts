@@ -1,6 +1,6 @@
 import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
-import type { FilterField } from "../list/filters.tsx";
+import { choiceFilter, type FilterField } from "../list/filters.tsx";
 import { visibleText } from "../text/visible.ts";
 
 type Topic = Schemas["Topic"];
@@ -28,8 +28,7 @@ export function useTopicFilters(appId: string): {
   const named = (name: string, label: string, values: readonly string[]): FilterField => {
     const all = [...new Set(values)].sort();
     if (all.length === 0 || all.length > MAX_CHOICES) return { name, label, kind: "text" };
-    const options = all.map((value) => ({ value, label: visibleText(value).slice(0, 80) }));
-    return { name, label, kind: "choice", options };
+    return choiceFilter(name, label, all, (value) => visibleText(value).slice(0, 80));
   };
   return {
     channel: named("channel", "Channel", data?.map(({ channelUid }) => channelUid) ?? []),

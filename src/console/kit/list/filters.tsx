@@ -15,6 +15,19 @@ export type FilterField =
   /** A time filter. The input shows the user's time zone, but the URL and the API use UTC (RFC 3339). */
   | { readonly name: string; readonly label: string; readonly kind: "time" };
 
+/** Filter with a choice of values. */
+export const choiceFilter = <Value extends string>(
+  name: string,
+  label: string,
+  values: readonly Value[],
+  labelOf: (value: Value) => string = (value) => value,
+): FilterField => ({
+  name,
+  label,
+  kind: "choice",
+  options: values.map((value) => ({ value, label: labelOf(value) })),
+});
+
 export type FilterValues = Readonly<Record<string, string>>;
 
 /** Hook that keeps filters in the query string of the URL, so that a filtered list can be shared. */

@@ -2,7 +2,7 @@ import { api, type Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
-import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
 import type { Column } from "../../kit/list/table.tsx";
 import { newestFirst, usePages } from "../../kit/list/use-pages.ts";
@@ -40,12 +40,7 @@ const ENTITIES = [
 ] as const;
 
 const FIELDS: readonly FilterField[] = [
-  {
-    name: "entity",
-    label: "What",
-    kind: "choice",
-    options: ENTITIES.map((value) => ({ value, label: value })),
-  },
+  choiceFilter("entity", "What", ENTITIES),
   { name: "entityId", label: "Id", kind: "text" },
   { name: "accountId", label: "Account", kind: "text", placeholder: "acc_…" },
   { name: "from", label: "From", kind: "time" },

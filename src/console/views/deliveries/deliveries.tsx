@@ -8,7 +8,7 @@ import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
-import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
 import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
@@ -53,19 +53,9 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
     (reason === undefined || why === reason || quarantine.some((one) => one.reason === reason));
   const fields: readonly FilterField[] = [
     places.channel,
-    {
-      name: "status",
-      label: "Status",
-      kind: "choice",
-      options: STATUS_NAMES.map((name) => ({ value: name, label: name })),
-    },
+    choiceFilter("status", "Status", STATUS_NAMES),
     places.type,
-    {
-      name: "reason",
-      label: "Reason",
-      kind: "choice",
-      options: REASON_NAMES.map((name) => ({ value: name, label: name })),
-    },
+    choiceFilter("reason", "Reason", REASON_NAMES),
     { name: "requestId", label: "Request", kind: "text", placeholder: "X-Request-Id" },
     { name: "eventId", label: "Event", kind: "text", placeholder: "event or entry id" },
     { name: "item", label: "Quarantined", kind: "text", placeholder: "item id" },

@@ -1,6 +1,7 @@
 import { formatLabel } from "../../kit/form/labels.ts";
 import { Badge, type Tone } from "../../kit/layout/page.tsx";
 import type { Problem } from "../../kit/layout/problems.ts";
+import { choiceFilter } from "../../kit/list/filters.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -68,18 +69,8 @@ const SPEC: ResourceSpec<Problem> = {
   }),
   actions: (problem, reload) => <Acknowledge problem={problem} onDone={reload} />,
   filters: [
-    {
-      name: "state",
-      label: "State",
-      kind: "choice",
-      options: STATES.map((value) => ({ value, label: value })),
-    },
-    {
-      name: "kind",
-      label: "What",
-      kind: "choice",
-      options: KINDS.map((value) => ({ value, label: titleOfKind(value) })),
-    },
+    choiceFilter("state", "State", STATES),
+    choiceFilter("kind", "What", KINDS, titleOfKind),
     { name: "appId", label: "App", kind: "text", placeholder: "app_…" },
   ],
   empty: "No problems were found.",

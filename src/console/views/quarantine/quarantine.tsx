@@ -8,7 +8,7 @@ import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
-import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { SelectableTable } from "../../kit/list/selectable-table.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -54,12 +54,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
   const fields: readonly FilterField[] = [
     places.channel,
     places.type,
-    {
-      name: "reason",
-      label: "Reason",
-      kind: "choice",
-      options: REASON_NAMES.map((name) => ({ value: name, label: name })),
-    },
+    choiceFilter("reason", "Reason", REASON_NAMES),
     { name: "id", label: "Item", kind: "text", placeholder: "item id" },
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },
