@@ -10,7 +10,6 @@ interface Common {
   readonly description: string | undefined;
   /** The API's default value. */
   readonly fallback: unknown;
-  readonly isNullable: boolean;
 }
 
 export interface ObjectField extends Common {
@@ -59,7 +58,6 @@ export function parseField(given: Schema, resolve: Resolve): Field {
     title: text(schema.title),
     description: text(schema.description),
     fallback: schema.default,
-    isNullable: schema.isNullable === true,
   };
   if ("const" in schema) return { ...common, is: "fixed", value: schema.const };
   if (Array.isArray(schema.enum)) return { ...common, is: "choice", options: schema.enum };
@@ -121,7 +119,7 @@ export function parseField(given: Schema, resolve: Resolve): Field {
   }
 }
 
-/** Resolves references. A `null` alternative is replaced with the flag `isNullable`. */
+/** Resolves references, and leaves out `null` alternatives, which an empty field stands for. */
 function flatten(given: Schema, resolve: Resolve): Schema {
   let schema = given;
   for (let depth = 0; typeof schema.$ref === "string" && depth < 8; depth++) {
@@ -130,18 +128,15 @@ function flatten(given: Schema, resolve: Resolve): Schema {
   }
   if (Array.isArray(schema.type)) {
     const types = schema.type.filter((one) => one !== "null");
-    if (types.length === 1)
-      return { ...schema, type: types[0], isNullable: types.length < schema.type.length };
+    if (types.length === 1) return { ...schema, type: types[0] };
   }
   for (const key of ["anyOf", "oneOf", "allOf"] as const) {
     const variants = schema[key];
     if (!Array.isArray(variants)) continue;
     const others = variants.filter((one) => !(isRecord(one) && one.type === "null"));
-    const isNullable = others.length < variants.length;
     const { [key]: _, ...rest } = schema;
-    if (others.length === 1)
-      return flatten({ ...others[0], ...rest, ...(isNullable && { isNullable }) }, resolve);
-    if (isNullable) return { ...rest, [key]: others, isNullable };
+    if (others.length === 1) return flatten({ ...others[0], ...rest }, resolve);
+    if (others.length < variants.length) return { ...rest, [key]: others };
   }
   return schema;
 }

@@ -124,7 +124,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const rows = Array.from({ length: Math.max(0, last - first) }, (_, index) => first + index);
   const bodyPx = count * ROW_PX;
   const style = {
-    "--columns": columns.map(({ width = "minmax(0, 1fr)" }) => width).join(" "),
+    "--columns": tracks(columns, 3),
     "--columns-2": tracks(columns, 2),
     "--columns-1": tracks(columns, 1),
     ...(maxRows === undefined ? {} : { maxHeight: `${(maxRows + 1) * ROW_PX + 2}px` }),

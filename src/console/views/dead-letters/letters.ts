@@ -50,14 +50,7 @@ export interface Group {
 
 /** Groups dead letters by reason and type. The group with the latest dead letter comes first. */
 export function groupsOf(letters: readonly Letter[]): readonly Group[] {
-  const byKey = new Map<string, Letter[]>();
-  for (const one of letters) {
-    const key = `${one.reason}~${one.type}`;
-    const group = byKey.get(key);
-    if (group) group.push(one);
-    else byKey.set(key, [one]);
-  }
-  return [...byKey].flatMap(([key, inside]) => {
+  return [...Map.groupBy(letters, ({ reason, type }) => `${reason}~${type}`)].flatMap(([key, inside]) => {
     const [newest] = inside;
     const oldest = inside.at(-1);
     if (newest === undefined || oldest === undefined) return [];

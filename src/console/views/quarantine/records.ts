@@ -54,14 +54,7 @@ export interface Group {
 
 /** Groups items by channel, reason and definition. The group with the latest item comes first. */
 export function groupsOf(kept: readonly Kept[]): readonly Group[] {
-  const byKey = new Map<string, Kept[]>();
-  for (const one of kept) {
-    const key = keyOf(one);
-    const group = byKey.get(key);
-    if (group) group.push(one);
-    else byKey.set(key, [one]);
-  }
-  return [...byKey]
+  return [...Map.groupBy(kept, keyOf)]
     .flatMap(([key, items]) => {
       const [first] = items;
       if (first === undefined) return [];

@@ -1,7 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
-import type { ApiError } from "../../api/api-error.ts";
-import { isAbort, toApiError } from "../../api/api-error.ts";
+import { useState } from "preact/hooks";
 import { type Schemas, send } from "../../api/client.ts";
+import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
@@ -23,22 +22,11 @@ export function Replay({ subscription, onClose }: Props) {
   const path = `/apps/${appId}/subscriptions/${id}/replay`;
   const [from, setFrom] = useState(() => new Date(Date.now() - HOUR_MS).toISOString());
   const [to, setTo] = useState(() => new Date().toISOString());
-  const [counted, setCounted] = useState<Replayed>();
-  const [error, setError] = useState<ApiError>();
   const body = { from, to };
-
-  useEffect(() => {
-    const aborting = new AbortController();
-    setCounted(undefined);
-    setError(undefined);
-    send<Replayed>("POST", path, { body: { from, to, dryRun: true }, signal: aborting.signal }).then(
-      setCounted,
-      (error: unknown) => {
-        if (!isAbort(error)) setError(toApiError(error));
-      },
-    );
-    return () => aborting.abort();
-  }, [path, from, to]);
+  const { data: counted, error } = useLoad(
+    (signal) => send<Replayed>("POST", path, { body: { ...body, dryRun: true }, signal }),
+    [path, from, to],
+  );
 
   /** Sends requests until all events are queued. Each request continues where the previous one ended. */
   async function replay(): Promise<void> {
