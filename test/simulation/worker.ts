@@ -240,6 +240,7 @@ function createBus(general: Link, writing: Link, isSlotted: boolean): RedisBus {
   const connection = {
     name: "redis",
     facts: undefined,
+    wait: undefined,
     problem: undefined,
     writeRejection: undefined,
     check: () => {},
@@ -262,7 +263,6 @@ function createBus(general: Link, writing: Link, isSlotted: boolean): RedisBus {
     },
     state: never,
     publishScript,
-    demand: { level: "none", asserted: false },
     call: (command, args) => general.send(command, args),
     callBuffer: never,
     writes,

@@ -1,4 +1,5 @@
 import type { NodeFacts } from "./node-facts.ts";
+import { NotDurableError } from "./redis-errors.ts";
 
 /**
  * Durability levels, weakest first. Each level names the worst failure that acknowledged writes survive: no failure (`none`), or a crash
@@ -35,23 +36,49 @@ export const atLeast = (held: DurabilityLevel, wanted: DurabilityLevel): boolean
  */
 export function computeDurability(facts: NodeFacts, demand: DurabilityDemand): DurabilityLevel | "unknown" {
   if (!facts.appendOnly) return "none";
-  const wait = requiredWait(facts, demand);
-  if (facts.appendFsync !== "always" && !wait.localFsync) {
+  const { localFsync = false, replicas = 0 } = requiredWait(facts, demand) ?? {};
+  if (facts.appendFsync !== "always" && !localFsync) {
     return facts.appendFsync === undefined && atLeast(demand.level, "fsync") ? "unknown" : "process";
   }
-  return wait.replicas > 0 && facts.connectedReplicas >= wait.replicas ? "replica" : "fsync";
+  return replicas > 0 && facts.connectedReplicas >= replicas ? "replica" : "fsync";
 }
 
-/** Returns the wait commands that the required level needs, and no others, because each costs a round trip to the disk or to a replica. */
-export function requiredWait(facts: NodeFacts, demand: DurabilityDemand): DurabilityWait {
-  return {
-    localFsync:
-      atLeast(demand.level, "fsync") &&
-      facts.appendOnly &&
-      facts.appendFsync !== "always" &&
-      facts.hasWaitAof,
-    replicas: demand.level === "replica" ? 1 : 0,
-  };
+/**
+ * Returns the wait commands that the required level needs, and no others, because each costs a round trip to the disk or to a replica.
+ * Returns `undefined` if none are needed.
+ */
+export function requiredWait(facts: NodeFacts, demand: DurabilityDemand): DurabilityWait | undefined {
+  const localFsync =
+    atLeast(demand.level, "fsync") && facts.appendOnly && facts.appendFsync !== "always" && facts.hasWaitAof;
+  const replicas = demand.level === "replica" ? 1 : 0;
+  return localFsync || replicas > 0 ? { localFsync, replicas } : undefined;
+}
+
+const WAIT_TIMEOUT_MS = 2000;
+
+/**
+ * Sends WAITAOF or WAIT, and resolves when the required durability is confirmed. Call it in the same tick as the write, so that no
+ * other command comes between.
+ *
+ * @throws NotDurableError
+ */
+export async function awaitDurability(
+  { send }: { readonly send: (command: string, args: string[], sinceMs: number) => Promise<unknown> },
+  wait: DurabilityWait,
+  sinceMs = performance.now(),
+): Promise<void> {
+  const timeout = String(WAIT_TIMEOUT_MS);
+  const fsync = wait.localFsync ? send("waitaof", ["1", "0", timeout], sinceMs) : undefined;
+  const replicas = wait.replicas > 0 ? send("wait", [String(wait.replicas), timeout], sinceMs) : undefined;
+  const [fsynced, replicated] = await Promise.all([fsync, replicas]);
+  if (fsync !== undefined && !(Array.isArray(fsynced) && Number(fsynced[0]) >= 1)) {
+    throw new NotDurableError(`the append-only file was not synced within ${WAIT_TIMEOUT_MS} ms`);
+  }
+  if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
+    throw new NotDurableError(
+      `${replicated} of ${wait.replicas} required replicas confirmed the write within ${WAIT_TIMEOUT_MS} ms`,
+    );
+  }
 }
 
 const REMEDIES: Readonly<Record<DurabilityLevel, string>> = {

@@ -46,7 +46,6 @@ export interface RedisBus extends RedisCaller, AsyncDisposable {
   /** Separate connections for large writes, so that small writes do not wait behind large ones. */
   readonly largeWrites: WriteRouter;
   readonly publishScript: LuaScript;
-  readonly demand: DurabilityDemand;
 }
 
 /**
@@ -93,7 +92,6 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
     writes,
     largeWrites,
     publishScript,
-    demand,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

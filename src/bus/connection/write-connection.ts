@@ -4,7 +4,13 @@ import { UnavailableError } from "../../lib/errors.ts";
 import type { LuaScript } from "../../lib/lua.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
-import { type DurabilityDemand, type DurabilityWait, durabilityProblem, requiredWait } from "./durability.ts";
+import {
+  awaitDurability,
+  type DurabilityDemand,
+  type DurabilityWait,
+  durabilityProblem,
+  requiredWait,
+} from "./durability.ts";
 import { CLIENT_OPTIONS, reconnectMs } from "./general-connection.ts";
 import {
   findTemporaryProblem,
@@ -13,12 +19,11 @@ import {
   readNodeFacts,
   type SendCommand,
 } from "./node-facts.ts";
-import { findWriteRejection, NotDurableError, replyCode, toBusError } from "./redis-errors.ts";
+import { findWriteRejection, replyCode, toBusError } from "./redis-errors.ts";
 import { CommandBuffers, SentCommand } from "./sent-command.ts";
 
 const DEADLINE_CHECK_MS = 100;
 const UNFIT_RECHECK_MS = 300;
-const WAIT_TIMEOUT_MS = 2000;
 /**
  * An empty script to test whether Redis accepts writes. Redis treats the script as a write, because it has no `no-writes` flag. Redis
  * rejects it whenever it rejects all writes.
@@ -44,6 +49,8 @@ export interface WriteConnection extends AsyncDisposable {
   readonly name: string;
   /** Facts about the server from the last check. `undefined` before the first check. */
   readonly facts: NodeFacts | undefined;
+  /** Commands that must follow each batch of writes. `undefined` if none are needed, and before the first check. */
+  readonly wait: DurabilityWait | undefined;
   /** Reason why the connection accepts no writes, or `undefined` if it accepts writes. */
   readonly problem: string | undefined;
   /** Reason why the server rejected the last write, or `undefined` if it accepted the write. Later writes are still attempted. */
@@ -75,6 +82,7 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
   const buffers = new CommandBuffers();
   let redis: Redis;
   let facts: NodeFacts | undefined;
+  let wait: DurabilityWait | undefined;
   let problem: string | undefined = `not connected to ${name}`;
   let refusal: string | undefined;
   let checkTimer: NodeJS.Timeout | undefined;
@@ -159,11 +167,12 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
 
   async function inspect(send: SendCommand) {
     facts = await readNodeFacts(send);
+    wait = requiredWait(facts, demand);
     const found = findUnfitReason(facts) ?? findTemporaryProblem(facts) ?? durabilityProblem(facts, demand);
     if (found === undefined && problem !== undefined) {
       await Promise.all(options.scripts.map(({ text }) => send("script", ["load", text])));
     }
-    if (found === undefined) await probeWrite(send, facts).then(() => recordWriteResult(), recordProbeResult);
+    if (found === undefined) await probeWrite(send, wait).then(() => recordWriteResult(), recordProbeResult);
     return found;
   }
 
@@ -176,9 +185,9 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
    * Sends a write that changes no data, to detect that Redis accepts writes again. Without it, a gateway that is not ready gets no
    * events and cannot recover.
    */
-  async function probeWrite(send: SendCommand, seen: NodeFacts) {
+  async function probeWrite(send: SendCommand, needed: DurabilityWait | undefined) {
     await send("eval", [WRITE_PROBE, "0"]);
-    if (refusal !== undefined) await awaitDurability({ send }, requiredWait(seen, demand));
+    if (refusal !== undefined && needed !== undefined) await awaitDurability({ send }, needed);
   }
 
   let checkedAtMs = performance.now();
@@ -215,6 +224,9 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
     name,
     get facts() {
       return facts;
+    },
+    get wait() {
+      return wait;
     },
     get problem() {
       return problem;
@@ -265,29 +277,4 @@ export function openWriteConnection(options: WriteConnectionOptions): WriteConne
       failPending(new UnavailableError("the connection to Redis was closed; the outcome is unknown"));
     },
   };
-}
-
-/**
- * Sends WAITAOF or WAIT, and resolves when the required durability is confirmed. Call it in the same tick as the write, so that no
- * other command comes between.
- *
- * @throws NotDurableError
- */
-export async function awaitDurability(
-  { send }: { readonly send: (command: string, args: string[], sinceMs: number) => Promise<unknown> },
-  wait: DurabilityWait,
-  sinceMs = performance.now(),
-): Promise<void> {
-  const timeout = String(WAIT_TIMEOUT_MS);
-  const fsync = wait.localFsync ? send("waitaof", ["1", "0", timeout], sinceMs) : undefined;
-  const replicas = wait.replicas > 0 ? send("wait", [String(wait.replicas), timeout], sinceMs) : undefined;
-  const [fsynced, replicated] = await Promise.all([fsync, replicas]);
-  if (fsync !== undefined && !(Array.isArray(fsynced) && Number(fsynced[0]) >= 1)) {
-    throw new NotDurableError(`the append-only file was not synced within ${WAIT_TIMEOUT_MS} ms`);
-  }
-  if (replicas !== undefined && !(Number(replicated) >= wait.replicas)) {
-    throw new NotDurableError(
-      `${replicated} of ${wait.replicas} required replicas confirmed the write within ${WAIT_TIMEOUT_MS} ms`,
-    );
-  }
 }

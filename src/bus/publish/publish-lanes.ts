@@ -1,9 +1,9 @@
 import { BudgetError, UnavailableError } from "../../lib/errors.ts";
 import { isNoScript } from "../../lib/lua.ts";
 import { FairQueue } from "../../limits/fairness.ts";
-import { type DurabilityWait, requiredWait } from "../connection/durability.ts";
+import { awaitDurability, type DurabilityWait } from "../connection/durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { awaitDurability, type WriteConnection } from "../connection/write-connection.ts";
+import type { WriteConnection } from "../connection/write-connection.ts";
 import type { WriteRouter } from "../connection/write-router.ts";
 import { StaleSourceError } from "../errors.ts";
 import { encodeCall, type PublishGroup } from "./publish-call.ts";
@@ -73,7 +73,7 @@ export type SubmitGroup = (
 
 /** Combines the groups of one event loop iteration into one script call per Cluster slot. */
 export function createLanes(
-  { publishScript, demand }: Pick<RedisBus, "publishScript" | "demand">,
+  { publishScript }: Pick<RedisBus, "publishScript">,
   { writes, quarantineLimits, onCall, maxCallBytes }: LanesOptions,
 ): SubmitGroup {
   const lanes = new Map<number, Lane>();
@@ -94,14 +94,14 @@ export function createLanes(
         for (const queued of lane.queue.drain()) queued.reject(error);
         break;
       }
-      const wait = connection.facts && requiredWait(connection.facts, demand);
-      const isWaiting = wait !== undefined && (wait.localFsync || wait.replicas > 0);
-      const maxCalls = isWaiting ? MAX_WAITING_CALLS : lane.queue.size < GROUPS_SENT_AHEAD ? 1 : MAX_CALLS;
+      const { wait } = connection;
+      const maxCalls =
+        wait !== undefined ? MAX_WAITING_CALLS : lane.queue.size < GROUPS_SENT_AHEAD ? 1 : MAX_CALLS;
       if (connection.problem === undefined && lane.callsInFlight >= maxCalls) return;
       const call = takeCall(lane.queue, maxCallBytes);
       if (call.length === 0) continue;
       lane.callsInFlight++;
-      void run(connection, call, isWaiting ? wait : undefined).finally(() => {
+      void run(connection, call, wait).finally(() => {
         lane.callsInFlight--;
         if (lane.queue.size > 0) schedule(slot, lane);
         else if (lane.callsInFlight === 0) lanes.delete(slot);
