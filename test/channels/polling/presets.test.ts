@@ -90,10 +90,12 @@ function sortQuery(text: string): string {
 /** Settings of the vector's channel, which calls the test's server instead of the provider. */
 function settingsOf({ preset, stream, params, config }: PollingVector, origin: string, own: string): Config {
   const given = { startAt: "earliest", ...config, preset, stream, params };
-  const { request } = pollingConfigSchema.parse(given);
+  const { discriminator, request } = pollingConfigSchema.parse(given);
   const url = request.url.replace(origin, own);
   const retry = { attempts: 0 };
-  return { jitter: 0, retry, ...given, request: { ...(config?.request as object), url } } as Config;
+  const first = "first" in discriminator ? discriminator.first : undefined;
+  const moved = first && { discriminator: { first: { url: first.url.replace(origin, own) } } };
+  return { jitter: 0, retry, ...given, ...moved, request: { ...(config?.request as object), url } } as Config;
 }
 
 describe.each(vectors)("the stream $preset $stream", (vector) => {

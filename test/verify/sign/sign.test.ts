@@ -52,6 +52,7 @@ describe("a sample request of a provider", () => {
     expect(unsigned.map((line) => line.split(":")[0])).toEqual([
       "aws-sns",
       "discord",
+      "gmail",
       "google-pubsub",
       "paypal",
       "sendgrid",

@@ -19,6 +19,8 @@ export interface Position {
    */
   readonly head?: () => TemplateValue | undefined;
   readonly url?: () => string | undefined;
+  /** Starts at a token that stands for now, so that no existing items are returned. */
+  readonly startAt?: (token: string) => void;
   /** Page at which this poll continues, because an earlier poll stopped before it had read all pages. */
   readonly resumeAt?: () => PageRequest | undefined;
   /** Whether this first poll only remembers existing items, without publishing them, because of `startAt: "now"`. */

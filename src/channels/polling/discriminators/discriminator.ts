@@ -69,6 +69,8 @@ export interface CompiledDiscriminator {
     readonly path: RulePath | undefined;
     readonly equals?: string | number | boolean | undefined;
   };
+  /** Request that returns the first token. Sent only while no token is known. */
+  readonly firstToken?: { readonly url: string; readonly path: RulePath } | undefined;
   readonly start: (context: PositionContext) => Position;
   /** Restores a position that `save` returned. Returns `undefined` if `saved` has another form. */
   readonly restore: (saved: unknown, context: PositionContext) => Position | undefined;

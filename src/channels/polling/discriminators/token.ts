@@ -2,6 +2,7 @@ import { z } from "zod";
 import { integer, pathText, text } from "../../../event/config-fields.ts";
 import { err, ok } from "../../../lib/result.ts";
 import type { RulePath } from "../../../normalize/compile.ts";
+import { urlSchema } from "../../pull/request-fields.ts";
 import { equalsSchema } from "../config/equals.ts";
 import { MAX_KEYS, type Position, PositionError } from "../cursor/position.ts";
 import { keyOf, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
@@ -54,6 +55,15 @@ const configSchema = z.strictObject({
     })
     .prefault({})
     .describe("How a response indicates an expired token."),
+  first: z
+    .strictObject({
+      url: urlSchema().describe("URL that returns the token. It must not contain placeholders."),
+      path: pathText.describe("Path to the token in the response."),
+    })
+    .optional()
+    .describe(
+      "Request that returns the first token, for servers that return no items without a token. It is sent only while no token is known: at the start, and after the token has expired. The channel then publishes the changes since that request, whatever `startAt` says.",
+    ),
   onExpired: z
     .enum(["resync", "skip", "stop"])
     .describe(
@@ -91,7 +101,9 @@ export const token: Discriminator<typeof configSchema> = {
     const first: Saved =
       typeof startAt === "object" ? { token: startAt.value } : { isPriming: startAt === "now" };
     const { as, expiredOn } = config;
+    const firstPath = paths.ofPage(config.first?.path, "discriminator.first.path");
     return {
+      firstToken: config.first && firstPath && { url: config.first.url, path: firstPath },
       expiredOn: { ...expiredOn, path: paths.ofPage(expiredOn.path, "discriminator.expiredOn.path") },
       start: () => createPosition(config, options, first),
       restore(saved) {
@@ -110,13 +122,16 @@ export const token: Discriminator<typeof configSchema> = {
     };
   },
   show: (saved) => ({ token: savedSchema.parse(saved).token ?? null }),
-  check({ as, expiredOn, header, path }, { startValue, order, isPaged, placeholders }, refuse) {
+  check({ as, expiredOn, first, header, path }, { startValue, order, isPaged, placeholders }, refuse) {
     if (startValue !== undefined && as === "url" && !isHttp(startValue))
       refuse("startAt.value", "must be an HTTP URL, because `discriminator.as` is url");
     if ((path === undefined) === (header === undefined)) refuse("discriminator.path", PATH_OR_HEADER);
     if (as === "value" && !placeholders.has("cursor")) refuse("request", NOT_SENT);
     if ((expiredOn.path === undefined) !== (expiredOn.equals === undefined))
       refuse("discriminator.expiredOn.path", "must be set together with `equals`");
+    if (first !== undefined && as === "url")
+      refuse("discriminator.first", "is only allowed if `as` is value");
+    if (first?.url.includes("{{")) refuse("discriminator.first.url", "must not contain placeholders");
     if (order === "descending" && isPaged) refuse("order", READ_TO_THE_END);
   },
 };
@@ -167,6 +182,10 @@ function createPosition(
     cursor,
     head: cursor,
     url: () => (as === "url" ? token : undefined),
+    startAt(first) {
+      token = first;
+      isPriming = false;
+    },
     resumeAt: () => next,
     isPriming: () => isPriming,
     remainingCapacity: () => Number.POSITIVE_INFINITY,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../../lib/clock.ts";
+import { err, ok, type Result } from "../../../lib/result.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundRequest, OutboundResponse } from "../../../net/outbound.ts";
@@ -8,6 +9,7 @@ import { type Failed, failed, rejected } from "../../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../../source.ts";
 import { selectsValue } from "../config/equals.ts";
 import type { Plan } from "../config/plan.ts";
+import type { CompiledDiscriminator } from "../discriminators/discriminator.ts";
 import type { PageRequest } from "../pagination/page-request.ts";
 import { InvalidRequestError, parseOrigin } from "../request/request-template.ts";
 import type { TemplateContext } from "../request/template-values.ts";
@@ -69,6 +71,10 @@ export interface PageFetcher {
    * @throws the signal's reason, PathBudgetError, UnavailableError
    */
   readonly fetch: (query: PageQuery) => Promise<Fetched>;
+  /** Requests the first token of a source. */
+  readonly fetchToken: (
+    first: NonNullable<CompiledDiscriminator["firstToken"]>,
+  ) => Promise<Result<string, SourceEnd>>;
   /** Allows pages to be fetched a second time. Without this call, a repeated page counts as an endless loop. */
   readonly forget: () => void;
 }
@@ -187,7 +193,24 @@ export function createPageFetcher(
     return { ...fetched, validators: readValidators(request, answer) };
   }
 
-  return { fetch, forget: () => requested.clear() };
+  const fetchToken: PageFetcher["fetchToken"] = async ({ url, path }) => {
+    const request: OutboundRequest = { method: "GET", url, headers: { accept: "application/json" } };
+    const refusal = findCallRejection(request);
+    if (refusal !== undefined) return err(refusal);
+    const { answer, sent } = await callServer(deps, { request, config, credentials, signal });
+    const response = "kind" in answer ? undefined : answer;
+    observe?.({ sent, response, redact: redactSent(sent) });
+    if ("kind" in answer) return err(answer);
+    const failure = findStatusFailure(answer, config, clock());
+    if (failure !== undefined) return err(failure);
+    const read = await reader.document(answer);
+    const token = read.ok ? read.value.read(path) : undefined;
+    return typeof token === "string" && token !== ""
+      ? ok(token)
+      : err(rejected("token_missing", `The response to \`discriminator.first\` has no text at ${path.text}`));
+  };
+
+  return { fetch, fetchToken, forget: () => requested.clear() };
 }
 
 const isSelf = (

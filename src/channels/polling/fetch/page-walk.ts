@@ -125,9 +125,22 @@ export function createPageWalk({ fetcher, nowMs, onPage, plan, run, writer }: Pa
       return { kind: "ended", end: stops ? broken(end.code, end.message) : end };
     }
     hasRestarted = true;
-    run.warn(`${target}_expired`, EXPIRED[target]);
+    const isGap = target === "position" && plan.discriminator.firstToken !== undefined;
+    run.warn(`${target}_expired`, isGap ? EXPIRED.gap : EXPIRED[target]);
     await writer.save();
     restartWalk(position.cursor());
+    return undefined;
+  }
+
+  /** Requests the first token if the source has none. It is stored at once, so that no changes are lost if the poll fails later. */
+  async function fetchFirstToken(): Promise<Walked | undefined> {
+    const { firstToken } = plan.discriminator;
+    if (firstToken === undefined || cursor !== undefined) return undefined;
+    const token = await fetcher.fetchToken(firstToken);
+    if (!token.ok) return { kind: "ended", end: token.error };
+    position.startAt?.(token.value);
+    cursor = position.cursor();
+    await writer.save();
     return undefined;
   }
 
@@ -146,6 +159,8 @@ export function createPageWalk({ fetcher, nowMs, onPage, plan, run, writer }: Pa
      */
     async fetch(): Promise<Walked> {
       for (;;) {
+        const lacking = await fetchFirstToken();
+        if (lacking !== undefined) return lacking;
         const fetched = await ask(at);
         switch (fetched.kind) {
           case "page": {
@@ -206,4 +221,5 @@ const instant = (ms: number): TemplateValue => ({ kind: "instant", ms, format: "
 const EXPIRED = {
   page: "The server no longer knows the next page. The poll starts again at the first page",
   position: "The server no longer knows the token. All items are requested again",
+  gap: "The server no longer knows the token. The channel continues with a new one, so the changes in between are missing",
 } as const;

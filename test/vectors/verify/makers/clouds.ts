@@ -36,62 +36,79 @@ const jwkOf = (pem: string, kid: string) => ({
   kid, alg: "RS256", use: "sig",
 });
 
+/** Push subscriptions of Google Cloud Pub/Sub. */
+const pubsub: Recipe = {
+  source: "https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
+  secrets: texts(
+    "push@ours.iam.gserviceaccount.com",
+    "push-next@ours.iam.gserviceaccount.com",
+    "push@another.iam.gserviceaccount.com",
+  ),
+  fetched: {
+    [GOOGLE_KEYS]: json({ keys: [jwkOf(KEYS.rsa[1].public, "old"), jwkOf(KEYS.rsa[0].public, "new")] }),
+  },
+  sent: delivery(
+    {},
+    {
+      message: {
+        attributes: { key: "value" },
+        data: "SGVsbG8gQ2xvdWQgUHViL1N1YiE=",
+        messageId: "2070443601311540",
+      },
+      subscription: "projects/ours/subscriptions/mysubscription",
+    },
+  ),
+  sign: (sent, email, atMs) => {
+    const seconds = atMs / 1_000;
+    const claims = {
+      aud: "https://hooks.example.com/hooks/ch_1",
+        azp: "113774264463038321964",
+        sub: "113774264463038321964",
+      email,
+        email_verified: true,
+        iss: "https://accounts.google.com",
+        iat: seconds,
+        exp: seconds + 3_600,
+    };
+    return withHeaders(sent, { authorization: `Bearer ${rs256(KEYS.rsa[0].private, "new", claims)}` });
+  },
+  alter: (sent) =>
+    withHeaders(sent, { authorization: String(sent.headers.authorization).replace(/\.[^.]+\./, ".e30.") }),
+  uncovered: (sent) => ({ ...sent, body: sent.body.replace("SGVsbG8g", "YWx0ZXJl") }),
+  toleranceSeconds: 3_660,
+  events: [{ type: "received", id: "2070443601311540" }],
+  more: [
+    caseOf({
+      name: "a token signed with another key",
+      kind: "wrong secret",
+      secrets: [{ value: "push@ours.iam.gserviceaccount.com" }],
+      request: withHeaders(delivery({}, { message: { messageId: "1" } }), {
+        authorization: `Bearer ${rs256(KEYS.rsa[2].private, "new", {
+          email: "push@ours.iam.gserviceaccount.com", email_verified: true,
+          iss: "https://accounts.google.com", exp: 1_767_229_200,
+        })}`,
+      }),
+      expect: { refused: "mismatch" },
+    }),
+  ],
+};
+
 /** Providers of cloud services and identity management. */
 export const clouds: Readonly<Record<string, Recipe>> = {
-  "google-pubsub": {
-    source: "https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions",
-    secrets: texts(
-      "push@ours.iam.gserviceaccount.com",
-      "push-next@ours.iam.gserviceaccount.com",
-      "push@another.iam.gserviceaccount.com",
-    ),
-    fetched: {
-      [GOOGLE_KEYS]: json({ keys: [jwkOf(KEYS.rsa[1].public, "old"), jwkOf(KEYS.rsa[0].public, "new")] }),
-    },
+  "google-pubsub": pubsub,
+  gmail: {
+    ...pubsub,
+    source: "https://developers.google.com/workspace/gmail/api/guides/push",
     sent: delivery(
       {},
       {
         message: {
-          attributes: { key: "value" },
-          data: "SGVsbG8gQ2xvdWQgUHViL1N1YiE=",
+          data: "eyJlbWFpbEFkZHJlc3MiOiAidXNlckBleGFtcGxlLmNvbSIsICJoaXN0b3J5SWQiOiAiMTIzNDU2Nzg5MCJ9",
           messageId: "2070443601311540",
         },
-        subscription: "projects/ours/subscriptions/mysubscription",
+        subscription: "projects/ours/subscriptions/gmail",
       },
     ),
-    sign: (sent, email, atMs) => {
-      const seconds = atMs / 1_000;
-      const claims = {
-        aud: "https://hooks.example.com/hooks/ch_1",
-          azp: "113774264463038321964",
-          sub: "113774264463038321964",
-        email,
-          email_verified: true,
-          iss: "https://accounts.google.com",
-          iat: seconds,
-          exp: seconds + 3_600,
-      };
-      return withHeaders(sent, { authorization: `Bearer ${rs256(KEYS.rsa[0].private, "new", claims)}` });
-    },
-    alter: (sent) =>
-      withHeaders(sent, { authorization: String(sent.headers.authorization).replace(/\.[^.]+\./, ".e30.") }),
-    uncovered: (sent) => ({ ...sent, body: sent.body.replace("SGVsbG8g", "YWx0ZXJl") }),
-    toleranceSeconds: 3_660,
-    events: [{ type: "received", id: "2070443601311540" }],
-    more: [
-      caseOf({
-        name: "a token signed with another key",
-        kind: "wrong secret",
-        secrets: [{ value: "push@ours.iam.gserviceaccount.com" }],
-        request: withHeaders(delivery({}, { message: { messageId: "1" } }), {
-          authorization: `Bearer ${rs256(KEYS.rsa[2].private, "new", {
-            email: "push@ours.iam.gserviceaccount.com", email_verified: true,
-            iss: "https://accounts.google.com", exp: 1_767_229_200,
-          })}`,
-        }),
-        expect: { refused: "mismatch" },
-      }),
-    ],
   },
   "azure-event-grid": {
     source: EVENT_GRID,
@@ -196,6 +213,17 @@ export const clouds: Readonly<Record<string, Recipe>> = {
     alter: (sent) => withHeaders(sent, { "x-goog-channel-token": "C6F1" }),
     uncovered: (sent) => withHeaders(sent, { "x-goog-message-number": "11" }),
     events: [{ type: "exists", id: null }],
+  },
+  "google-drive": {
+    source: "https://developers.google.com/workspace/drive/api/guides/push",
+    sent: {
+      ...delivery({ "x-goog-resource-state": "change", "x-goog-message-number": "10" }, {}),
+      body: "",
+    },
+    sign: (sent, key) => withHeaders(sent, { "x-goog-channel-token": key }),
+    alter: (sent) => withHeaders(sent, { "x-goog-channel-token": "C6F1" }),
+    uncovered: (sent) => withHeaders(sent, { "x-goog-message-number": "11" }),
+    events: [{ type: "change", id: null }],
   },
   workos: {
     source: "https://workos.com/docs/events/data-syncing/webhooks",
