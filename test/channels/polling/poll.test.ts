@@ -61,6 +61,18 @@ describe("a response to a poll", () => {
     expect(idsOf(rig)).toEqual(["1", "2", "3"]);
   });
 
+  it("is an error for `successOn` even if it has no items, as error responses of some servers with status 200", async () => {
+    const successOn = { path: "$.ok", equals: true };
+    server.answers = [json({ ok: false, error: "channel_not_found" })];
+    expect(await rigOf({ itemsPath: "$.messages", successOn }).poll()).toMatchObject({
+      code: "not_successful",
+    });
+    server.answers = [json({ ok: true })];
+    expect(await rigOf({ itemsPath: "$.messages", successOn }).poll()).toMatchObject({
+      code: "items_missing",
+    });
+  });
+
   it("makes the poll fail if its status or body does not match the `successOn` setting", async () => {
     const config = { successOn: { statuses: [202], path: "$.ready", equals: true } };
     const rig = rigOf(config);

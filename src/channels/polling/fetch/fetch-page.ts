@@ -129,6 +129,7 @@ export function createPageFetcher(
     }
     const read = await reader.page(response, sent.secretQuery);
     if (!read.ok) {
+      if (await isUnsuccessful(response)) return { kind: "ended", end: NOT_SUCCESSFUL };
       const { code, message } = read.error;
       return {
         kind: "ended",
@@ -140,7 +141,7 @@ export function createPageFetcher(
       return expired("position", rejected("token_expired", "The server no longer knows the token"));
     }
     if (plan.successPath !== undefined && !selectsValue(page, plan.successPath, config.successOn.equals)) {
-      return { kind: "ended", end: failed("not_successful", "The response does not match `successOn`") };
+      return { kind: "ended", end: NOT_SUCCESSFUL };
     }
     const next = pagination.next(page, at);
     if (!next.ok)
@@ -159,6 +160,13 @@ export function createPageFetcher(
       bytes: response.body.length,
       arrivedAtMs,
     };
+  }
+
+  /** Returns whether a response without readable items is an error that `successOn` recognizes. Such responses often have no items. */
+  async function isUnsuccessful(response: OutboundResponse): Promise<boolean> {
+    if (plan.successPath === undefined) return false;
+    const read = await reader.document(response);
+    return read.ok && !selectsValue(read.value, plan.successPath, config.successOn.equals);
   }
 
   /** Returns whether an error response says that the read position has expired. An unreadable response counts as no. */
@@ -224,5 +232,7 @@ const isSelf = (
 
 const nameOf = ({ body, headers, url }: OutboundRequest): string =>
   JSON.stringify([url, headers, String(body ?? "")]);
+
+const NOT_SUCCESSFUL = failed("not_successful", "The response does not match `successOn`");
 
 const expired = (target: "page" | "position", end: Failed): Fetched => ({ kind: "expired", target, end });
