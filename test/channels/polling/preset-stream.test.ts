@@ -94,6 +94,11 @@ describe("a polling channel with a preset", () => {
     ["a missing parameter", { ...ISSUES, params: { owner: "octo" } }, "params.repo: "],
     ["missing parameters", { preset: "github", stream: "issues" }, "params.owner: "],
     [
+      "a parameter that would change the path",
+      { ...ISSUES, params: { owner: "octo", repo: ".." } },
+      "params.repo: must not be . or ..",
+    ],
+    [
       "a parameter that does not match its pattern",
       { ...ISSUES, params: { owner: "a/b", repo: "demo" } },
       "params.owner: ",

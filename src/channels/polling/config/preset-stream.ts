@@ -67,15 +67,19 @@ function readParams({ params }: PresetStream, given: unknown = {}): z.ZodSafePar
   return schema
     .superRefine((values, context) => {
       for (const [name, value] of Object.entries(values)) {
-        if (typeof value !== "string" || !value.includes("{{")) continue;
-        context.addIssue({
-          code: "custom",
-          path: [name],
-          message: "must not contain {{, which begins a placeholder",
-        });
+        const message = typeof value === "string" ? findParamError(value) : undefined;
+        if (message !== undefined) context.addIssue({ code: "custom", path: [name], message });
       }
     })
     .safeParse(given);
+}
+
+/** Returns why a parameter could change more of the request than its place in it. */
+function findParamError(value: string): string | undefined {
+  if (value.includes("{{")) return "must not contain {{, which begins a placeholder";
+  return value === "." || value === ".."
+    ? "must not be . or .., which would change the path of the URL"
+    : undefined;
 }
 
 const unknownPreset = (name: unknown): string => {
