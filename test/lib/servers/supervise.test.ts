@@ -10,6 +10,7 @@ import {
   type SuperviseOptions,
   superviseServer,
 } from "../../../src/lib/servers/supervise.ts";
+import { sleep } from "../../../src/lib/sleep.ts";
 import { createLog } from "../../../src/log.ts";
 import { until } from "../../support/until.ts";
 
@@ -80,14 +81,20 @@ describe("superviseServer", () => {
   });
 
   it("restarts a server each time it is killed, and does not report it as ready during the restart", async () => {
-    await using supervised = await superviseServer(server(SERVE), options);
+    // Recorded by the wait before each restart, because a restart can be over before a test would notice it.
+    const states: string[] = [];
+    const wait = async (ms: number, signal: AbortSignal): Promise<void> => {
+      states.push(supervised.status.state);
+      await sleep(ms, signal);
+    };
+    await using supervised = await superviseServer(server(SERVE), { ...options, wait });
     for (let round = 1; round <= 3; round++) {
       const pid = readyPid(supervised);
       process.kill(pid, "SIGKILL");
-      await until(() => supervised.status.state !== "ready");
-      await until(() => supervised.status.state === "ready");
+      await until(() => states.length === round && supervised.status.state === "ready");
       expect(readyPid(supervised)).not.toBe(pid);
     }
+    expect(states).toEqual(["restarting", "restarting", "restarting"]);
   });
 
   /** Kills a server that cannot start a second time. Returns the first waits between its restarts. */
