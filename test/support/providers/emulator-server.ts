@@ -1,0 +1,291 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as wait } from "node:timers/promises";
+import type { z } from "zod";
+import { listenLocally } from "../local-server.ts";
+import type {
+  DeliveryResult,
+  Emulator,
+  EmulatorOptions,
+  Fault,
+  Hook,
+  RecordedRequest,
+  Step,
+} from "./emulator.ts";
+
+/** A request to the provider's API. */
+export interface Call extends RecordedRequest {
+  readonly url: URL;
+  /** Parts of the path, by their names in the route. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly form: URLSearchParams;
+  /** Parses the JSON body. `undefined` if the schema rejects it. */
+  readonly read: <Schema extends z.ZodType>(schema: Schema) => z.output<Schema> | undefined;
+  /** Whether the caller used the token without permissions. */
+  readonly isLimited: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Sent as JSON, or unchanged if it is a text. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Called after the response was sent. */
+  readonly after?: () => Promise<unknown>;
+}
+
+export interface Route {
+  readonly step: Step;
+  /** Method and path, such as `GET /hooks/:id`. */
+  readonly on: string;
+  readonly handle: (call: Call) => Answer | Promise<Answer>;
+}
+
+export interface Message {
+  /** Id of the delivery, equal in redeliveries. */
+  readonly id: string;
+  readonly payload: unknown;
+  readonly event: string | undefined;
+  readonly nowMs: number;
+}
+
+export interface Outgoing {
+  readonly method?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface Reply {
+  /** 0 if there was no response. */
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Parts in which providers differ. */
+export interface Provider<H extends Hook> {
+  readonly routes: readonly Route[];
+  /** Maximum number of webhooks. */
+  readonly quota?: number;
+  /** Returns the token of a request. By default, it follows `Bearer`. */
+  readonly readToken?: (call: Call) => string | undefined;
+  readonly unauthorized: Answer;
+  readonly notFound: Answer;
+  readonly makeForeign: (address: string) => H;
+  /** Returns whether the webhook receives events of the type. By default, its list of events decides. */
+  readonly receives?: (hook: H, event: string | undefined) => boolean;
+  /** Builds a signed delivery. */
+  readonly sign: (hook: H, message: Message) => Outgoing | Promise<Outgoing>;
+}
+
+export interface ProviderContext<H extends Hook> {
+  readonly nowMs: () => number;
+  readonly origin: string;
+  readonly token: string;
+  /** Returns a new number for an id. */
+  readonly nextNumber: () => number;
+  readonly quota: () => number;
+  readonly hooks: {
+    /** Webhooks that have not expired, in the order of their creation. */
+    readonly list: () => readonly H[];
+    readonly find: (id: string | undefined) => H | undefined;
+    /** Adds or replaces a webhook. */
+    readonly put: (hook: H) => H;
+    /** Returns whether the webhook existed. */
+    readonly remove: (id: string | undefined) => boolean;
+  };
+  readonly send: (address: string, outgoing: Outgoing) => Promise<Reply>;
+}
+
+/** Starts the HTTP server of a provider: routes, tokens, faults, records, expiry and deliveries. */
+export async function startEmulator<H extends Hook>(
+  { clock }: EmulatorOptions,
+  createProvider: (context: ProviderContext<H>) => Provider<H>,
+): Promise<Emulator> {
+  const requests: RecordedRequest[] = [];
+  const stored = new Map<string, H>();
+  const faults: { readonly step: Step; readonly fault: Fault }[] = [];
+  const background = new Set<Promise<unknown>>();
+  let numbers = 1_000;
+  let quota: number | undefined;
+  let last: Omit<Message, "nowMs"> | undefined;
+
+  const server = createServer((request, response) => void respond(request, response));
+  const local = await listenLocally(server);
+  const token = `token-${randomUUID()}`;
+  const limitedToken = `limited-${randomUUID()}`;
+  const isAlive = ({ expiresAtMs = Number.POSITIVE_INFINITY }: H): boolean => expiresAtMs > clock();
+  const list = (): readonly H[] => [...stored.values()].filter(isAlive);
+  const provider = createProvider({
+    nowMs: clock,
+    origin: local.origin,
+    token,
+    nextNumber: () => ++numbers,
+    quota: () => quota ?? provider.quota ?? Number.POSITIVE_INFINITY,
+    hooks: {
+      list,
+      find: (id) => list().find((hook) => hook.id === id),
+      put(hook) {
+        stored.set(hook.id, hook);
+        return hook;
+      },
+      remove(id) {
+        const found = list().some((hook) => hook.id === id);
+        return found && stored.delete(id ?? "");
+      },
+    },
+    send,
+  });
+  const readToken = provider.readToken ?? readBearer;
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const recorded = {
+      method: request.method ?? "",
+      path: request.url ?? "",
+      headers: Object.fromEntries(
+        Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+      ),
+      body: await text(request),
+    };
+    requests.push(recorded);
+    const url = new URL(recorded.path, local.origin);
+    for (const route of provider.routes) {
+      const params = matchRoute(route.on, recorded.method, url.pathname);
+      if (params === undefined) continue;
+      const call = createCall(recorded, url, params);
+      const fault = takeFault(route.step);
+      if (fault?.delayMs !== undefined) await wait(fault.delayMs);
+      if (fault?.lost === "request") return void request.socket.destroy();
+      const answer =
+        fault?.status === undefined ? await act(route, call) : { ...fault, status: fault.status };
+      if (fault?.lost === "response") request.socket.destroy();
+      else write(response, answer);
+      if (answer.after !== undefined) runInBackground(answer.after());
+      return;
+    }
+    write(response, provider.notFound);
+  }
+
+  const createCall = (recorded: RecordedRequest, url: URL, params: Call["params"]): Call => {
+    const call = {
+      ...recorded,
+      url,
+      params,
+      form: new URLSearchParams(recorded.body),
+      read: <Schema extends z.ZodType>(schema: Schema) => schema.safeParse(parseJson(recorded.body)).data,
+      isLimited: false,
+    };
+    return { ...call, isLimited: readToken(call) === limitedToken };
+  };
+
+  async function act(route: Route, call: Call): Promise<Answer & { after?: Answer["after"] }> {
+    const given = readToken(call);
+    return given === token || given === limitedToken ? route.handle(call) : provider.unauthorized;
+  }
+
+  function takeFault(step: Step): Fault | undefined {
+    const index = faults.findIndex((one) => one.step === step);
+    return index < 0 ? undefined : faults.splice(index, 1)[0]?.fault;
+  }
+
+  function runInBackground(work: Promise<unknown>): void {
+    const done = work.finally(() => background.delete(done));
+    background.add(done);
+  }
+
+  async function sendAll(message: Omit<Message, "nowMs">): Promise<readonly DeliveryResult[]> {
+    const receives =
+      provider.receives ??
+      (({ events }, event) => event === undefined || events === undefined || events.includes(event));
+    const receivers = list().filter((hook) => receives(hook, message.event));
+    return Promise.all(
+      receivers.map(async (hook) => {
+        const event = message.event ?? hook.events?.[0];
+        const outgoing = await provider.sign(hook, { ...message, event, nowMs: clock() });
+        return { hook, status: (await send(hook.address, outgoing)).status };
+      }),
+    );
+  }
+
+  return {
+    url: local.origin,
+    token,
+    limitedToken,
+    requests,
+    hooks: list,
+    addForeign(address) {
+      const hook = provider.makeForeign(address);
+      stored.set(hook.id, hook);
+      return hook;
+    },
+    drop: (id) => void stored.delete(id),
+    failNext(step, fault, times = 1) {
+      for (let time = 0; time < times; time++) faults.push({ step, fault });
+    },
+    setQuota(most) {
+      quota = most;
+    },
+    deliver(payload, event) {
+      last = { id: randomUUID(), payload, event };
+      return sendAll(last);
+    },
+    async redeliver() {
+      if (last === undefined) throw new Error("deliver() must be called before redeliver()");
+      return sendAll(last);
+    },
+    async [Symbol.asyncDispose]() {
+      await local[Symbol.asyncDispose]();
+      await Promise.allSettled(background);
+    },
+  };
+}
+
+function readBearer({ headers }: RecordedRequest): string | undefined {
+  return /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
+}
+
+function matchRoute(on: string, method: string, path: string): Readonly<Record<string, string>> | undefined {
+  const [ofMethod, pattern = ""] = on.split(" ");
+  if (method !== ofMethod) return undefined;
+  const match = new RegExp(`^${pattern.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`).exec(path);
+  if (match === null) return undefined;
+  const groups = Object.entries(match.groups ?? {});
+  return Object.fromEntries(groups.map(([name, value]) => [name, decodeURIComponent(value)]));
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function write(response: ServerResponse, { status, body, headers }: Answer): void {
+  if (body === undefined || typeof body === "string") {
+    response.writeHead(status, headers).end(body);
+    return;
+  }
+  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+}
+
+async function send(
+  address: string,
+  { method = "POST", query = {}, headers, body }: Outgoing,
+): Promise<Reply> {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value);
+  try {
+    const response = await fetch(url, {
+      method,
+      redirect: "manual",
+      ...(headers && { headers }),
+      ...(body === undefined ? {} : { body }),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  } catch {
+    return { status: 0, headers: new Headers(), text: "" };
+  }
+}
