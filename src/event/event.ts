@@ -11,7 +11,10 @@ export interface OutgoingEvent {
   readonly item: number | null;
   /** Hash for deduplication: at least 128 bits as 22 base64url characters. Empty if deduplication is off. */
   readonly identity: string;
-  /** Hash of the data, 64 bits as 11 base64url characters. A known event with a different hash is a conflict, not a duplicate. */
+  /**
+   * Hash of the data, 64 bits as 11 base64url characters, or `ANY_DIGEST`. A known event with a different hash is a conflict, not a
+   * duplicate.
+   */
   readonly digest: string;
   readonly fields: readonly string[];
   /**
@@ -22,6 +25,9 @@ export interface OutgoingEvent {
   /** Estimated size of `fields` and `large` in bytes, used for memory limits and batch sizes. */
   readonly bytes: number;
 }
+
+/** Digest of an event that is compared by its id alone. The publish script treats it as equal to every other digest. */
+export const ANY_DIGEST = "*".repeat(11);
 
 /** Fingerprint of a signed delivery, stored to detect replays. A replay has the same signed bytes but another event id or type. */
 export interface SignedMark {

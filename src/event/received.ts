@@ -40,6 +40,8 @@ export interface VerifiedDelivery {
  * differs. Every write creates a new version, even without a `value`, so a write is rejected if the one before it was lost.
  */
 export interface SourcePosition {
+  /** Internal channel id of the source. Differs from the channel of the events if the source reconciles another channel. */
+  readonly source: number;
   readonly epoch: number;
   readonly version: number;
   readonly value?: string;

@@ -69,6 +69,6 @@ it("a delivery in a batch that cannot be parsed makes its own write fail, and ca
   await setImmediate();
   expect(unheard).toEqual([]);
   const { signal } = new AbortController();
-  const written = late?.write({ signal, position: { epoch: 1, version: 0 } });
+  const written = late?.write({ signal, position: { source: 1, epoch: 1, version: 0 } });
   await expect(written).rejects.toThrow("no schema is compiled now");
 });

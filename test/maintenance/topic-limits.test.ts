@@ -67,7 +67,7 @@ describe("an organization over its topic storage limit", () => {
     const { positions } = createSourceBus(spine.redis);
     const source = await positions.takeOver({ number, topics: [] });
     if (source.kind !== "acquired") throw new Error(source.kind);
-    const position = { epoch: source.epoch, version: source.version };
+    const position = { source: number, epoch: source.epoch, version: source.version };
     const [gathered] = spine.path.gatherFetched(channel, [delivery]);
     spine.overLimit.add(app.organizationId);
     await expect(gathered?.write({ signal, position })).rejects.toThrow(UnavailableError);

@@ -28,6 +28,6 @@ local view = openView(topic, policy)
 local replies = {}
 for n = 3, #ARGV do
   local digest, entryId = recall(view, policy, sub(ARGV[n], 1, IDENTITY))
-  replies[#replies + 1] = not entryId and '' or (digest == sub(ARGV[n], IDENTITY + 1) and '=' or '!') .. entryId
+  replies[#replies + 1] = not entryId and '' or (differs(digest, sub(ARGV[n], IDENTITY + 1)) and '!' or '=') .. entryId
 end
 return replies

@@ -1,6 +1,6 @@
 -- The dedupe memory: remembers the ids of published events, and the signed bytes of deliveries. Included by publish.lua and
 -- dedupe-find.lua. Uses `call`, `time` and `now` (ms). A memory is a table {prefix, notes, views, slices}.
--- Defines openView, recall, recallOrClaim, store and unclaim.
+-- Defines openView, recall, recallOrClaim, store, differs and unclaim.
 --
 -- Time is divided into slices. An id is stored in the slice in which it was published, and all ids of a slice expire together.
 -- A slice is one or more small hashes ("buckets") that grow by linear hashing:
@@ -21,6 +21,8 @@
 -- that slicing must be searched. These fields exist only if the memory ever used a slicing other than the default.
 local packInt, unpackInt, byte, char = struct.pack, struct.unpack, string.byte, string.char
 local IDENTITY, DIGEST = 22, 11
+-- The digest of an event that is compared by its id alone, because the same event may arrive with other data. It equals every digest.
+local ANY_DIGEST = '***********'
 -- If a bucket holds more ids than this, its slice splits the next bucket in order. Redis stores a hash of up to 128 fields
 -- compactly (listpack). The margin is needed because a full bucket keeps growing until the bucket itself is split.
 local BUCKET_IDS = 80
@@ -304,6 +306,10 @@ local function recallOrClaim(memory, policy, identity, digest, ms, sequence)
     end
     slice.exists = true
   end
+end
+
+local function differs(digest, other)
+  return digest ~= other and digest ~= ANY_DIGEST and other ~= ANY_DIGEST
 end
 
 -- Removes the last claim after its entry could not be appended.

@@ -22,7 +22,6 @@ export interface PublishGroup {
 }
 
 interface GroupPosition {
-  readonly source: number;
   readonly at: SourcePosition;
   /** The stored cursor. `undefined` if the cursor is in another Cluster slot, and only the fencing tokens of the topics can be checked. */
   readonly cursor?: { readonly key: string; readonly commits: boolean };
@@ -53,9 +52,8 @@ export function createGroup(
     bytes,
     // Set every member, even to `undefined`, so that V8 gives all groups the same object shape.
     position: position && {
-      source: channel.number,
       at: position,
-      cursor: { key: cursorKey(channel.number), commits: true },
+      cursor: { key: cursorKey(position.source), commits: true },
     },
     quarantine,
     release:
@@ -179,8 +177,8 @@ function encodeGroup(group: PublishGroup, call: Call): void {
     (position ? 1 : 0) + (quarantine ? 2 : 0) + (release ? 4 : 0) + (signed ? 8 : 0) + (isReplay ? 16 : 0);
   args.push(`${group.policy} ${events.length} ${parts}`);
   if (position) {
-    const { source, at, cursor } = position;
-    args.push(String(source), String(at.epoch), String(at.version));
+    const { at, cursor } = position;
+    args.push(String(at.source), String(at.epoch), String(at.version));
     if (cursor === undefined) args.push("0");
     else if (cursor.commits) {
       args.push(`-${keys.numberFor(cursor.key)}`, at.value === undefined ? "=" : `>${at.value}`);

@@ -54,7 +54,7 @@ export function createWriteBySlot(submit: SubmitGroup) {
       (await write(computeSlot(signed.memoryKey), { policy, events: [], signed, bytes: 0 }, delivery)) ===
         REPLAYED;
     const eventWords = new Array<string>(events.length).fill("");
-    const epochOnly = position && { source: position.source, at: position.at };
+    const epochOnly = position && { at: position.at };
     const bySlot = Map.groupBy(events.entries(), ([, { topic }]) => computeSlot(topic));
     const writePart = async ([slot, part]: readonly [number, (readonly [number, OutgoingEvent])[]]) => {
       const places = part.values();

@@ -173,7 +173,7 @@ local function publish(template, mark, first, replayed)
     knownDigest, knownId = recallOrClaim(topic, policy, identity, digest, ms, sequence)
   end
   if knownId then
-    return policy.reportsConflicts and knownDigest ~= digest and '!' or '=' .. knownId
+    return policy.reportsConflicts and differs(knownDigest, digest) and '!' or '=' .. knownId
   elseif replayed then
     return '?'
   end

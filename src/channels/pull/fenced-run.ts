@@ -148,7 +148,10 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
   /** Sends a write after all earlier writes, with the position that it stores. */
   async #write<T>(cursor: string, send: (position: SourcePosition) => Promise<T>): Promise<T> {
     try {
-      return await this.#writes.add((version) => send({ epoch: this.#epoch, version, value: cursor }));
+      const source = this.channel.identity.number;
+      return await this.#writes.add((version) =>
+        send({ source, epoch: this.#epoch, version, value: cursor }),
+      );
     } catch (error) {
       if (error instanceof StaleSourceError)
         this.#deps.observe({ kind: "refused", channel: this.channel, stale: error.stale });

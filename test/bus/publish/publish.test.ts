@@ -371,7 +371,12 @@ test("a delivery with 1001 events is written completely and in order, together w
   await server.client.hset(cursorKey(channel.number), "e", 1);
   const events = Array.from({ length: 1001 }, (_, i) => testEvent(channel, `id-${i}`));
   const { receipts } = await publish(
-    { channel, events, policy: testPolicy, position: { epoch: 1, version: 0, value: "end" } },
+    {
+      channel,
+      events,
+      policy: testPolicy,
+      position: { source: channel.number, epoch: 1, version: 0, value: "end" },
+    },
     now,
   );
   const entries = await server.client.xrange(testTopic(channel), "-", "+");
@@ -389,7 +394,12 @@ test("an event that is larger than the size limit of one Redis call is published
 });
 
 describe("a delivery of a pull source", () => {
-  const position = (epoch: number, version: number) => ({ epoch, version, value: `at ${version}` });
+  const position = ({ number: source }: { readonly number: number }, epoch: number, version: number) => ({
+    source,
+    epoch,
+    version,
+    value: `at ${version}`,
+  });
   const cursorOf = (channel: { readonly number: number }) => server.client.hgetall(cursorKey(channel.number));
 
   async function ownedChannel(epoch: number) {
@@ -404,7 +414,7 @@ describe("a delivery of a pull source", () => {
       channel,
       events: [testEvent(channel, id)],
       policy: testPolicy,
-      position: position(1, version),
+      position: position(channel, 1, version),
     });
     await publish(batch("a", 0), now);
     await publish(batch("b", 1), now);
@@ -419,7 +429,7 @@ describe("a delivery of a pull source", () => {
     const channel = await ownedChannel(7);
     const events = [testEvent(channel)];
     const write = (epoch: number) =>
-      publish({ channel, events, policy: testPolicy, position: position(epoch, 0) }, now);
+      publish({ channel, events, policy: testPolicy, position: position(channel, epoch, 0) }, now);
     await expect(write(6)).rejects.toMatchObject({ name: "StaleSourceError", stale: "epoch" });
     await server.client.del(cursorKey(channel.number));
     await expect(write(7)).rejects.toMatchObject({ stale: "epoch" });
@@ -428,7 +438,7 @@ describe("a delivery of a pull source", () => {
 
   test("moves the cursor even if it has no events", async () => {
     const channel = await ownedChannel(1);
-    await publish({ channel, events: [], policy: testPolicy, position: position(1, 0) }, now);
+    await publish({ channel, events: [], policy: testPolicy, position: position(channel, 1, 0) }, now);
     expect(await cursorOf(channel)).toMatchObject({ v: "1", c: "at 0" });
   });
 
@@ -436,7 +446,12 @@ describe("a delivery of a pull source", () => {
     const channel = await ownedChannel(1);
     const write = (id: string, version: number) =>
       publish(
-        { channel, events: [testEvent(channel, id)], policy: testPolicy, position: { epoch: 1, version } },
+        {
+          channel,
+          events: [testEvent(channel, id)],
+          policy: testPolicy,
+          position: { source: channel.number, epoch: 1, version },
+        },
         now,
       );
     await write("a", 0);
@@ -449,7 +464,7 @@ describe("a delivery of a pull source", () => {
     await publish({ channel, events: [testEvent(channel, "id-3")], policy: testPolicy }, now);
     const events = Array.from({ length: 600 }, (_, i) => testEvent(channel, `id-${i}`, { data: "other" }));
     const write = (part: typeof events) =>
-      publish({ channel, events: part, policy: testPolicy, position: position(1, 0) }, now);
+      publish({ channel, events: part, policy: testPolicy, position: position(channel, 1, 0) }, now);
     for (const part of [events.slice(0, 10), events]) {
       expect((await write(part)).receipts[3]).toEqual({ status: "conflict" });
       expect(await cursorOf(channel)).toEqual({ e: "1" });

@@ -18,7 +18,7 @@ function testSource() {
         channel,
         events: [testEvent(channel)],
         policy: testPolicy,
-        position: { epoch, version, ...(value !== undefined && { value }) },
+        position: { source: channel.number, epoch, version, ...(value !== undefined && { value }) },
       },
       now,
     );

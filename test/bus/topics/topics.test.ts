@@ -50,7 +50,8 @@ describe("deleting a topic", () => {
     for (const [version, dedupeWindowMs] of [86_400_000, 3_600_000].entries()) {
       const events = Array.from({ length: 400 }, () => testEvent(channel));
       const policy = { ...testPolicy, dedupeWindowMs };
-      await publish({ channel, events, policy, position: { epoch, version, value: "" } }, now);
+      const position = { source: channel.number, epoch, version, value: "" };
+      await publish({ channel, events, policy, position }, now);
     }
     await server.client.xgroup("CREATE", topic, "sub_1", "0");
     await server.client.xadd(deadLettersKey(topic, "sub_1"), "*", "reason", "it failed");

@@ -98,7 +98,7 @@ describe("a delivery of a pull source in a Redis Cluster", () => {
       channel,
       events: spread(channel, 30, prefix),
       policy: testPolicy,
-      position: { epoch, version, value: prefix },
+      position: { source: channel.number, epoch, version, value: prefix },
     });
     await publish(batch("a", 2, 0), now);
     expect(await redis.call("hmget", [cursorKey(channel.number), "c", "v"])).toEqual(["a", "1"]);

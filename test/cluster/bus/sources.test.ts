@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { computeSlot, cursorKey } from "../../../src/bus/keys.ts";
 import { createShardLeases, SHARDS } from "../../../src/bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
+import { ANY_DIGEST } from "../../../src/event/event.ts";
 import {
   now,
   openTestRedis,
@@ -30,7 +31,7 @@ function testSource() {
         channel,
         policy: testPolicy,
         events: types.map((type) => testEvent(channel, `${type}.${version}`, { type })),
-        position: { epoch, version, value: `at ${version}` },
+        position: { source: channel.number, epoch, version, value: `at ${version}` },
       },
       now,
     );
@@ -85,6 +86,37 @@ describe("a new owner of a pull source in a Redis Cluster", () => {
     expect(await redis.call("hget", [cursorKey(channel.number), "c"])).toBe("back");
     expect(await take()).toMatchObject({ value: "back", version: 2 });
   });
+});
+
+test("a source that publishes events of another channel is fenced in all slots of a Redis Cluster, and moves its own cursor last", async () => {
+  const webhook = testChannel();
+  const { ref } = testSource();
+  const topics = TYPES.map((type) => testTopic(webhook, type));
+  const take = async () => {
+    const taken = await positions.takeOver({ ...ref, topics: [...ref.topics, ...topics] });
+    if (taken.kind !== "acquired") throw new Error(`the source must wait ${taken.waitMs} ms`);
+    return taken;
+  };
+  const events = TYPES.map((type) => ({ ...testEvent(webhook, type, { type }), digest: ANY_DIGEST }));
+  const recover = async (epoch: number, version: number, some = events) => {
+    const position = { source: ref.number, epoch, version, value: `at ${version}` };
+    const { receipts } = await publish({ channel: webhook, events: some, policy: testPolicy, position }, now);
+    return receipts.map(({ status }) => status);
+  };
+  const old = await take();
+  const next = await take();
+  for (const event of events) {
+    await expect(recover(old.epoch, 0, [event])).rejects.toMatchObject({ stale: "epoch" });
+  }
+  // The worker ended after the writes to some slots, before it moved the cursor.
+  await publish({ channel: webhook, events: events.slice(0, 5), policy: testPolicy }, now);
+  const expected = TYPES.map((_, i) => (i < 5 ? "duplicate" : "published"));
+  expect(await recover(next.epoch, 0)).toEqual(expected);
+  await expect(recover(next.epoch, 0)).rejects.toMatchObject({ stale: "cursor" });
+  expect(await redis.call("hmget", [cursorKey(ref.number), "v", "c"])).toEqual(["1", "at 0"]);
+  const received = TYPES.map((type) => testEvent(webhook, type, { type, data: "other" }));
+  const { receipts } = await publish({ channel: webhook, events: received, policy: testPolicy }, now);
+  expect(receipts.map(({ status }) => status)).toEqual(TYPES.map(() => "duplicate"));
 });
 
 test("shards are divided among the workers in a Redis Cluster as on a single Redis server", async () => {
