@@ -36,7 +36,8 @@ export interface Answer {
 }
 
 export interface Route {
-  readonly step: Step;
+  /** Step of a request, for paths that serve several. */
+  readonly step: Step | ((call: Call) => Step);
   /** Method and path, such as `GET /hooks/:id`. */
   readonly on: string;
   readonly handle: (call: Call) => Answer | Promise<Answer>;
@@ -84,6 +85,7 @@ export interface ProviderContext<H extends Hook> {
   readonly nowMs: () => number;
   readonly origin: string;
   readonly token: string;
+  readonly appSecret: string;
   /** Returns a new number for an id. */
   readonly nextNumber: () => number;
   readonly quota: () => number;
@@ -101,7 +103,7 @@ export interface ProviderContext<H extends Hook> {
 
 /** Starts the HTTP server of a provider: routes, tokens, faults, records, expiry and deliveries. */
 export async function startEmulator<H extends Hook>(
-  { clock }: EmulatorOptions,
+  { clock, appSecret = "secret-of-the-app" }: EmulatorOptions,
   createProvider: (context: ProviderContext<H>) => Provider<H>,
 ): Promise<Emulator> {
   const requests: RecordedRequest[] = [];
@@ -122,6 +124,7 @@ export async function startEmulator<H extends Hook>(
     nowMs: clock,
     origin: local.origin,
     token,
+    appSecret,
     nextNumber: () => ++numbers,
     quota: () => quota ?? provider.quota ?? Number.POSITIVE_INFINITY,
     hooks: {
@@ -155,7 +158,7 @@ export async function startEmulator<H extends Hook>(
       const params = matchRoute(route.on, recorded.method, url.pathname);
       if (params === undefined) continue;
       const call = createCall(recorded, url, params);
-      const fault = takeFault(route.step);
+      const fault = takeFault(typeof route.step === "string" ? route.step : route.step(call));
       if (fault?.delayMs !== undefined) await wait(fault.delayMs);
       if (fault?.lost === "request") return void request.socket.destroy();
       const answer =
@@ -242,7 +245,7 @@ export async function startEmulator<H extends Hook>(
   };
 }
 
-function readBearer({ headers }: RecordedRequest): string | undefined {
+export function readBearer({ headers }: RecordedRequest): string | undefined {
   return /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
 }
 

@@ -59,6 +59,7 @@ export interface Emulator extends AsyncDisposable {
   /**
    * Signs and sends a delivery with a new id to all webhooks that receive the event.
    *
+   * @param payload the changed object, in the form of the provider's documentation
    * @param event the type of the event, by default the first type of each webhook
    */
   deliver(payload?: unknown, event?: string): Promise<readonly DeliveryResult[]>;
@@ -68,6 +69,8 @@ export interface Emulator extends AsyncDisposable {
 
 export interface EmulatorOptions {
   readonly clock: () => number;
+  /** Secret of the app, for providers that sign all deliveries of an app with one secret. */
+  readonly appSecret?: string;
 }
 
 export type StartEmulator = (options: EmulatorOptions) => Promise<Emulator>;
