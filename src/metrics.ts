@@ -146,6 +146,8 @@ export function createMetrics({
       registers,
     }),
     polls: tally("inlet_polls_total", "Polls by result", ["kind", "result"]),
+    /** Labeled with the channel kind and the result: `stored` or `coalesced` by the webhook, `ignored` by the polling channel. */
+    wakes: tally("inlet_wakes_total", "Wakes of polling channels by result", ["kind", "result"]),
     pollLagSeconds: new Histogram({
       name: "inlet_poll_lag_seconds",
       help: "Delay between the due time of a poll and its start",

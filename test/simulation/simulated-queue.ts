@@ -54,6 +54,7 @@ export class SimulatedQueue {
         );
       }.bind(this),
       add: (job) => ask(() => this.#add(job)),
+      bringForward: async () => false,
       remove: (id) =>
         ask(() => {
           if (this.#jobs.get(id)?.held === undefined) this.#jobs.delete(id);
@@ -113,7 +114,8 @@ export class SimulatedQueue {
     stored.held = held;
     stored.starts++;
     const { id, data, dueMs: dueAtMs, starts, createdAtMs, scheduleId } = stored;
-    const job: Job<PollJob> = { id, data, dueAtMs, starts, createdAtMs, scheduleId };
+    const stopWaiting = async () => {};
+    const job: Job<PollJob> = { id, data, dueAtMs, starts, createdAtMs, scheduleId, stopWaiting };
     const isHeld = (): boolean => this.#jobs.get(id) === stored && stored.held === held;
     this.#world.in(LOCK_MS, undefined, () => {
       within(process, () => lost.abort());

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type Job as BullJob, type JobsOptions, Queue, type RepeatStrategy } from "bullmq";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
@@ -130,6 +131,28 @@ export function openJobQueue<D extends object>(deps: {
         };
         await queue.add(name, data, id === undefined ? options : { ...options, jobId: id });
         return true;
+      }),
+    /**
+     * Adds a job, unless a job with this name is waiting. A job waits until its handler calls `stopWaiting`, or until it ends.
+     *
+     * Returns false if a job is waiting, and adds no job.
+     *
+     * @param waitsAs letters, digits, `.`, `-` and `_`
+     */
+    addWaiting: (waitsAs: string, data: D): Promise<boolean> =>
+      callRedis(async () => {
+        const jobId = `${waitsAs}.${randomUUID()}`;
+        const timestamp = Date.now() - aheadMs();
+        const deduplication = { id: waitsAs };
+        const job = await queue.add(name, data, { ...REMOVE_WHEN_DONE, timestamp, jobId, deduplication });
+        return job.id === jobId;
+      }),
+    /** Makes the job that waits with this name due now. Returns false if there is none, or if its handler is running. */
+    bringForward: (waitsAs: string): Promise<boolean> =>
+      callRedis(async () => {
+        const id = await queue.getDeduplicationJobId(waitsAs);
+        const job = id === null ? undefined : await queue.getJob(id);
+        return job !== undefined && (await bringForward(job, 0));
       }),
     /** Returns the data of the first of these jobs that exists. */
     findFirst: (ids: readonly string[]): Promise<D | undefined> =>

@@ -11,7 +11,7 @@ import { endsWithin, sleep } from "../../lib/sleep.ts";
 import type { Log } from "../../log.ts";
 import { openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { replyCode } from "../connection/redis-errors.ts";
+import { replyCode, toBusError } from "../connection/redis-errors.ts";
 
 export interface Job<D> {
   readonly id: string;
@@ -23,6 +23,12 @@ export interface Job<D> {
   readonly createdAtMs: number;
   /** Id of the schedule that created the job. `undefined` if the job was added directly. */
   readonly scheduleId: string | undefined;
+  /**
+   * Lets another job with the same name be added and wait while this one runs. Has no effect on jobs without a name.
+   *
+   * @throws UnavailableError
+   */
+  readonly stopWaiting: () => Promise<void>;
 }
 
 /**
@@ -178,5 +184,10 @@ function toJob<D>(job: BullJob<D>): Job<D> {
     starts: job.attemptsStarted,
     createdAtMs: job.timestamp,
     scheduleId: job.repeatJobKey,
+    async stopWaiting() {
+      await job.removeDeduplicationKey().catch((error: unknown) => {
+        throw toBusError(error);
+      });
+    },
   };
 }

@@ -47,6 +47,8 @@ export interface TakeOverOptions {
   readonly skipBackoff?: boolean;
   /** `undefined` if runs need no minimum interval. */
   readonly spacing?: RunSpacing | undefined;
+  /** Whether this run may start before the minimum interval has passed. The next run counts its interval from this one. */
+  readonly skipInterval?: boolean;
 }
 
 /** Result of a run of a pull source, and the wait before the next run. */
@@ -122,7 +124,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
      */
     async takeOver(
       source: SourceRef,
-      { skipBackoff = false, spacing }: TakeOverOptions = {},
+      { skipBackoff = false, spacing, skipInterval = false }: TakeOverOptions = {},
     ): Promise<AcquiredSource | BackoffPending> {
       const { intervalMs, retryMs } = spacing ?? { intervalMs: 0, retryMs: 0 };
       let minEpoch = 0;
@@ -131,7 +133,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       for (let attempt = 0; attempt < MAX_TAKE_OVERS; attempt++) {
         // Do not wait again on a retry, because the previous attempt has already recorded the start of this run.
         const waits = isRetry ? [0, 0] : [intervalMs, retryMs];
-        const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits];
+        const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits, skipInterval ? "1" : "0"];
         const reply = await runTakeOver(keysOf(source), args);
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
         if (kind === "backoff" || kind === "interval") return { kind, waitMs: Number(first) };

@@ -10,6 +10,7 @@
 --   3. "1" to ignore earlier failures, because a user has changed the configuration; else "0"
 --   4. minimum time between the starts of two runs (ms)
 --   5. minimum time that applies instead if the last run did not finish, or if a user has changed the configuration since (ms)
+--   6. "1" to ignore both minimum times for this run; else "0". The next run must still wait for them.
 --
 -- Reply, one of:
 --   - {"backoff" or "interval", remaining wait (ms)}: the source must wait. Its owner has not changed.
@@ -48,7 +49,8 @@ local backoff = math.max(
   latest('n', held[6], now + tonumber(held[10] or held[6] or 0)),
   latest('r', held[7], now + tonumber(held[11] or held[7] or 0))
 )
-local interval = held[8] and latest('b', held[8], now) + (held[9] and intervalMs or retryMs) or 0
+local isSpaced = held[8] and ARGV[6] ~= '1'
+local interval = isSpaced and latest('b', held[8], now) + (held[9] and intervalMs or retryMs) or 0
 if math.max(backoff, interval) > now then
   return { interval > backoff and 'interval' or 'backoff', math.max(backoff, interval) - now }
 end

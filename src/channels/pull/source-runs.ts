@@ -9,6 +9,7 @@ export interface SourceRuns {
    * Acquires the source for this worker and fences its previous owner, unless the source must not run yet.
    * @param options.skipBackoff whether to ignore the backoff of earlier failures, because a person changed the channel
    * @param options.spacing minimum time between runs; none by default
+   * @param options.skipInterval whether this run may start earlier than `spacing` allows
    * @throws UnavailableError when Redis or the database is unavailable
    * @throws StaleSourceError when another worker takes the source over at the same time
    */
@@ -17,6 +18,7 @@ export interface SourceRuns {
     options: RunOptions & {
       readonly skipBackoff?: boolean;
       readonly spacing?: RunSpacing | undefined;
+      readonly skipInterval?: boolean;
     },
   ) => Promise<OpeningRun>;
 }
@@ -60,13 +62,14 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
   const started = new Set<number>();
   const inFlight = new FairLimiter(MAX_BYTES_IN_FLIGHT);
   return {
-    async openRun(channelNumber, { skipBackoff = false, spacing, ...options }) {
+    async openRun(channelNumber, { skipBackoff = false, spacing, skipInterval = false, ...options }) {
       const source = await findSource(channelNumber);
       if (source === undefined) return { kind: "none" };
       options.signal.throwIfAborted();
       const { channel, topics } = source;
       const hasRunBefore = started.has(channelNumber) || source.hasRunBefore;
-      const acquired = await positions.takeOver({ number: channelNumber, topics }, { skipBackoff, spacing });
+      const waits = { skipBackoff, spacing, skipInterval };
+      const acquired = await positions.takeOver({ number: channelNumber, topics }, waits);
       if (acquired.kind !== "acquired") return acquired;
       // Must happen after the source was acquired. Otherwise a source without a cursor would be reported as having lost its cursor.
       if (!hasRunBefore) await recordFirstRun(channelNumber);

@@ -147,6 +147,62 @@ describe("a job in the job queue", () => {
   });
 });
 
+describe("a job that waits with a name", () => {
+  it("is the only waiting one until its handler runs, and another one can then wait", async () => {
+    await using queue = open();
+    const gates = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const started: number[] = [];
+    expect(await queue.addWaiting("name", { n: 1 })).toBe(true);
+    expect(await queue.addWaiting("name", { n: 2 })).toBe(false);
+    expect(await queue.addWaiting("other", { n: 3 })).toBe(true);
+    await using _ = queue.work(
+      async (job) => {
+        if (job.data.n === 3) return undefined;
+        await gates[0]?.promise;
+        await job.stopWaiting();
+        started.push(job.data.n);
+        return gates[1]?.promise;
+      },
+      { concurrency: 4 },
+    );
+    expect(await queue.addWaiting("name", { n: 4 })).toBe(false);
+    gates[0]?.resolve(undefined);
+    await until(() => started.length === 1);
+    expect(await queue.addWaiting("name", { n: 5 })).toBe(true);
+    await until(() => started.length === 2);
+    gates[1]?.resolve(undefined);
+    await until(() => queue.addWaiting("name", { n: 6 }));
+    await until(() => started.length === 3);
+    expect(started).toEqual([1, 5, 6]);
+  });
+
+  it("is due at once after it was brought forward, and cannot be brought forward if there is none", async () => {
+    await using queue = open();
+    const starts: number[] = [];
+    await using _ = queue.work(
+      async (job) => {
+        starts.push(job.starts);
+        return job.starts === 1 ? { postponeMs: 3_600_000 } : undefined;
+      },
+      { concurrency: 1 },
+    );
+    await queue.addWaiting("name", { n: 1 });
+    await until(() => starts.length === 1);
+    await until(() => queue.bringForward("name"));
+    await until(() => starts.length === 2);
+    await until(async () => !(await queue.bringForward("name")));
+    expect(await queue.bringForward("none")).toBe(false);
+  });
+
+  it("does not block later jobs with the name after its data was lost", async () => {
+    const name = `test-${queues++}`;
+    await using queue = open(server.url, name);
+    await queue.addWaiting("name", { n: 1 });
+    await server.client.del(...(await server.client.keys(`inlet:{jobs.${name}}:${name}:name.*`)));
+    expect(await queue.addWaiting("name", { n: 2 })).toBe(true);
+  });
+});
+
 describe("a worker of the job queue", () => {
   it("waits for running jobs when it is stopped, and takes no new jobs", async () => {
     await using queue = open();

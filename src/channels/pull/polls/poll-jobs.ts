@@ -4,7 +4,7 @@ import type { SlotReservation } from "../../../bus/limits/slots.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import { type PolledOnce, pollOnce } from "./poll-run.ts";
-import { addPoll, addTurn, type PollJob, type PollsContext } from "./poll-target.ts";
+import { addPoll, addTurn, type PollJob, type PollsContext, type PollTarget } from "./poll-target.ts";
 import { planFrom } from "./poll-timing.ts";
 
 export interface PollJobs {
@@ -39,6 +39,16 @@ const ENDED_WAIT_MS = 1_000;
 
 type PollOutcome = PolledOnce["result"] | "unwanted" | "busy" | "limited" | "unavailable";
 
+/** Outcomes without a complete poll. A wake with such an outcome still needs its poll. */
+const NOT_POLLED: ReadonlySet<PollOutcome> = new Set([
+  "unwanted",
+  "busy",
+  "limited",
+  "unavailable",
+  "early",
+  "ended",
+]);
+
 /** Result of a job. `againAtMs` is the time of an additional poll, outside the schedule. */
 interface Handled {
   readonly result: PollOutcome;
@@ -47,30 +57,38 @@ interface Handled {
 
 /** Creates the handler of poll jobs. Each source has at most one job outside its schedule, so that waiting jobs cannot accumulate. */
 export function createPollJobs(deps: PollsContext): PollJobs {
-  const { queue, slots, targets, clock, log, metrics, random } = deps;
+  const { queue, slots, targets, targetsByWake, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
   /** Channels whose wait after failures is skipped. */
   const skipsBackoff = new LRUCache<number, true>({ max: MAX_SKIPS, ttl: SKIP_BACKOFF_MS });
   let failing = false;
 
-  /** Returns the log fields of a channel. A channel that is no longer polled has only its number. */
-  function factsOf(channel: number): Readonly<Record<string, unknown>> {
-    const target = targets.get(channel);
-    return target === undefined ? { channel } : channelFacts(target.source.identity);
+  const findTarget = (data: PollJob): PollTarget | undefined =>
+    "wake" in data ? targetsByWake.get(data.wake) : targets.get(data.channel);
+
+  /** Returns the log fields of a job's channel. A channel that is no longer polled has only its name in the job. */
+  function factsOf(data: PollJob): Readonly<Record<string, unknown>> {
+    const target = findTarget(data);
+    return target === undefined ? { ...data } : channelFacts(target.source.identity);
   }
 
   async function handle(job: Job<PollJob>, signal: AbortSignal): Promise<Handled> {
-    const { channel } = job.data;
-    const target = targets.get(channel);
+    const { data } = job;
+    const target = findTarget(data);
     if (target === undefined || (job.scheduleId !== undefined && job.scheduleId !== target.scheduleId)) {
       if (job.starts === 1) return { result: "unwanted", againAtMs: clock() + UNKNOWN_WAIT_MS };
       if (job.scheduleId !== undefined) await queue.unschedule(job.scheduleId);
       return { result: "unwanted" };
     }
+    const channel = target.source.identity.number;
+    const { name, sinceMs } =
+      "wake" in data
+        ? { name: data.wake, sinceMs: undefined }
+        : { name: String(channel), sinceMs: data.sinceMs };
     const slotRequest = await slots.take({
-      name: String(channel),
+      name,
       // Only a job outside the schedule can wait for a concurrency limit. Its wait began when it was created.
-      sinceMs: job.data.sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
+      sinceMs: sinceMs ?? (job.scheduleId === undefined ? job.createdAtMs : clock()),
       semaphores: target.places,
     });
     await notifyReserved(slotRequest.reservations);
@@ -86,7 +104,9 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     if (job.scheduleId !== undefined) metrics.pollLagSeconds.observe(lagMs / 1_000);
     try {
       const signals = [signal, ending.signal, slotRequest.slot.lost];
-      const polled = await pollOnce(deps, target, { signal: AbortSignal.any(signals), skipBackoff, lagMs });
+      const onWakeStarts = "wake" in data ? job.stopWaiting : undefined;
+      const options = { signal: AbortSignal.any(signals), skipBackoff, lagMs, onWakeStarts };
+      const polled = await pollOnce(deps, target, options);
       if (polled.dueAtMs !== undefined)
         await queue.schedule(target.scheduleId, planFrom(target.plan, polled.dueAtMs), { channel });
       if (polled.result !== "ended" || !targets.has(channel)) return polled;
@@ -96,7 +116,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       if (inFlight.get(channel) === ending) inFlight.delete(channel);
       await slotRequest.slot.release().then(notifyReserved, (error: unknown) => {
         log.debug(
-          { event: "poll.slot_not_released", err: error, ...factsOf(channel) },
+          { event: "poll.slot_not_released", err: error, ...factsOf(data) },
           "could not release a poll's limit slot; the slot will expire",
         );
       });
@@ -108,8 +128,9 @@ export function createPollJobs(deps: PollsContext): PollJobs {
    * request an extra poll too, and no second job can be added while this one exists. Returns `undefined` for a scheduled poll, which is
    * skipped.
    */
-  function afterBusyMs({ scheduleId, starts }: Job<PollJob>): number | undefined {
+  function afterBusyMs({ data, scheduleId, starts }: Job<PollJob>): number | undefined {
     if (scheduleId !== undefined) return undefined;
+    if ("wake" in data) return clock() + BUSY_WAIT_MS;
     return clock() + doubled(BUSY_WAIT_MS, starts, MAX_BUSY_WAIT_MS);
   }
 
@@ -117,7 +138,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     for (const turn of reservations) {
       await addTurn(queue, turn).catch((error: unknown) => {
         log.debug(
-          { event: "poll.turn_not_added", err: error, ...factsOf(Number(turn.name)) },
+          { event: "poll.turn_not_added", err: error, turn: turn.name },
           "could not start the next poll that waits for a limit slot",
         );
       });
@@ -130,12 +151,12 @@ export function createPollJobs(deps: PollsContext): PollJobs {
       failing = false;
       return handled;
     } catch (error) {
-      const { channel } = job.data;
+      const facts = factsOf(job.data);
       if (!(error instanceof UnavailableError))
-        log.error({ event: "poll.failed", err: error, ...factsOf(channel) }, "could not start a poll");
+        log.error({ event: "poll.failed", err: error, ...facts }, "could not start a poll");
       else if (!failing && !signal.aborted)
         log.warn(
-          { event: "poll.delayed", err: error, ...factsOf(channel) },
+          { event: "poll.delayed", err: error, ...facts },
           "polls are delayed until Redis and the database are available",
         );
       failing = true;
@@ -144,25 +165,46 @@ export function createPollJobs(deps: PollsContext): PollJobs {
     }
   }
 
+  function ignoreWake(data: PollJob, kind: string): void {
+    metrics.wakes.add(kind, "ignored");
+    log.debug(
+      { event: "wake.ignored", ...factsOf(data) },
+      "a wake was ignored, because its channel is not polled",
+    );
+  }
+
   return {
     async handle(job, { signal }) {
+      const { data } = job;
       const { result, againAtMs } = await handleSafely(job, signal);
-      metrics.polls.add(targets.get(job.data.channel)?.source.identity.kind ?? "unknown", result);
-      if (againAtMs === undefined) return undefined;
+      const identity = findTarget(data)?.source.identity;
+      const kind = identity?.kind ?? "unknown";
+      metrics.polls.add(kind, result);
+      if (againAtMs === undefined) {
+        if ("wake" in data && (result === "unwanted" || result === "none")) ignoreWake(data, kind);
+        return undefined;
+      }
       const delayMs = Math.max(againAtMs - clock(), 0);
-      // Postpones the scheduled job itself if the channel is unknown. An additional job would poll the channel twice.
-      if (job.scheduleId === undefined || result === "unwanted") return { postponeMs: delayMs };
-      await addPoll(queue, job.data.channel, delayMs).catch((error: unknown) => {
-        log.debug(
-          { event: "poll.not_added", err: error, ...factsOf(job.data.channel) },
-          "could not add an extra poll",
-        );
+      if (postponesItself(job, result)) return { postponeMs: delayMs };
+      const channel = "wake" in data ? identity?.number : data.channel;
+      if (channel === undefined) return undefined;
+      await addPoll(queue, channel, delayMs).catch((error: unknown) => {
+        log.debug({ event: "poll.not_added", err: error, ...factsOf(data) }, "could not add an extra poll");
       });
       return undefined;
     },
     end: (channel) => inFlight.get(channel)?.abort(),
     skipBackoff: (channel) => void skipsBackoff.set(channel, true),
   };
+}
+
+/**
+ * Returns whether a job runs again itself, instead of adding an extra poll. A scheduled job does so only if its channel is unknown, because
+ * an extra job would poll the channel twice. A wake does so until its poll has run.
+ */
+function postponesItself({ data, scheduleId }: Job<PollJob>, result: PollOutcome): boolean {
+  if (scheduleId !== undefined) return result === "unwanted";
+  return !("wake" in data) || NOT_POLLED.has(result);
 }
 
 const doubled = (firstMs: number, starts: number, mostMs: number): number =>

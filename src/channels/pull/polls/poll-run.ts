@@ -24,6 +24,17 @@ export interface PolledOnce {
   readonly dueAtMs?: number;
 }
 
+export interface PollOptions {
+  readonly signal: AbortSignal;
+  readonly skipBackoff: boolean;
+  readonly lagMs: number;
+  /**
+   * Set if a wake requested this poll. The poll then ignores the interval of the source. Called directly before the first request: wakes
+   * that arrive later need another poll.
+   */
+  readonly onWakeStarts?: (() => Promise<void>) | undefined;
+}
+
 /** How long an aborted poll may take to end, in ms. After that, the worker ignores its result. */
 const ABORT_GRACE_MS = 1_000;
 /** Maximum time by which a poll may start too early, in ms. Such a poll waits for its due time instead of ending. */
@@ -38,10 +49,11 @@ const SHORT_WAIT_MS = 250;
 export async function pollOnce(
   deps: PollsContext,
   target: PollTarget,
-  options: { readonly signal: AbortSignal; readonly skipBackoff: boolean; readonly lagMs: number },
+  options: PollOptions,
 ): Promise<PolledOnce> {
   const { runs, owner, clock, deadlineMs } = deps;
-  const { signal, skipBackoff, lagMs } = options;
+  const { signal, skipBackoff, lagMs, onWakeStarts } = options;
+  const skipInterval = onWakeStarts !== undefined;
   const { source, polled, spacing } = target;
   const { number } = source.identity;
   const deadline = new AbortController();
@@ -49,10 +61,12 @@ export async function pollOnce(
   try {
     const runSignal = AbortSignal.any([signal, deadline.signal]);
     const open = (): Promise<OpeningRun | undefined> =>
-      runs.openRun(number, { signal: runSignal, owner, skipBackoff, spacing, lagMs }).catch((error) => {
-        if (!(error instanceof StaleSourceError || runSignal.aborted)) throw error;
-        return undefined;
-      });
+      runs
+        .openRun(number, { signal: runSignal, owner, skipBackoff, skipInterval, spacing, lagMs })
+        .catch((error) => {
+          if (!(error instanceof StaleSourceError || runSignal.aborted)) throw error;
+          return undefined;
+        });
     let opening = await open();
     while (opening?.kind === "interval" && opening.waitMs <= SHORT_WAIT_MS && !runSignal.aborted) {
       await sleep(opening.waitMs, runSignal);
@@ -62,6 +76,7 @@ export async function pollOnce(
     if (opening.kind === "none") return { result: "none" };
     if (opening.kind !== "open") {
       const dueAtMs = clock() + opening.waitMs;
+      if (onWakeStarts !== undefined) return { result: "early", againAtMs: dueAtMs };
       if (spacing !== undefined) return { result: "early", dueAtMs };
       const next = nextPoll(target.plan, clock(), dueAtMs);
       return { result: "early", againAtMs: next.isExtra ? next.atMs : undefined };
@@ -69,8 +84,12 @@ export async function pollOnce(
     const beganMs = performance.now();
     const plan = planFrom(target.plan, clock());
     const { open: run } = opening;
-    const ended = await withinGrace(ABORT_GRACE_MS, (async () => polled.poll(run))(), runSignal).catch(
-      (error: unknown) => (runSignal.aborted ? undefined : endForThrownError(error, logOf(deps, target))),
+    const poll = async (): Promise<SourceEnd> => {
+      await onWakeStarts?.();
+      return polled.poll(run);
+    };
+    const ended = await withinGrace(ABORT_GRACE_MS, poll(), runSignal).catch((error: unknown) =>
+      runSignal.aborted ? undefined : endForThrownError(error, logOf(deps, target)),
     );
     const end = signal.aborted ? undefined : deadline.signal.aborted ? deadlineExceeded(deadlineMs) : ended;
     const retryAtMs = clock() + Math.max(0, (spacing?.retryMs ?? 0) - (performance.now() - beganMs));

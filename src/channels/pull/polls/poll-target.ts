@@ -4,6 +4,7 @@ import { formatPlan, type JobPlan, nextTimeMs } from "../../../bus/jobs/job-plan
 import type { JobQueue } from "../../../bus/jobs/job-queue.ts";
 import type { Semaphore, SlotReservation, Slots } from "../../../bus/limits/slots.ts";
 import type { RunSpacing } from "../../../bus/sources/source-positions.ts";
+import { isWakeName, type WakeJob } from "../../../bus/sources/wakes.ts";
 import type { ChannelKindName } from "../../../event/channel.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Log } from "../../../log.ts";
@@ -14,14 +15,16 @@ import type { DesiredSource } from "../source-list.ts";
 import type { SourceRuns } from "../source-runs.ts";
 import { toJobPlan, toRunSpacing } from "./poll-timing.ts";
 
-/** Data of a poll job. It contains only the channel, because the job reads the current settings when it runs. */
-export interface PollJob {
+/** Data of a poll job. It only names the channel, because the job reads the current settings when it runs. */
+export type PollJob = ChannelJob | WakeJob;
+
+export interface ChannelJob {
   readonly channel: number;
   /** When the job began to wait for a concurrency limit. `undefined` if it is not waiting. */
   readonly sinceMs?: number;
 }
 
-export type PollQueue = Omit<JobQueue<PollJob>, "findFirst">;
+export type PollQueue = Omit<JobQueue<PollJob>, "findFirst" | "addWaiting">;
 
 /** Concurrency limits of polls, counted across all workers. */
 export interface PollLimits {
@@ -41,7 +44,7 @@ export interface PollsDeps {
   readonly limits: PollLimits;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, "polls" | "pollLagSeconds">;
+  readonly metrics: Pick<Metrics, "polls" | "pollLagSeconds" | "wakes">;
   readonly random?: () => number;
   readonly timing?: Partial<PollsTiming>;
 }
@@ -57,6 +60,8 @@ export interface PollsTiming {
 /** The dependencies with all defaults filled in, plus the sources to poll by internal channel id. */
 export interface PollsContext extends Omit<Required<PollsDeps>, "timing">, PollsTiming {
   readonly targets: ReadonlyMap<number, PollTarget>;
+  /** The same sources by the name under which their wakes wait. */
+  readonly targetsByWake: ReadonlyMap<string, PollTarget>;
 }
 
 export interface PollTarget {
@@ -108,15 +113,16 @@ const TURN_TRIES = 5;
 const TURN_RETRY_MS = 100;
 
 /**
- * Adds an urgent job for a source that was waiting for a limit slot, once the slot is free. Resolves to false if the worker that queued the
+ * Starts the job of a source that was waiting for a limit slot, once the slot is free. Resolves to false if the worker that queued the
  * source still holds its job. That worker then polls the source or checks again.
  */
 export async function addTurn(
-  queue: Pick<PollQueue, "add">,
+  queue: Pick<PollQueue, "add" | "bringForward">,
   { name, sinceMs }: SlotReservation,
 ): Promise<boolean> {
   const turn = { id: `again.${name}`, data: { channel: Number(name), sinceMs }, isUrgent: true };
-  for (let tries = 1; !(await queue.add(turn)); tries++) {
+  const start = () => (isWakeName(name) ? queue.bringForward(name) : queue.add(turn));
+  for (let tries = 1; !(await start()); tries++) {
     if (tries === TURN_TRIES) return false;
     await delay(TURN_RETRY_MS);
   }

@@ -1,3 +1,4 @@
+import { formatWakeName } from "../../../bus/sources/wakes.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import type { DesiredSource } from "../source-list.ts";
 import { createPollJobs } from "./poll-jobs.ts";
@@ -33,7 +34,9 @@ export function startPolls(deps: PollsDeps): Polls {
   const targets = new Map<number, PollTarget>();
   /** Sources with an invalid schedule, so that each invalid source is logged only once. */
   let invalidSources = new Set<DesiredSource>();
-  const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, targets };
+  const targetsByWake = new Map<string, PollTarget>();
+  const known = { targets, targetsByWake };
+  const context: PollsContext = { random: Math.random, ...deps, ...TIMING, ...deps.timing, ...known };
   const { queue, runtimes, concurrency, limits, graceMs, clock, log } = context;
   const jobs = createPollJobs(context);
   let working: { readonly schedules: PollSchedules; readonly worker: AsyncDisposable } | undefined;
@@ -61,7 +64,11 @@ export function startPolls(deps: PollsDeps): Polls {
     invalidSources = new Set(sources.filter((source) => invalidSources.has(source)));
     const before = new Map(targets);
     targets.clear();
-    for (const target of next) targets.set(target.source.identity.number, target);
+    targetsByWake.clear();
+    for (const target of next) {
+      targets.set(target.source.identity.number, target);
+      targetsByWake.set(formatWakeName(target.source.identity), target);
+    }
     for (const channel of before.keys()) if (!targets.has(channel)) jobs.end(channel);
     if (working === undefined) return;
     for (const [channel, target] of targets) {

@@ -30,12 +30,12 @@ export const often: PollSchedule = { everySeconds: EVERY_MS / 1_000, jitter: 0 }
 /** Creates a source as the supervisor passes it on. */
 export function wanted(
   channelNumber: number,
-  options: Partial<TinyConfig & { version: number; organizationId: string }> = {},
+  options: Partial<TinyConfig & { version: number; organizationId: string; appId: string }> = {},
 ) {
   const { schedule = everyWeek, origin = `https://${channelNumber}.example`, version = 1 } = options;
-  const { organizationId = "org_1" } = options;
+  const { organizationId = "org_1", appId = "app_1" } = options;
   const config: TinyConfig = { schedule, origin };
-  const identity = { number: channelNumber, uid: "tiny", kind: "polling", appId: "app_1", organizationId };
+  const identity = { number: channelNumber, uid: "tiny", kind: "polling", appId, organizationId };
   return { identity, version, config } satisfies DesiredSource;
 }
 

@@ -1,0 +1,216 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
+import { cursorKey, slotsKey } from "../../../../src/bus/keys.ts";
+import { createWakes, type WakeJob } from "../../../../src/bus/sources/wakes.ts";
+import type { SourceEnd } from "../../../../src/channels/source.ts";
+import { LONG_WRITE_TIMEOUT, openedBus, openTestRedis } from "../../../bus/support.ts";
+import { opened } from "../../../support/opened.ts";
+import { startRedis } from "../../../support/redis.ts";
+import { until } from "../../../support/until.ts";
+import { type Poll, type PollsWorker, silent, startPollsWorker, wanted } from "./polls-support.ts";
+
+const DONE: SourceEnd = { kind: "done" };
+
+const { server, redis } = openedBus();
+const otherRedis = opened(() => openTestRedis(server.url, LONG_WRITE_TIMEOUT));
+
+let tests = 0;
+
+/** Opens the wakes of a source that only one test uses. */
+function openSource() {
+  const number = ++tests;
+  const queueName = `wakes-${number}`;
+  const appId = `app_${number}`;
+  const queue = openJobQueue<WakeJob>({ redis, name: queueName, log: silent });
+  const wakes = createWakes({ redis, queue });
+  const channel = { appId, uid: "tiny" };
+  return {
+    number,
+    queueName,
+    appId,
+    source: wanted(number, { appId }),
+    wake: () => wakes.store(channel, Date.now()),
+    readCount: () => wakes.readCount(channel),
+    [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),
+  };
+}
+
+/** Records the polls. A poll ends when its gate is opened; polls without a gate end at once. */
+function record(gates: readonly Promise<SourceEnd>[] = []) {
+  const seen = { started: 0, ended: 0, running: 0, maxRunning: 0 };
+  const poll: Poll = async () => {
+    const gate = gates[seen.started++];
+    seen.maxRunning = Math.max(seen.maxRunning, ++seen.running);
+    const end = gate === undefined ? DONE : await gate;
+    seen.running--;
+    seen.ended++;
+    return end;
+  };
+  return { seen, poll };
+}
+
+async function countOf(worker: PollsWorker, metric: string, result: string): Promise<number> {
+  const text = await worker.metrics.registry.metrics();
+  const values = text.matchAll(new RegExp(`^${metric}\\{.*result="${result}"\\} (\\d+)`, "gm"));
+  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
+async function jobsOf(queueName: string): Promise<string[]> {
+  const keys = await server.client.keys(`inlet:{jobs.${queueName}}:${queueName}:wake.*`);
+  return keys.filter((key) => !key.endsWith(":lock"));
+}
+
+/** Waits until the queue holds no wake. */
+const untilNoWake = (queueName: string) => until(async () => (await jobsOf(queueName)).length === 0);
+
+describe.concurrent("a wake", () => {
+  it("makes its source be polled at once, although the source was just polled and is not due for days", async () => {
+    await using own = openSource();
+    const { seen, poll } = record();
+    await using worker = startPollsWorker(redis, poll, own);
+    worker.engine.sync([own.source]);
+    await until(() => seen.ended === 1);
+    expect(await own.wake()).toBe(true);
+    await until(() => seen.ended === 2);
+    await untilNoWake(own.queueName);
+    expect(await own.wake()).toBe(true);
+    await until(() => seen.ended === 3);
+  });
+
+  it("during a running poll leads to exactly one further poll, which starts after the running one", async () => {
+    await using own = openSource();
+    const gate = Promise.withResolvers<SourceEnd>();
+    const { seen, poll } = record([gate.promise]);
+    await using one = startPollsWorker(redis, poll, own);
+    await using other = startPollsWorker(otherRedis, poll, own);
+    for (const { engine } of [one, other]) engine.sync([own.source]);
+    await until(() => seen.started === 1);
+    expect(await own.wake()).toBe(true);
+    for (let i = 0; i < 5; i++) expect(await own.wake()).toBe(false);
+    await until(
+      async () =>
+        (await countOf(one, "inlet_polls_total", "busy")) +
+          (await countOf(other, "inlet_polls_total", "busy")) >=
+        1,
+    );
+    expect(seen.started).toBe(1);
+    gate.resolve(DONE);
+    await until(() => seen.ended === 2);
+    await untilNoWake(own.queueName);
+    expect(seen).toEqual({ started: 2, ended: 2, running: 0, maxRunning: 1 });
+  });
+
+  it("that is stored while the poll of another wake runs waits for its own poll", async () => {
+    await using own = openSource();
+    const gate = Promise.withResolvers<SourceEnd>();
+    const { seen, poll } = record([Promise.resolve(DONE), gate.promise]);
+    await using worker = startPollsWorker(redis, poll, own);
+    worker.engine.sync([own.source]);
+    await until(() => seen.ended === 1);
+    await own.wake();
+    await until(() => seen.started === 2);
+    expect(await own.wake()).toBe(true);
+    expect(await own.wake()).toBe(false);
+    gate.resolve(DONE);
+    await until(() => seen.ended === 3);
+    await untilNoWake(own.queueName);
+    expect(seen.started).toBe(3);
+  });
+
+  it("waits with 999 others for at most two polls, and all are counted", async () => {
+    await using own = openSource();
+    const gate = Promise.withResolvers<SourceEnd>();
+    const { seen, poll } = record([Promise.resolve(DONE), gate.promise]);
+    await using one = startPollsWorker(redis, poll, own);
+    await using other = startPollsWorker(otherRedis, poll, own);
+    for (const { engine } of [one, other]) engine.sync([own.source]);
+    await until(() => seen.ended === 1);
+    const stored = await Promise.all(Array.from({ length: 1_000 }, () => own.wake()));
+    expect(stored.filter((isNew) => isNew).length).toBeLessThanOrEqual(2);
+    gate.resolve(DONE);
+    await untilNoWake(own.queueName);
+    expect(seen.started).toBeLessThanOrEqual(3);
+    expect(seen.maxRunning).toBe(1);
+    expect(await own.readCount()).toMatchObject({ count: 1_000 });
+  });
+
+  it("waits for the end of a wait that the server requested, and is kept until then", async () => {
+    await using own = openSource();
+    const { seen, poll } = record([Promise.resolve({ kind: "done", notBeforeMs: Date.now() + 3_600_000 })]);
+    await using worker = startPollsWorker(redis, poll, own);
+    worker.engine.sync([own.source]);
+    await until(() => seen.ended === 1);
+    await until(async () => (await server.client.hexists(cursorKey(own.number), "n")) === 1);
+    await own.wake();
+    await until(async () => (await countOf(worker, "inlet_polls_total", "early")) === 1);
+    expect(await own.wake()).toBe(false);
+    expect(seen.started).toBe(1);
+    expect(await jobsOf(own.queueName)).toHaveLength(1);
+  });
+
+  it("delays the next scheduled poll by one interval", async () => {
+    await using own = openSource();
+    const { seen, poll } = record();
+    await using worker = startPollsWorker(redis, poll, own);
+    worker.engine.sync([own.source]);
+    await until(() => seen.ended === 1);
+    const before = Number(await server.client.hget(cursorKey(own.number), "b"));
+    await own.wake();
+    await until(() => seen.ended === 2);
+    expect(Number(await server.client.hget(cursorKey(own.number), "b"))).toBeGreaterThan(before);
+  });
+
+  it("is ignored if its source is paused, deleted or in another app", async () => {
+    await using own = openSource();
+    const { seen, poll } = record();
+    await using worker = startPollsWorker(redis, poll, own);
+    worker.engine.sync([wanted(own.number, { appId: "app_other" })]);
+    await until(() => seen.ended === 1);
+    await own.wake();
+    await until(async () => (await countOf(worker, "inlet_wakes_total", "ignored")) === 1);
+    worker.engine.sync([own.source]);
+    worker.active = new Set();
+    await untilNoWake(own.queueName);
+    await own.wake();
+    await until(async () => (await countOf(worker, "inlet_wakes_total", "ignored")) === 2);
+    await untilNoWake(own.queueName);
+    expect(seen.started).toBe(1);
+  });
+
+  it("is polled by another worker if the worker that polls the source is killed while the wake waits", async () => {
+    await using own = openSource();
+    const args = [join(import.meta.dirname, "polls-child.ts"), server.url];
+    const child = spawn(process.execPath, [...args, own.queueName, String(own.number), own.appId], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
+    await once(child.stdout, "data");
+    await own.wake();
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    expect(await jobsOf(own.queueName)).toHaveLength(1);
+    // Deletes the locks of the dead worker, as if they had expired.
+    const locks = await server.client.keys(`inlet:{jobs.${own.queueName}}*:lock`);
+    const checks = await server.client.keys(`inlet:{jobs.${own.queueName}}*:stalled-check`);
+    await server.client.del(slotsKey(`c.${own.number}`), ...locks, ...checks);
+    const { seen, poll } = record();
+    await using other = startPollsWorker(redis, poll, own);
+    other.engine.sync([own.source]);
+    await until(() => seen.ended >= 1);
+    await untilNoWake(own.queueName);
+  });
+
+  it("is not stored while Redis is unreachable, and the caller is told so", async () => {
+    await using down = await startRedis();
+    await using downRedis = await openTestRedis(down.url);
+    await using queue = openJobQueue<WakeJob>({ redis: downRedis, name: "polls", log: silent });
+    const wakes = createWakes({ redis: downRedis, queue });
+    const channel = { appId: "app_1", uid: "tiny" };
+    await wakes.store(channel, Date.now());
+    down.signal("SIGKILL");
+    await expect(wakes.store(channel, Date.now())).rejects.toThrow("Redis");
+  });
+});
