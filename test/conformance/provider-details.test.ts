@@ -1,8 +1,12 @@
 import { expect, it } from "vitest";
+import { startAirtable } from "../support/providers/airtable.ts";
 import type { Emulator } from "../support/providers/emulator.ts";
+import { startJira } from "../support/providers/jira.ts";
 import { startMicrosoftGraph } from "../support/providers/microsoft-graph.ts";
 import { startReceiver } from "../support/providers/receiver.ts";
 import { startStripe } from "../support/providers/stripe.ts";
+import { startTwitch } from "../support/providers/twitch.ts";
+import { until } from "../support/until.ts";
 import { OUR_SECRET, STARTED_AT_MS } from "./provider-emulator.suite.ts";
 
 const clock = (): number => STARTED_AT_MS;
@@ -10,10 +14,25 @@ const clock = (): number => STARTED_AT_MS;
 async function post({ url, token }: Emulator, path: string, json: object): Promise<Response> {
   return fetch(url + path, {
     method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    headers: {
+      authorization: `Bearer ${token}`,
+      "client-id": "ours",
+      "content-type": "application/json",
+    },
     body: JSON.stringify(json),
   });
 }
+
+async function get({ url, token }: Emulator, path: string): Promise<string> {
+  return (await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).text();
+}
+
+const twitchSubscription = (callback: string): object => ({
+  type: "channel.follow",
+  version: "2",
+  condition: { broadcaster_user_id: "1337", moderator_user_id: "1337" },
+  transport: { method: "webhook", callback, secret: OUR_SECRET },
+});
 
 const subscription = (notificationUrl: string): object => ({
   changeType: "created",
@@ -63,4 +82,58 @@ it("Stripe repeats its response to a request with the same idempotency key", asy
   expect(emulator.hooks()).toHaveLength(1);
   await create("b");
   expect(emulator.hooks()).toHaveLength(2);
+});
+
+it("Twitch reports an address that fails the challenge, and then accepts the same registration again", async () => {
+  await using emulator = await startTwitch({ clock });
+  await using receiver = await startReceiver({ preset: "twitch", clock });
+  const create = (): Promise<Response> => post(emulator, path, twitchSubscription(receiver.address));
+  const path = "/helix/eventsub/subscriptions";
+  expect((await create()).status).toBe(202);
+  const isFailed = async (): Promise<boolean> =>
+    (await get(emulator, path)).includes("webhook_callback_verification_failed");
+  await until(isFailed);
+  receiver.setSecret(OUR_SECRET);
+  expect((await create()).status).toBe(202);
+  await until(() => emulator.hooks().some(({ isPending }) => isPending !== true));
+});
+
+it("Twitch revokes a subscription with a signed message", async () => {
+  await using emulator = await startTwitch({ clock });
+  await using receiver = await startReceiver({ preset: "twitch", clock });
+  receiver.setSecret(OUR_SECRET);
+  await post(emulator, "/helix/eventsub/subscriptions", twitchSubscription(receiver.address));
+  await until(() => emulator.hooks()[0]?.isPending === false);
+  expect(await emulator.revoke(emulator.hooks()[0]?.id ?? "")).toBe(200);
+  expect(receiver.deliveries()).toMatchObject([
+    { headers: { "twitch-eventsub-message-type": "revocation" } },
+  ]);
+  expect(emulator.hooks()).toEqual([]);
+});
+
+it("Jira accepts a single address per app", async () => {
+  await using emulator = await startJira({ clock });
+  const register = (url: string): Promise<Response> =>
+    post(emulator, "/rest/api/3/webhook", {
+      url,
+      webhooks: [{ events: ["jira:issue_created"], jqlFilter: "project = ED" }],
+    });
+  expect((await register("https://example.com/a")).status).toBe(200);
+  const second = await register("https://example.com/b");
+  expect(second.status).toBe(400);
+  expect(await second.text()).toContain("Currently used URL is https://example.com/a");
+});
+
+it("Airtable lists the changes behind a notification by cursor", async () => {
+  await using emulator = await startAirtable({ clock });
+  const { id } = emulator.addForeign("http://127.0.0.1:9/hook");
+  await emulator.deliver({ first: true });
+  await emulator.deliver({ second: true });
+  const page = await get(emulator, `/v0/bases/app00000000000000/webhooks/${id}/payloads?cursor=2`);
+  expect(JSON.parse(page)).toEqual({
+    payloads: [{ second: true }],
+    cursor: 3,
+    mightHaveMore: false,
+    payloadFormat: "v0",
+  });
 });

@@ -49,6 +49,8 @@ export interface ProviderSamples {
   readonly keepsRemoved?: string;
   /** Whether the provider stores one webhook only. */
   readonly isSingle?: boolean;
+  /** Settings of the channel that differ from those of the preset. */
+  readonly config?: object;
   /** Returns documents with keys, for signatures of which the provider alone has the private key. */
   readonly fetchKeys?: (emulator: Emulator) => string;
 }
@@ -213,7 +215,12 @@ async function startWorld({ preset, start, ...samples }: ProviderSamples): Promi
   const emulator = starting.use(await start({ clock, appSecret: OUR_SECRET }));
   const { fetchKeys } = samples;
   const receiver = starting.use(
-    await startReceiver({ preset, clock, ...(fetchKeys && { fetchKeys: () => fetchKeys(emulator) }) }),
+    await startReceiver({
+      preset,
+      clock,
+      config: samples.config,
+      ...(fetchKeys && { fetchKeys: () => fetchKeys(emulator) }),
+    }),
   );
   receiver.setSecret(samples.createdSecret === undefined ? OUR_SECRET : undefined);
   const call: World["call"] = async ({ on, json, form, headers }, token = emulator.token) => {
@@ -242,7 +249,8 @@ async function startWorld({ preset, start, ...samples }: ProviderSamples): Promi
     async register() {
       const { status, body } = await call(samples.create(receiver.address));
       if (status >= 300) throw new Error(`create failed with ${status}: ${body}`);
-      const isOurs = ({ address }: Hook): boolean => address === receiver.address;
+      const isOurs = ({ address, isPending }: Hook): boolean =>
+        address === receiver.address && isPending !== true;
       await until(() => emulator.hooks().some(isOurs));
       const hook = emulator.hooks().find(isOurs) ?? fail();
       await until(() => receiver.received.length >= (samples.handshakes ?? 0));

@@ -1,8 +1,14 @@
+import { startAirtable } from "../support/providers/airtable.ts";
 import type { Hook } from "../support/providers/emulator.ts";
 import { startGitHub } from "../support/providers/github.ts";
+import { startGitLab } from "../support/providers/gitlab.ts";
 import { startGoogleCalendar, startGoogleDrive } from "../support/providers/google-push.ts";
+import { startJira } from "../support/providers/jira.ts";
 import { startMicrosoftGraph } from "../support/providers/microsoft-graph.ts";
+import { startShopify } from "../support/providers/shopify.ts";
 import { startStripe } from "../support/providers/stripe.ts";
+import { startTelegram } from "../support/providers/telegram.ts";
+import { startTwitch } from "../support/providers/twitch.ts";
 import { startWebSubHub } from "../support/providers/websub-hub.ts";
 import {
   type ApiRequest,
@@ -96,6 +102,23 @@ const hub = (mode: string, address: string): ApiRequest => ({
   },
 });
 
+const jiraWebhook = (url: string, name: string): object => ({
+  name,
+  url,
+  events: ["jira:issue_created"],
+  secret: OUR_SECRET,
+});
+
+const twitchSubscription = (callback: string): ApiRequest => ({
+  on: "POST /helix/eventsub/subscriptions",
+  json: {
+    type: "channel.follow",
+    version: "2",
+    condition: { broadcaster_user_id: "1337", moderator_user_id: "1337" },
+    transport: { method: "webhook", callback, secret: OUR_SECRET },
+  },
+});
+
 const PROVIDERS: readonly ProviderSamples[] = [
   hooksOf("/repos/acme/shop", "repository"),
   hooksOf("/orgs/acme", "organization"),
@@ -167,6 +190,143 @@ const PROVIDERS: readonly ProviderSamples[] = [
     handshakes: 1,
     idPath: "none",
     keepsRemoved: "the preset does not confirm the hub's request to unsubscribe",
+  },
+  {
+    preset: "gitlab",
+    start: startGitLab,
+    create: (url) => ({
+      on: "POST /api/v4/projects/acme%2Fshop/hooks",
+      json: { url, token: OUR_SECRET, push_events: true },
+    }),
+    list: { on: "GET /api/v4/projects/acme%2Fshop/hooks?per_page=100" },
+    check: ({ id }) => ({ on: `GET /api/v4/projects/acme%2Fshop/hooks/${id}` }),
+    update: ({ id }, url) => ({ on: `PUT /api/v4/projects/acme%2Fshop/hooks/${id}`, json: { url } }),
+    remove: ({ id }) => ({ on: `DELETE /api/v4/projects/acme%2Fshop/hooks/${id}` }),
+    invalid: [{ on: "POST /api/v4/projects/acme%2Fshop/hooks", json: {} }, [400, "url is missing"]],
+    unauthorized: [401, "401 Unauthorized"],
+    limited: [403, "insufficient_scope"],
+    gone: [404, "404 Not found"],
+    quota: [422, "Maximum number of project hooks (1) exceeded"],
+    idPath: "$headers['idempotency-key']",
+  },
+  {
+    preset: "shopify",
+    start: startShopify,
+    create: (address) => ({
+      on: "POST /admin/api/2026-01/webhooks.json",
+      json: { webhook: { topic: "orders/create", address, format: "json" } },
+    }),
+    list: { on: "GET /admin/api/2026-01/webhooks.json?limit=250" },
+    check: ({ id }) => ({ on: `GET /admin/api/2026-01/webhooks/${id}.json` }),
+    update: ({ id }, address) => ({
+      on: `PUT /admin/api/2026-01/webhooks/${id}.json`,
+      json: { webhook: { id: Number(id), address } },
+    }),
+    remove: ({ id }) => ({ on: `DELETE /admin/api/2026-01/webhooks/${id}.json` }),
+    authorize: (token) => ({ "x-shopify-access-token": token }),
+    invalid: [
+      { on: "POST /admin/api/2026-01/webhooks.json", json: { webhook: { topic: "ORDERS_CREATE" } } },
+      [422, "Invalid topic specified: ORDERS_CREATE"],
+    ],
+    unauthorized: [401, "Invalid API key or access token"],
+    limited: [403, "merchant approval"],
+    gone: [404, "Not Found"],
+    exists: [422, "for this topic has already been taken"],
+    idPath: "$headers['x-shopify-webhook-id']",
+  },
+  {
+    preset: "telegram",
+    start: startTelegram,
+    create: (url) => ({ on: "POST /bot{token}/setWebhook", json: { url, secret_token: OUR_SECRET } }),
+    check: () => ({ on: "POST /bot{token}/getWebhookInfo" }),
+    update: (_, url) => ({ on: "POST /bot{token}/setWebhook", json: { url, secret_token: OUR_SECRET } }),
+    remove: () => ({ on: "POST /bot{token}/deleteWebhook" }),
+    authorize: () => ({}),
+    invalid: [
+      {
+        on: "POST /bot{token}/setWebhook",
+        json: { url: "https://example.com", secret_token: "not allowed" },
+      },
+      [400, "secret token contains unallowed characters"],
+    ],
+    unauthorized: [401, "Unauthorized"],
+    idPath: "$.update_id",
+    isSingle: true,
+  },
+  {
+    preset: "airtable",
+    start: startAirtable,
+    create: (notificationUrl) => ({
+      on: "POST /v0/bases/app00000000000000/webhooks",
+      json: { notificationUrl, specification: { options: { filters: { dataTypes: ["tableData"] } } } },
+    }),
+    list: { on: "GET /v0/bases/app00000000000000/webhooks" },
+    check: ({ id }) => ({ on: `GET /v0/bases/app00000000000000/webhooks/${id}/payloads` }),
+    renew: ({ id }) => ({ on: `POST /v0/bases/app00000000000000/webhooks/${id}/refresh` }),
+    remove: ({ id }) => ({ on: `DELETE /v0/bases/app00000000000000/webhooks/${id}` }),
+    invalid: [
+      { on: "POST /v0/bases/app00000000000000/webhooks", json: {} },
+      [422, "INVALID_REQUEST_UNKNOWN"],
+    ],
+    unauthorized: [401, "AUTHENTICATION_REQUIRED"],
+    limited: [403, "INVALID_PERMISSIONS_OR_MODEL_NOT_FOUND"],
+    gone: [404, "NOT_FOUND"],
+    quota: [403, "TOO_MANY_WEBHOOKS_IN_BASE"],
+    lifetimeMs: 7 * DAY_MS,
+    createdSecret: (created) => JSON.parse(created).macSecretBase64,
+    idPath: "none",
+  },
+  {
+    preset: "jira",
+    object: "app",
+    start: startJira,
+    config: { verification: { scheme: "jwt", algorithms: ["HS256"], keys: { from: "secrets" } } },
+    create: (url) => ({
+      on: "POST /rest/api/3/webhook",
+      json: { url, webhooks: [{ events: ["jira:issue_created"], jqlFilter: "project = ED" }] },
+    }),
+    renew: ({ id }) => ({ on: "PUT /rest/api/3/webhook/refresh", json: { webhookIds: [Number(id)] } }),
+    list: { on: "GET /rest/api/3/webhook" },
+    remove: ({ id }) => ({ on: "DELETE /rest/api/3/webhook", json: { webhookIds: [Number(id)] } }),
+    invalid: [{ on: "POST /rest/api/3/webhook", json: {} }, [400, "Invalid request payload"]],
+    unauthorized: [401, "Unauthorized"],
+    limited: [403, "not an app"],
+    lifetimeMs: 30 * DAY_MS,
+    idPath: "$headers['x-atlassian-webhook-identifier']",
+    isSingle: true,
+  },
+  {
+    preset: "jira",
+    object: "admin",
+    start: startJira,
+    create: (url) => ({ on: "POST /rest/webhooks/1.0/webhook", json: jiraWebhook(url, "ours") }),
+    list: { on: "GET /rest/webhooks/1.0/webhook" },
+    check: ({ id }) => ({ on: `GET /rest/webhooks/1.0/webhook/${id}` }),
+    update: ({ id }, url) => ({
+      on: `PUT /rest/webhooks/1.0/webhook/${id}`,
+      json: jiraWebhook(url, "ours"),
+    }),
+    remove: ({ id }) => ({ on: `DELETE /rest/webhooks/1.0/webhook/${id}` }),
+    invalid: [{ on: "POST /rest/webhooks/1.0/webhook", json: {} }, [400, "needs a name"]],
+    unauthorized: [401, "Unauthorized"],
+    gone: [404, "does not exist"],
+    idPath: "$headers['x-atlassian-webhook-identifier']",
+  },
+  {
+    preset: "twitch",
+    start: startTwitch,
+    create: twitchSubscription,
+    list: { on: "GET /helix/eventsub/subscriptions" },
+    check: ({ id }) => ({ on: `GET /helix/eventsub/subscriptions?subscription_id=${id}` }),
+    remove: ({ id }) => ({ on: `DELETE /helix/eventsub/subscriptions?id=${id}` }),
+    authorize: (token) => ({ authorization: `Bearer ${token}`, "client-id": "ours" }),
+    invalid: [{ on: "POST /helix/eventsub/subscriptions", json: {} }, [400, "missing or unparseable"]],
+    unauthorized: [401, "Invalid OAuth token"],
+    limited: [403, "subscription missing proper authorization"],
+    exists: [409, "subscription already exists"],
+    quota: [429, "cost exceeded"],
+    handshakes: 1,
+    idPath: "$headers['twitch-eventsub-message-id']",
   },
 ];
 

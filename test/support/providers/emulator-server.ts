@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
-import type { z } from "zod";
 import { listenLocally } from "../local-server.ts";
 import type {
   DeliveryResult,
@@ -13,93 +12,7 @@ import type {
   RecordedRequest,
   Step,
 } from "./emulator.ts";
-
-/** A request to the provider's API. */
-export interface Call extends RecordedRequest {
-  readonly url: URL;
-  /** Parts of the path, by their names in the route. */
-  readonly params: Readonly<Record<string, string>>;
-  readonly form: URLSearchParams;
-  /** Parses the JSON body. `undefined` if the schema rejects it. */
-  readonly read: <Schema extends z.ZodType>(schema: Schema) => z.output<Schema> | undefined;
-  /** Whether the caller used the token without permissions. */
-  readonly isLimited: boolean;
-}
-
-export interface Answer {
-  readonly status: number;
-  /** Sent as JSON, or unchanged if it is a text. */
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Called after the response was sent. */
-  readonly after?: () => Promise<unknown>;
-}
-
-export interface Route {
-  /** Step of a request, for paths that serve several. */
-  readonly step: Step | ((call: Call) => Step);
-  /** Method and path, such as `GET /hooks/:id`. */
-  readonly on: string;
-  readonly handle: (call: Call) => Answer | Promise<Answer>;
-}
-
-export interface Message {
-  /** Id of the delivery, equal in redeliveries. */
-  readonly id: string;
-  readonly payload: unknown;
-  readonly event: string | undefined;
-  readonly nowMs: number;
-}
-
-export interface Outgoing {
-  readonly method?: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-export interface Reply {
-  /** 0 if there was no response. */
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-}
-
-/** Parts in which providers differ. */
-export interface Provider<H extends Hook> {
-  readonly routes: readonly Route[];
-  /** Maximum number of webhooks. */
-  readonly quota?: number;
-  /** Returns the token of a request. By default, it follows `Bearer`. */
-  readonly readToken?: (call: Call) => string | undefined;
-  readonly unauthorized: Answer;
-  readonly notFound: Answer;
-  readonly makeForeign: (address: string) => H;
-  /** Returns whether the webhook receives events of the type. By default, its list of events decides. */
-  readonly receives?: (hook: H, event: string | undefined) => boolean;
-  /** Builds a signed delivery. */
-  readonly sign: (hook: H, message: Message) => Outgoing | Promise<Outgoing>;
-}
-
-export interface ProviderContext<H extends Hook> {
-  readonly nowMs: () => number;
-  readonly origin: string;
-  readonly token: string;
-  readonly appSecret: string;
-  /** Returns a new number for an id. */
-  readonly nextNumber: () => number;
-  readonly quota: () => number;
-  readonly hooks: {
-    /** Webhooks that have not expired, in the order of their creation. */
-    readonly list: () => readonly H[];
-    readonly find: (id: string | undefined) => H | undefined;
-    /** Adds or replaces a webhook. */
-    readonly put: (hook: H) => H;
-    /** Returns whether the webhook existed. */
-    readonly remove: (id: string | undefined) => boolean;
-  };
-  readonly send: (address: string, outgoing: Outgoing) => Promise<Reply>;
-}
+import type { Answer, Call, Message, Outgoing, Provider, ProviderContext, Reply, Route } from "./provider.ts";
 
 /** Starts the HTTP server of a provider: routes, tokens, faults, records, expiry and deliveries. */
 export async function startEmulator<H extends Hook>(
@@ -139,6 +52,11 @@ export async function startEmulator<H extends Hook>(
         return found && stored.delete(id ?? "");
       },
     },
+    withHook: (handle) => (call) => {
+      const { id = "" } = call.params;
+      const hook = list().find((one) => one.id === id);
+      return hook === undefined ? (provider.gone?.(id) ?? provider.notFound) : handle(hook, call);
+    },
     send,
   });
   const readToken = provider.readToken ?? readBearer;
@@ -171,21 +89,16 @@ export async function startEmulator<H extends Hook>(
     write(response, provider.notFound);
   }
 
-  const createCall = (recorded: RecordedRequest, url: URL, params: Call["params"]): Call => {
-    const call = {
-      ...recorded,
-      url,
-      params,
-      form: new URLSearchParams(recorded.body),
-      read: <Schema extends z.ZodType>(schema: Schema) => schema.safeParse(parseJson(recorded.body)).data,
-      isLimited: false,
-    };
-    return { ...call, isLimited: readToken(call) === limitedToken };
-  };
-
   async function act(route: Route, call: Call): Promise<Answer & { after?: Answer["after"] }> {
-    const given = readToken(call);
-    return given === token || given === limitedToken ? route.handle(call) : provider.unauthorized;
+    const { unauthorized, forbidden } = provider;
+    switch (readToken(call)) {
+      case token:
+        return route.handle(call);
+      case limitedToken:
+        return typeof forbidden === "function" ? forbidden(call) : forbidden;
+      default:
+        return unauthorized;
+    }
   }
 
   function takeFault(step: Step): Fault | undefined {
@@ -244,6 +157,14 @@ export async function startEmulator<H extends Hook>(
     },
   };
 }
+
+const createCall = (recorded: RecordedRequest, url: URL, params: Call["params"]): Call => ({
+  ...recorded,
+  url,
+  params,
+  form: new URLSearchParams(recorded.body),
+  read: (schema) => schema.safeParse(parseJson(recorded.body)).data,
+});
 
 export function readBearer({ headers }: RecordedRequest): string | undefined {
   return /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];

@@ -10,6 +10,8 @@ export interface Hook {
   /** `undefined` if the provider does not select events by type. */
   readonly events?: readonly string[] | undefined;
   readonly expiresAtMs?: number | undefined;
+  /** Whether the provider still checks the address, and sends no deliveries. */
+  readonly isPending?: boolean;
   /** Text that the provider returns unchanged in each delivery. */
   readonly channelToken?: string | undefined;
 }

@@ -1,15 +1,7 @@
 import { z } from "zod";
 import type { Emulator, EmulatorOptions, Hook } from "./emulator.ts";
-import {
-  type Answer,
-  type Call,
-  type Message,
-  type Outgoing,
-  type Provider,
-  type ProviderContext,
-  type Route,
-  startEmulator,
-} from "./emulator-server.ts";
+import { startEmulator } from "./emulator-server.ts";
+import type { Answer, Call, Message, Outgoing, Provider, ProviderContext, Route } from "./provider.ts";
 import { sign } from "./signatures.ts";
 
 /** https://docs.github.com/en/rest/repos/webhooks and https://docs.github.com/en/rest/orgs/webhooks */
@@ -55,13 +47,10 @@ function createGitHub(context: ProviderContext<GitHubHook>, foreignOwner: string
   const { hooks, send } = context;
 
   const at = (owner: string): readonly GitHubHook[] => hooks.list().filter((hook) => hook.owner === owner);
-  const withHook = (handle: (hook: GitHubHook, call: Call) => Answer) =>
-    permitted((call) => {
-      const hook = at(ownerOf(call)).find(({ id }) => id === call.params.id);
-      return hook === undefined ? NOT_FOUND : handle(hook, call);
-    });
+  const withHook = (handle: (hook: GitHubHook, call: Call) => Answer): Route["handle"] =>
+    context.withHook((hook, call) => (hook.owner === ownerOf(call) ? handle(hook, call) : NOT_FOUND));
 
-  const create = permitted((call) => {
+  function create(call: Call): Answer {
     const body = call.read(createSchema);
     const owner = ownerOf(call);
     if (body === undefined) return invalid("Invalid request.");
@@ -83,7 +72,7 @@ function createGitHub(context: ProviderContext<GitHubHook>, foreignOwner: string
     if (conflict !== undefined) return conflict;
     hooks.put(hook);
     return { status: 201, body: view(hook), after: () => ping(hook) };
-  });
+  }
 
   function findConflict(hook: GitHubHook): Answer | undefined {
     const others = at(hook.owner).filter(({ id }) => id !== hook.id);
@@ -99,7 +88,7 @@ function createGitHub(context: ProviderContext<GitHubHook>, foreignOwner: string
       : custom(...full.map((event) => `The "${event}" event cannot have more than ${context.quota()} hooks`));
   }
 
-  const list = permitted((call) => {
+  function list(call: Call): Answer {
     const size = Math.min(Number(call.url.searchParams.get("per_page") ?? 30), 100);
     const page = Number(call.url.searchParams.get("page") ?? 1);
     const all = at(ownerOf(call));
@@ -107,7 +96,7 @@ function createGitHub(context: ProviderContext<GitHubHook>, foreignOwner: string
     next.searchParams.set("page", String(page + 1));
     const headers = all.length > page * size ? { link: `<${next}>; rel="next"` } : {};
     return { status: 200, headers, body: all.slice((page - 1) * size, page * size).map(view) };
-  });
+  }
 
   const update = withHook((hook, call) => {
     const body = call.read(updateSchema);
@@ -167,6 +156,16 @@ function createGitHub(context: ProviderContext<GitHubHook>, foreignOwner: string
       status: 401,
       body: { message: "Bad credentials", documentation_url: DOCS, status: "401" },
     },
+    // GitHub hides repositories from tokens without the scope.
+    forbidden: ({ url }) => ({
+      ...NOT_FOUND,
+      headers: {
+        "x-oauth-scopes": "read:user",
+        "x-accepted-oauth-scopes": url.pathname.startsWith("/orgs/")
+          ? "admin:org_hook"
+          : "admin:repo_hook, public_repo, repo, write:repo_hook",
+      },
+    }),
     notFound: NOT_FOUND,
     routes: ["/repos/:owner/:repo", "/orgs/:org"].flatMap((owner): readonly Route[] => [
       { step: "create", on: `POST ${owner}/hooks`, handle: create },
@@ -229,18 +228,6 @@ const NOT_FOUND: Answer = {
   status: 404,
   body: { message: "Not Found", documentation_url: DOCS, status: "404" },
 };
-
-/** GitHub hides repositories from tokens without the scope. */
-const permitted =
-  (handle: (call: Call) => Answer) =>
-  (call: Call): Answer => {
-    const scopes = call.url.pathname.startsWith("/orgs/")
-      ? "admin:org_hook"
-      : "admin:repo_hook, public_repo, repo, write:repo_hook";
-    return call.isLimited
-      ? { ...NOT_FOUND, headers: { "x-oauth-scopes": "read:user", "x-accepted-oauth-scopes": scopes } }
-      : handle(call);
-  };
 
 const invalid = (...errors: readonly (object | string)[]): Answer => ({
   status: 422,

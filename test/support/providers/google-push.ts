@@ -1,15 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Emulator, EmulatorOptions, Hook } from "./emulator.ts";
-import {
-  type Answer,
-  type Call,
-  type Outgoing,
-  type Provider,
-  type ProviderContext,
-  type Route,
-  startEmulator,
-} from "./emulator-server.ts";
+import { startEmulator } from "./emulator-server.ts";
+import type { Answer, Call, Outgoing, Provider, ProviderContext, Route } from "./provider.ts";
 
 /** https://developers.google.com/workspace/drive/api/guides/push */
 export const startGoogleDrive = (options: EmulatorOptions): Promise<Emulator> =>
@@ -68,7 +61,7 @@ function createGoogle(context: ProviderContext<GoogleHook>, api: Api): Provider<
   const usedIds = new Set<string>();
   let messages = 0;
 
-  const watch = permitted((call) => {
+  function watch(call: Call): Answer {
     const { requiredParameter } = api;
     if (requiredParameter !== undefined && !call.url.searchParams.get(requiredParameter)) {
       return error(400, "required", `Required parameter: ${requiredParameter}`);
@@ -105,9 +98,9 @@ function createGoogle(context: ProviderContext<GoogleHook>, api: Api): Provider<
       },
       after: () => send(hook.address, build(hook, "sync", 1)),
     };
-  });
+  }
 
-  const stop = permitted((call) => {
+  function stop(call: Call): Answer {
     const body = call.read(stopSchema);
     if (body === undefined) return error(400, "required", "Channel id and resource id are required.");
     const hook = hooks.find(body.id);
@@ -116,19 +109,20 @@ function createGoogle(context: ProviderContext<GoogleHook>, api: Api): Provider<
     }
     hooks.remove(body.id);
     return { status: 204 };
-  });
+  }
 
   const startPageToken: Route = {
     step: "check",
     on: "GET /drive/v3/changes/startPageToken",
-    handle: permitted(() => ({
+    handle: () => ({
       status: 200,
       body: { kind: "drive#startPageToken", startPageToken: String(context.nextNumber()) },
-    })),
+    }),
   };
 
   return {
     unauthorized: error(401, "authError", "Request had invalid authentication credentials."),
+    forbidden: error(403, "insufficientPermissions", "Request had insufficient authentication scopes."),
     notFound: error(404, "notFound", "Not Found"),
     routes: [
       { step: "create", on: `POST ${api.watchPath}`, handle: watch },
@@ -167,10 +161,3 @@ const error = (code: number, reason: string, message: string): Answer => ({
   status: code,
   body: { error: { code, message, errors: [{ domain: "global", reason, message }] } },
 });
-
-const permitted =
-  (handle: (call: Call) => Answer) =>
-  (call: Call): Answer =>
-    call.isLimited
-      ? error(403, "insufficientPermissions", "Request had insufficient authentication scopes.")
-      : handle(call);

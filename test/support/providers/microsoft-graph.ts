@@ -1,15 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { DeliveryResult, Emulator, EmulatorOptions, Hook } from "./emulator.ts";
-import {
-  type Answer,
-  type Call,
-  type Message,
-  type Outgoing,
-  type Provider,
-  type ProviderContext,
-  startEmulator,
-} from "./emulator-server.ts";
+import { startEmulator } from "./emulator-server.ts";
+import type { Answer, Call, Message, Outgoing, Provider, ProviderContext } from "./provider.ts";
 
 export type LifecycleEvent = "reauthorizationRequired" | "subscriptionRemoved" | "missed";
 
@@ -69,7 +62,7 @@ export async function startMicrosoftGraph(options: EmulatorOptions): Promise<Gra
 }
 
 function createGraph(context: ProviderContext<GraphHook>): Provider<GraphHook> {
-  const { hooks, send } = context;
+  const { hooks, send, withHook } = context;
 
   /** Sends the validation token to the address, and returns the error if the address does not repeat it. */
   async function validate(address: string): Promise<Answer | undefined> {
@@ -102,7 +95,7 @@ function createGraph(context: ProviderContext<GraphHook>): Provider<GraphHook> {
       : undefined;
   }
 
-  const create = permitted(async (call) => {
+  async function create(call: Call): Promise<Answer> {
     const body = call.read(createSchema);
     if (body === undefined) {
       const message = "Could not process subscription creation payload. A required property is missing.";
@@ -133,13 +126,7 @@ function createGraph(context: ProviderContext<GraphHook>): Provider<GraphHook> {
       lifecycleAddress,
     });
     return { status: 201, body: { ...view(hook), clientState: hook.channelToken ?? null } };
-  });
-
-  const withHook = (handle: (hook: GraphHook, call: Call) => Answer | Promise<Answer>) =>
-    permitted((call) => {
-      const hook = hooks.find(call.params.id);
-      return hook === undefined ? NOT_FOUND : handle(hook, call);
-    });
+  }
 
   const update = withHook(async (hook, call) => {
     const body = call.read(updateSchema);
@@ -154,13 +141,14 @@ function createGraph(context: ProviderContext<GraphHook>): Provider<GraphHook> {
   return {
     quota: MAX_SUBSCRIPTIONS,
     unauthorized: error(401, "InvalidAuthenticationToken", "Access token is empty or invalid."),
-    notFound: NOT_FOUND,
+    forbidden: error(403, "ErrorAccessDenied", "Access is denied. Check credentials and try again."),
+    notFound: error(404, "ResourceNotFound", "The object was not found."),
     routes: [
       { step: "create", on: "POST /v1.0/subscriptions", handle: create },
       {
         step: "list",
         on: "GET /v1.0/subscriptions",
-        handle: permitted(() => ({ status: 200, body: { value: hooks.list().map(view) } })),
+        handle: () => ({ status: 200, body: { value: hooks.list().map(view) } }),
       },
       {
         step: "check",
@@ -231,12 +219,3 @@ const error = (status: number, code: string, message: string): Answer => ({
   status,
   body: { error: { code, message, innerError: { "request-id": randomUUID() } } },
 });
-
-const NOT_FOUND = error(404, "ResourceNotFound", "The object was not found.");
-
-const permitted =
-  (handle: (call: Call) => Answer | Promise<Answer>) =>
-  (call: Call): Answer | Promise<Answer> =>
-    call.isLimited
-      ? error(403, "ErrorAccessDenied", "Access is denied. Check credentials and try again.")
-      : handle(call);

@@ -24,10 +24,12 @@ export interface Receiver extends AsyncDisposable {
 export async function startReceiver(options: {
   readonly preset: string;
   readonly clock: () => number;
+  /** Settings that differ from those of the preset. */
+  readonly config?: object | undefined;
   /** Returns the documents at the URLs from which the preset fetches keys. */
   readonly fetchKeys?: (url: string) => string;
 }): Promise<Receiver> {
-  const { preset, clock, fetchKeys = () => "" } = options;
+  const { preset, clock, config, fetchKeys = () => "" } = options;
   const received: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const raw: RawRequest = {
@@ -46,7 +48,10 @@ export async function startReceiver(options: {
   const local = await listenLocally(server);
   const compile = (secret: string | undefined): CompiledSender =>
     compileSender(
-      parseSender({ preset, secrets: secret === undefined ? [] : [{ value: secret }] }, sharedPresets()),
+      parseSender(
+        { preset, ...config, secrets: secret === undefined ? [] : [{ value: secret }] },
+        sharedPresets(),
+      ),
       {
         hooksUrl: local.origin,
         keys: createKeyCaches(async (url) => Buffer.from(fetchKeys(url)))("org_1"),

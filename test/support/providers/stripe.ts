@@ -1,15 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Emulator, EmulatorOptions, Hook } from "./emulator.ts";
-import {
-  type Answer,
-  type Call,
-  type Message,
-  type Outgoing,
-  type Provider,
-  type ProviderContext,
-  readBearer,
-  startEmulator,
-} from "./emulator-server.ts";
+import { readBearer, startEmulator } from "./emulator-server.ts";
+import type { Answer, Call, Message, Outgoing, Provider, ProviderContext } from "./provider.ts";
 import { sign } from "./signatures.ts";
 
 /** https://docs.stripe.com/api/webhook_endpoints */
@@ -26,7 +18,7 @@ interface StripeHook extends Hook {
 const MAX_ENDPOINTS = 16;
 
 function createStripe(context: ProviderContext<StripeHook>): Provider<StripeHook> {
-  const { hooks } = context;
+  const { hooks, withHook } = context;
   const idempotent = new Map<string, Answer>();
 
   const make = (address: string, events: readonly string[]): StripeHook => ({
@@ -38,13 +30,13 @@ function createStripe(context: ProviderContext<StripeHook>): Provider<StripeHook
     createdAtMs: context.nowMs(),
   });
 
-  const create = permitted((call) => {
+  function create(call: Call): Answer {
     const key = call.headers["idempotency-key"];
     const earlier = key === undefined ? undefined : idempotent.get(key);
     const answer = earlier ?? createOnce(call);
     if (key !== undefined) idempotent.set(key, answer);
     return answer;
-  });
+  }
 
   function createOnce({ form }: Call): Answer {
     const url = form.get("url");
@@ -58,7 +50,7 @@ function createStripe(context: ProviderContext<StripeHook>): Provider<StripeHook
     return { status: 200, body: { ...view(hook), secret: hook.secret } };
   }
 
-  const list = permitted(({ url: { searchParams } }) => {
+  function list({ url: { searchParams } }: Call): Answer {
     const limit = Number(searchParams.get("limit") ?? 10);
     if (limit < 1 || limit > 100)
       return invalid("This value must be greater than or equal to 1.", { param: "limit" });
@@ -74,15 +66,7 @@ function createStripe(context: ProviderContext<StripeHook>): Provider<StripeHook
         data: rest.slice(0, limit).map(view),
       },
     };
-  });
-
-  const withHook = (handle: (hook: StripeHook, call: Call) => Answer) =>
-    permitted((call) => {
-      const hook = hooks.find(call.params.id);
-      if (hook !== undefined) return handle(hook, call);
-      const message = `No such webhook endpoint: '${call.params.id}'`;
-      return invalid(message, { status: 404, code: "resource_missing", param: "webhook_endpoint" });
-    });
+  }
 
   const update = withHook((hook, { form }) => {
     const events = readEvents(form);
@@ -100,7 +84,16 @@ function createStripe(context: ProviderContext<StripeHook>): Provider<StripeHook
     quota: MAX_ENDPOINTS,
     readToken: (call) => readBearer(call) ?? readBasicUser(call),
     unauthorized: invalid("Invalid API Key provided: sk_test_****", { status: 401 }),
+    forbidden: invalid("The provided key does not have the required permissions for this endpoint.", {
+      status: 403,
+    }),
     notFound: invalid("Unrecognized request URL", { status: 404 }),
+    gone: (id) =>
+      invalid(`No such webhook endpoint: '${id}'`, {
+        status: 404,
+        code: "resource_missing",
+        param: "webhook_endpoint",
+      }),
     routes: [
       { step: "create", on: "POST /v1/webhook_endpoints", handle: create },
       { step: "list", on: "GET /v1/webhook_endpoints", handle: list },
@@ -172,13 +165,6 @@ const invalid = (
 
 const missing = (param: string): Answer =>
   invalid(`Missing required param: ${param}.`, { code: "parameter_missing", param });
-
-const permitted =
-  (handle: (call: Call) => Answer) =>
-  (call: Call): Answer =>
-    call.isLimited
-      ? invalid("The provided key does not have the required permissions for this endpoint.", { status: 403 })
-      : handle(call);
 
 function readBasicUser({ headers }: Call): string | undefined {
   const encoded = /^basic (.+)$/i.exec(headers.authorization ?? "")?.[1];

@@ -1,14 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Emulator, EmulatorOptions, Hook } from "./emulator.ts";
-import {
-  type Answer,
-  type Call,
-  type Message,
-  type Outgoing,
-  type Provider,
-  type ProviderContext,
-  startEmulator,
-} from "./emulator-server.ts";
+import { startEmulator } from "./emulator-server.ts";
+import type { Answer, Call, Message, Outgoing, Provider, ProviderContext } from "./provider.ts";
 import { sign } from "./signatures.ts";
 
 /** A hub of https://www.w3.org/TR/websub/ that is open to all subscribers. */
@@ -82,6 +75,7 @@ function createHub(context: ProviderContext<WebSubHook>): Provider<WebSubHook> {
   return {
     readToken: () => context.token,
     unauthorized: { status: 401 },
+    forbidden: { status: 403 },
     notFound: { status: 404 },
     routes: [{ step: (call) => stepOf(call), on: "POST /", handle }],
     makeForeign: (address) => ({
