@@ -60,6 +60,8 @@ export interface ChannelKind {
    * Parses input that is too large for the event loop. Runs on a worker thread, so the input and the result must support structured clone.
    */
   readonly readLarge?: (request: unknown) => unknown;
+  /** Whether workers poll the channels of this kind, so that deliveries to other channels can wake them. */
+  readonly isPolled?: boolean;
   /** Format of the stored read position. `undefined` for channel kinds that do not fetch events. */
   readonly cursor?: CursorFormat;
   /**

@@ -259,6 +259,43 @@ describe("an invalid config file", () => {
     expect(findings.join()).toContain("GITHUB_WEBHOOK_SECRET");
   });
 
+  it("is rejected if a webhook wakes a channel that its app does not declare as a polling channel", async () => {
+    const items = {
+      uid: "items",
+      kind: "polling",
+      config: {
+        request: { url: "https://api.example/items" },
+        schedule: { intervalSeconds: 60 },
+        discriminator: { by: "seenSet" },
+        itemId: "$.id",
+      },
+      events: [{ type: "item" }],
+    };
+    const declare = (...wakes: string[]) => ({
+      organizations: [
+        {
+          name: "default",
+          apps: [
+            {
+              uid: "wakes",
+              title: "Wakes",
+              channels: [{ uid: "bell", kind: "webhook", config: { wakes } }, items],
+            },
+          ],
+        },
+      ],
+    });
+    expect(await check(declare("items"))).toMatchObject({ ok: true });
+    const checked = await check(declare("items", "itmes"));
+    expect(checked.ok ? [] : checked.error).toEqual([
+      {
+        path: "organizations[0].apps[0].channels[0].config.wakes[1]",
+        message:
+          "must be the uid of a polling channel of the same app, but there is no channel itmes; did you mean items?",
+      },
+    ]);
+  });
+
   it("is rejected if it contains a literal secret, or takes another setting from an environment variable", async () => {
     const literal = example((organization) => {
       organization.apps[0].channels[0].config.secrets[0].value = "in-the-clear";

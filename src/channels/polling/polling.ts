@@ -25,6 +25,7 @@ export const polling: ChannelKind = {
   },
   secretFields: [],
   addressed: false,
+  isPolled: true,
   profile: pollingProfile,
   cursor: pollCursorFormat,
   originOf: (config) => parseOrigin(getStoredConfig(pollingConfigSchema, config).request),

@@ -4,6 +4,7 @@ import {
   checkChannel,
   type UncheckedChannel,
 } from "../../channels/check-channel.ts";
+import { findWrongWakes } from "../../channels/check-wakes.ts";
 import type { BlueprintChannel } from "../../data/tables.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
 import type { Finding } from "../../lib/errors.ts";
@@ -93,14 +94,19 @@ async function checkChannels(
   const wanted: WantedChannel[] = [];
   const findings: Finding[] = [];
   const own = app.channels.filter(({ uid }) => !fromBlueprint.some((channel) => channel.uid === uid));
-  for (const template of [...fromBlueprint, ...own]) {
+  const templates = [...fromBlueprint, ...own];
+  const named = templates.map(({ uid, kind = "" }) => ({ uid, kind }));
+  for (const template of templates) {
     const index = app.channels.findIndex(({ uid }) => uid === template.uid);
     const said = app.channels[index];
     // Report an error at the app's own channel if there is one, or else at the blueprint, which supplies the omitted fields.
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
     const checked = await resolveChannel(deps, template === said ? {} : template, said ?? template, at);
-    if (checked.ok) wanted.push({ ...checked.value, fromBlueprint: template !== said });
-    else if (said) findings.push(...checked.error);
+    if (checked.ok) {
+      wanted.push({ ...checked.value, fromBlueprint: template !== said });
+      const { config } = checked.value;
+      findings.push(...under(at, findWrongWakes(deps.channelKinds, config, named)));
+    } else if (said) findings.push(...checked.error);
   }
   return { wanted, findings };
 }

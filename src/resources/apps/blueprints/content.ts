@@ -4,6 +4,7 @@ import {
   checkChannel,
   findSecretFields,
 } from "../../../channels/check-channel.ts";
+import { findWrongWakes } from "../../../channels/check-wakes.ts";
 import type { BlueprintChannel } from "../../../data/tables.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { findingUnder } from "../../../lib/findings.ts";
@@ -20,7 +21,9 @@ export async function checkBlueprintChannels(
   for (const [index, channel] of channels.entries()) {
     const secrets = findSecretFields(deps, channel);
     const result = await checkChannel(deps, channel, organizationId);
-    const found = result.ok ? secrets : [...secrets, ...result.error];
+    const found = result.ok
+      ? [...secrets, ...findWrongWakes(deps.channelKinds, result.value.config, channels)]
+      : [...secrets, ...result.error];
     findings.push(...found.map((finding) => findingUnder(`channels[${index}]`, finding)));
     if (result.ok) {
       const { kind, config, events } = result.value;

@@ -29,6 +29,7 @@ import {
 import { requireConnection } from "../channel-connection.ts";
 import { addChannel, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
+import { requireWakes } from "./wakes.ts";
 
 export const channels: Resource = {
   tag: "Channels",
@@ -48,6 +49,7 @@ export const channels: Resource = {
       async handle({ caller, params, body, c }) {
         const { uid, title, connectionId } = body;
         const checked = await requireValidChannel(deps, caller, body);
+        await requireWakes(deps, appScopeOf(caller, params), checked.config);
         await requireConnection(deps, caller, checked, connectionId);
         const channel = { ...checked, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock(), requireRoom: deps.requireRoom };
@@ -110,6 +112,7 @@ export const channels: Resource = {
             kind: row.kind,
             storedSecrets: secrets,
           });
+          await requireWakes(deps, appScopeOf(caller, params), checked.config, row.config);
           await requireConnection(deps, caller, checked, connectionId);
           requireMatch(c, toVersion(row));
           const context = { keyring, nowMs: clock() };
