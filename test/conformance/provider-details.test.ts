@@ -1,11 +1,14 @@
 import { expect, it } from "vitest";
 import { startAirtable } from "../support/providers/airtable.ts";
+import { startAsana } from "../support/providers/asana.ts";
 import type { Emulator } from "../support/providers/emulator.ts";
+import { startGmail } from "../support/providers/gmail.ts";
 import { startJira } from "../support/providers/jira.ts";
 import { startMicrosoftGraph } from "../support/providers/microsoft-graph.ts";
 import { startReceiver } from "../support/providers/receiver.ts";
 import { startStripe } from "../support/providers/stripe.ts";
 import { startTwitch } from "../support/providers/twitch.ts";
+import { startZoom } from "../support/providers/zoom.ts";
 import { until } from "../support/until.ts";
 import { OUR_SECRET, STARTED_AT_MS } from "./provider-emulator.suite.ts";
 
@@ -136,4 +139,29 @@ it("Airtable lists the changes behind a notification by cursor", async () => {
     mightHaveMore: false,
     payloadFormat: "v0",
   });
+});
+
+it("Gmail watches a mailbox for one topic at a time", async () => {
+  await using emulator = await startGmail({ clock });
+  emulator.addForeign("http://127.0.0.1:9/hook");
+  const response = await post(emulator, "/gmail/v1/users/me/watch", {
+    topicName: "projects/ours/topics/gmail",
+  });
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain("Only one user push notification client allowed");
+});
+
+it.each([
+  ["Asana", startAsana, "/api/1.0/webhooks", (target: string) => ({ data: { resource: "1337", target } })],
+  [
+    "Zoom",
+    startZoom,
+    "/v2/marketplace/app/event_subscription",
+    (url: string) => ({ event_webhook_url: url, events: ["meeting.started"] }),
+  ],
+] as const)("%s creates no webhook if the address fails the handshake", async (_, start, path, toBody) => {
+  await using emulator = await start({ clock });
+  await using receiver = await startReceiver({ preset: "github", clock });
+  expect((await post(emulator, path, toBody(receiver.address))).status).toBe(400);
+  expect(emulator.hooks()).toEqual([]);
 });

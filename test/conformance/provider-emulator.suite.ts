@@ -20,6 +20,8 @@ export interface ProviderSamples {
   /** Kind of object that sends, for presets with several. */
   readonly object?: string;
   readonly start: StartEmulator;
+  /** Request that is needed before the first `create`. */
+  readonly prepare?: (address: string) => ApiRequest;
   readonly create: (address: string) => ApiRequest;
   /** Requests by the stored webhook. A provider without such a request leaves it out. */
   readonly list?: ApiRequest;
@@ -238,6 +240,7 @@ async function startWorld({ preset, start, ...samples }: ProviderSamples): Promi
     });
     return { status: response.status, body: await response.text() };
   };
+  if (samples.prepare !== undefined) await call(samples.prepare(receiver.address));
   const owned = starting.move();
   return {
     emulator,
@@ -255,7 +258,7 @@ async function startWorld({ preset, start, ...samples }: ProviderSamples): Promi
       const hook = emulator.hooks().find(isOurs) ?? fail();
       await until(() => receiver.received.length >= (samples.handshakes ?? 0));
       expect(receiver.received.filter(({ kind }) => kind === "rejected")).toEqual([]);
-      if (samples.createdSecret !== undefined) receiver.setSecret(hook.secret);
+      receiver.setSecret(hook.secret);
       return { hook, created: body };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
