@@ -114,7 +114,13 @@ export function createMetrics({
     }),
     /** Labeled with the channel kind and the result: any kind of `IngestResult`, or `refused`, `unavailable`, `internal`. */
     deliveries: tally("inlet_deliveries_total", "Deliveries by result", ["kind", "result"]),
-    /** Labeled with the channel kind and the status: `published` or `duplicate`. */
+    /** Labeled with the channel kind and the result: `recovered` or `listed`. */
+    deliveriesMissed: tally(
+      "inlet_deliveries_missed_total",
+      "Deliveries that a channel missed and a poll found, by result",
+      ["kind", "result"],
+    ),
+    /** Labeled with the channel kind and the status: `published`, `recovered` or `duplicate`. */
     events: tally("inlet_events_total", "Published events and duplicates", ["kind", "status"]),
     quarantined: tally("inlet_quarantined_total", "Quarantined items by reason", ["kind", "reason"]),
     /** Labeled with the channel kind and the cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */

@@ -1,4 +1,5 @@
 import type { ChannelHandle, IngestResult } from "../event/ingest.ts";
+import type { Reconciled } from "../event/received.ts";
 import type { Values } from "../event/values.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { Result } from "../lib/result.ts";
@@ -12,6 +13,10 @@ export interface FetchedDelivery {
   readonly arrivedAtMs: number;
   /** Event id for deliveries in which `idPath` finds no id. */
   readonly deliveryId?: string;
+  /** Query parameters of a delivery that stands for a request. */
+  readonly query?: Values;
+  /** Set if the delivery stands for a webhook that its channel may have missed. */
+  readonly reconciled?: Reconciled;
 }
 
 /**
@@ -43,8 +48,54 @@ export interface SourceRun {
   readonly opened: () => void;
   /** Reports a problem that does not stop the source, such as a gap in a stream or a truncated page. */
   readonly warn: (code: string, message: string) => void;
+  /** Set if the source reconciles another channel that exists. */
+  readonly reconcile?: ReconcileRun | undefined;
   /** Aborts when this run must end, because the source was paused, another worker takes over, or the gateway stops. */
   readonly signal: AbortSignal;
+}
+
+/** Result of comparing a provider's items with a webhook channel, in items. */
+export interface ReconcileFindings {
+  readonly items: number;
+  /** Items whose events the channel had received. */
+  readonly known: number;
+  /** Items whose missed events were published. */
+  readonly recovered: number;
+  /** Items that are older than the dedupe window, and were only listed. */
+  readonly listed: number;
+  /** Items in quarantine for another reason. */
+  readonly failed: number;
+  /** Period of the recovered and listed items. `undefined` if there are none. */
+  readonly missed:
+    | { readonly count: number; readonly oldestMs: number; readonly newestMs: number }
+    | undefined;
+}
+
+/** The part of a run that publishes items as deliveries of another channel, to find the events that the channel missed. */
+export interface ReconcileRun {
+  /** Uid of the webhook channel. */
+  readonly channelUid: string;
+  /** Dedupe window of the webhook channel. */
+  readonly windowMs: number;
+  /** Whether the webhook channel is paused or still publishes the deliveries of a pause. Items cannot be compared meanwhile. */
+  readonly isPaused: boolean;
+  /**
+   * Compares deliveries with the events that the channel knows, without publishing.
+   * @param options.sinceMs time of the oldest delivery, in ms since the Unix epoch
+   * @throws UnavailableError
+   */
+  readonly compare: (
+    deliveries: readonly FetchedDelivery[],
+    options: { readonly sinceMs: number },
+  ) => Promise<{
+    /** Whether an event of the deliveries is known. */
+    readonly isKnown: boolean;
+    /** Whether the channel received events of the same types since then. */
+    readonly hasReceived: boolean;
+  }>;
+  readonly ingestAll: StreamRun["ingestAll"];
+  /** Adds findings to the visible state of the source. */
+  readonly report: (findings: ReconcileFindings) => Promise<void>;
 }
 
 export interface StreamRun extends SourceRun {
@@ -130,7 +181,10 @@ export interface PolledSource {
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
   /** Polls at most one page without publishing its items. `cursor` replaces the stored cursor. */
   readonly dryRun: (
-    run: Pick<SourceRun, "channel" | "config" | "credentials" | "cursor" | "startedAtMs" | "signal">,
+    run: Pick<
+      SourceRun,
+      "channel" | "config" | "credentials" | "cursor" | "reconcile" | "startedAtMs" | "signal"
+    >,
   ) => Promise<DryRun>;
 }
 

@@ -34,10 +34,18 @@ export interface ConsumedEvent<T = unknown> {
 /** Extension attribute that marks a test event. */
 export const TEST_EXTENSION = "inlettest";
 
+/** Extension attribute that tells how an event reached Inlet if not through its channel. The only value is `poll`. */
+export const VIA_EXTENSION = "inletvia";
+
 /** Returns true if a stream entry is a test event. `fields` contains names and values in turn. */
-export function isTestEvent(fields: readonly string[]): boolean {
+export const isTestEvent = (fields: readonly string[]): boolean => hasExtension(fields, TEST_EXTENSION);
+
+/** Returns true if a poll has recovered the event of a stream entry. `fields` contains names and values in turn. */
+export const isRecovered = (fields: readonly string[]): boolean => hasExtension(fields, VIA_EXTENSION);
+
+function hasExtension(fields: readonly string[], name: string): boolean {
   // Searches from the end, because extension attributes come last.
-  for (let at = fields.length - 2; at >= 0; at -= 2) if (fields[at] === TEST_EXTENSION) return true;
+  for (let at = fields.length - 2; at >= 0; at -= 2) if (fields[at] === name) return true;
   return false;
 }
 

@@ -5,6 +5,7 @@ import type { Values } from "./values.ts";
 /**
  * Final status of a recorded delivery.
  *
+ * - `recovered` means that the channel missed the delivery, and a poll found its events.
  * - `quarantined` means that at least one item is in quarantine.
  * - `refused` means that the response was 4xx.
  * - `failed` means that the response was 5xx and the result is uncertain.
@@ -12,6 +13,7 @@ import type { Values } from "./values.ts";
  */
 export const DELIVERY_STATUSES = [
   "published",
+  "recovered",
   "duplicate",
   "quarantined",
   "refused",

@@ -12,6 +12,7 @@ export const QUARANTINE_REASONS = [
   "path_budget",
   "paused",
   "signature_invalid",
+  "window_passed",
 ] as const;
 export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
 
@@ -30,13 +31,16 @@ export interface ItemFailure {
   readonly definitions: readonly string[];
 }
 
+/** Status of a new event. `recovered` means that its channel missed it and a poll found it. */
+export type PublishedStatus = "published" | "recovered";
+
 export interface EventReceipt {
   readonly id: string;
   readonly type: string;
   readonly topic: string;
   /** Id of the stream entry. For a duplicate, this is the entry that already exists. */
   readonly entryId: string;
-  readonly status: "published" | "duplicate";
+  readonly status: PublishedStatus | "duplicate";
 }
 
 export interface QuarantineReceipt {
@@ -55,6 +59,10 @@ export interface Outcome {
   readonly events: readonly EventReceipt[];
   readonly quarantine: readonly QuarantineReceipt[];
 }
+
+/** Returns whether a comparison only listed the item, because it is older than the dedupe window. */
+export const isListed = ({ quarantine }: Pick<Outcome, "quarantine">): boolean =>
+  quarantine.some(({ reason }) => reason === "window_passed");
 
 export const createDeliveryFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
   item: null,

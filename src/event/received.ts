@@ -32,6 +32,16 @@ export interface VerifiedDelivery {
   readonly boundTo?: string | undefined;
   /** SHA-256 of the body as 43 base64url characters, if it was computed during verification. */
   readonly bodyHash?: string | undefined;
+  /** Set if a poll has built the delivery from an item of the provider's API, to find events that the channel missed. */
+  readonly reconciled?: Reconciled | undefined;
+}
+
+/** How the events of an item are compared with the events that the channel received. */
+export interface Reconciled {
+  /** `identity` reports an event whose id is known with other data as a conflict. `id` compares ids alone. */
+  readonly match: "identity" | "id";
+  /** Whether the item is older than the channel's dedupe window, so that the id may have been received and forgotten. */
+  readonly isPastWindow: boolean;
 }
 
 /**

@@ -3,11 +3,14 @@ import { createPauses } from "../bus/groups/pauses.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
 import { type Appended, createPublish } from "../bus/publish/publish.ts";
 import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
+import { createTopics } from "../bus/topics/topics.ts";
+import type { ReconciledChannel } from "../channels/pull/open-run.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { StoredChannels } from "../data/channels/stored-channels.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
-import { type CompiledChannel, createCompileChannel } from "../ingest/compile-channel.ts";
+import { createCompareReconciled } from "../ingest/compare-reconciled.ts";
+import { type CompiledChannel, createCompileChannel, toPublishPolicy } from "../ingest/compile-channel.ts";
 import { createConclude } from "../ingest/conclude.ts";
 import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
@@ -113,6 +116,15 @@ export function createEventPath(deps: EventPathDeps) {
   const { publishNormalized, ...writer } = createWriter(shared);
   const gatherFetched = createGather({ ...shared, publishNormalized });
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
+  const findKnownIds = createFindKnownIds({ redis });
+  const compare = createCompareReconciled({ normalize, findKnownIds, topics: createTopics({ redis }) });
+  const openReconciled = (channel: CompiledChannel): ReconciledChannel<CompiledChannel> => ({
+    channel,
+    windowMs: toPublishPolicy(channel).dedupeWindowMs,
+    // The events of a pause are not known before they are published.
+    isPaused: channel.state === "paused" || channel.pause !== undefined,
+    compare: (deliveries, options) => compare(channel, deliveries, options),
+  });
   const newDeliveryId = () => createId("dl", clock());
   /** Dependencies of `createReceive` that every gateway creates, whether or not it receives webhooks. */
   const receiving = {
@@ -154,7 +166,7 @@ export function createEventPath(deps: EventPathDeps) {
         write: (options) =>
           deps.isOverLimit(channel.identity.organizationId) ? rejectOverLimit() : write(options),
       }))) satisfies typeof gatherFetched,
-    explain: createExplain({ explainEach, findKnownIds: createFindKnownIds({ redis }) }),
+    explain: createExplain({ explainEach, findKnownIds }),
     pauses,
     drainPaused,
     readInWorker: normalizeQueue.readFor,
@@ -174,7 +186,9 @@ export function createEventPath(deps: EventPathDeps) {
      */
     async findSource(channelNumber: number) {
       const source = await storedChannels.findSource(channelNumber);
-      return source && { ...source, channel: compileChannel(source.channel) };
+      if (source === undefined) return undefined;
+      const reconciled = source.reconciled && openReconciled(compileChannel(source.reconciled));
+      return { ...source, channel: compileChannel(source.channel), reconciled };
     },
     async [Symbol.asyncDispose]() {
       await recorder[Symbol.asyncDispose]();

@@ -80,6 +80,16 @@ export function startSources(deps: SourcesDeps): Sources {
           return log.warn({ event: "source.cursor_lost", ...facts }, "Redis has lost the cursor of a source");
         case "refused":
           return metrics.rejectedSourceWrites.add(identity.kind, event.stale);
+        case "missed": {
+          const { target, kind: _, channel: __, ...found } = event;
+          const line = {
+            event: "source.deliveries_missed",
+            ...facts,
+            missedBy: target.identity.uid,
+            ...found,
+          };
+          return log.warn(line, "a poll found deliveries that a webhook channel missed");
+        }
         case "recovered":
           return log.info({ event: "source.recovered", ...facts }, "source has recovered from an error");
         case "stopped": {

@@ -1,7 +1,7 @@
 import type { Answer } from "../event/answer.ts";
 import { type ChannelIdentity, channelFacts } from "../event/channel.ts";
 import type { IngestResult } from "../event/ingest.ts";
-import type { Outcome } from "../event/outcome.ts";
+import { isListed, type Outcome, type PublishedStatus } from "../event/outcome.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import {
   type ErrorCode,
@@ -49,7 +49,10 @@ export interface Arrival {
 }
 
 export interface ConcludeDeps {
-  readonly metrics: Pick<Metrics, "deliveries" | "events" | "quarantined" | "countsOf" | "hookSeconds">;
+  readonly metrics: Pick<
+    Metrics,
+    "deliveries" | "deliveriesMissed" | "events" | "quarantined" | "countsOf" | "hookSeconds"
+  >;
   readonly recorder: Pick<DeliveryRecorder, "settled" | "rejected" | "answeredHandshake">;
   readonly clock: Clock;
   readonly log: Log;
@@ -85,7 +88,8 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
 
   /** Ends a delivery that the gateway has fetched. No response is sent. */
   function concludeFetched(channel: CompiledChannel, delivery: VerifiedDelivery, result: IngestResult): void {
-    countResult(channel, result);
+    if (delivery.reconciled === undefined || result.kind !== "accepted") countResult(channel, result);
+    else if (!countReconciled(channel, result)) return;
     recorder.settled(channel, delivery, result);
   }
 
@@ -119,19 +123,45 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
   }
 
   /** Counts the events of a redrive. Its delivery and its failed items were counted when they arrived. */
-  function countRedriven({ identity }: Pick<CompiledChannel, "identity">, result: DeliveryResult): void {
-    if (result.kind === "accepted") countEvents(identity, metrics.countsOf(identity), result.outcome);
+  function countRedriven(
+    { identity }: Pick<CompiledChannel, "identity">,
+    { reconciled }: Pick<VerifiedDelivery, "reconciled">,
+    result: DeliveryResult,
+  ): void {
+    if (result.kind !== "accepted") return;
+    const status = reconciled === undefined ? "published" : "recovered";
+    countEvents(identity, metrics.countsOf(identity), result.outcome, status);
+  }
+
+  /**
+   * Counts the missed events that a comparison with the provider's API has found. Events that the channel had received are not counted again. Returns false
+   * if there is nothing else.
+   */
+  function countReconciled(
+    { identity }: Pick<CompiledChannel, "identity">,
+    result: Extract<IngestResult, { kind: "accepted" }>,
+  ): boolean {
+    const { published, quarantined, quarantine } = result.outcome;
+    const { kind } = identity;
+    if (published + quarantined === 0) return false;
+    const counts = metrics.countsOf(identity);
+    counts.quarantined += quarantined;
+    countEvents(identity, counts, { published, duplicates: 0 }, "recovered");
+    for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
+    if (published > 0) metrics.deliveriesMissed.add(kind, "recovered");
+    else if (isListed(result.outcome)) metrics.deliveriesMissed.add(kind, "listed");
+    return true;
   }
 
   function countEvents(
     { kind }: ChannelIdentity,
     counts: ReturnType<Metrics["countsOf"]>,
-    outcome: Outcome,
+    { published, duplicates }: Pick<Outcome, "published" | "duplicates">,
+    status: PublishedStatus = "published",
   ): void {
-    const { published, duplicates } = outcome;
-    counts.published += published;
+    counts[status] += published;
     counts.duplicate += duplicates;
-    if (published > 0) metrics.events.add(kind, "published", published);
+    if (published > 0) metrics.events.add(kind, status, published);
     if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
   }
 

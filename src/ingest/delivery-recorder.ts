@@ -223,7 +223,7 @@ const EMPTY_OUTCOME: Outcome = {
 };
 
 const isFailedStatus = (status: DeliveryStatus): boolean =>
-  status !== "published" && status !== "duplicate" && status !== "empty";
+  !["published", "recovered", "duplicate", "empty"].includes(status);
 
 const withoutBody = (channel: CompiledChannel, request: RawRequest, durationMs: number) => ({
   channel,
@@ -272,9 +272,9 @@ function toRecordedResult(
   }
 }
 
-function toStatus({ published, duplicates, quarantined }: Outcome): DeliveryStatus {
+function toStatus({ published, duplicates, quarantined, events }: Outcome): DeliveryStatus {
   if (quarantined > 0) return "quarantined";
-  if (published > 0) return "published";
+  if (published > 0) return events.some(({ status }) => status === "recovered") ? "recovered" : "published";
   return duplicates > 0 ? "duplicate" : "empty";
 }
 

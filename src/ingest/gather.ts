@@ -4,9 +4,11 @@ import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from 
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Normalized } from "../normalize/normalize.ts";
 import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
+import { adjustReconciled } from "./reconciled.ts";
 import {
   createOutcome,
   findConflicts,
+  getPublishedStatus,
   toQuarantineItems,
   toQuarantineReceipts,
   type Writer,
@@ -51,7 +53,11 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
     }
 
     for (const delivery of deliveries) {
-      const normalized = normalize(channel.rules, delivery);
+      const result = normalize(channel.rules, delivery);
+      const normalized =
+        result instanceof Promise
+          ? result.then((settled) => adjustReconciled(delivery, settled))
+          : adjustReconciled(delivery, result);
       if (!isClean(normalized)) {
         close();
         // `write` handles this rejection later, or never if an earlier write fails. This handler keeps Node from reporting an unhandled
@@ -117,7 +123,13 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
               one === last ? { ...options, position } : options,
             );
       const quarantined = toQuarantineReceipts(conflicts, ids);
-      const outcome = createOutcome(received, one.events, one.receipts, quarantined);
+      const outcome = createOutcome(
+        received,
+        one.events,
+        one.receipts,
+        quarantined,
+        getPublishedStatus(delivery),
+      );
       const result: IngestResult = { kind: "accepted", outcome };
       concludeFetched(channel, delivery, result);
       results.push(result);

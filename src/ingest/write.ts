@@ -9,6 +9,7 @@ import {
   type EventReceipt,
   type ItemFailure,
   type Outcome,
+  type PublishedStatus,
   type QuarantineReceipt,
   tooManyItemsFailure,
 } from "../event/outcome.ts";
@@ -82,7 +83,7 @@ export function createWriter(deps: WriterDeps) {
       const quarantined = toQuarantineReceipts(failures, quarantineIds);
       const accept = (): IngestResult => ({
         kind: "accepted",
-        outcome: createOutcome(received, events, receipts, quarantined),
+        outcome: createOutcome(received, events, receipts, quarantined, getPublishedStatus(delivery)),
       });
       const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
@@ -145,7 +146,7 @@ export function createWriter(deps: WriterDeps) {
       const options = { signal, redrive: request };
       const result = await publishNormalized(channel, request.delivery, options, normalized);
       if (request.wasPaused) countResult(channel, result);
-      else countRedriven(channel, result);
+      else countRedriven(channel, request.delivery, result);
       return result;
     },
   };
@@ -251,11 +252,15 @@ export function toQuarantineReceipts(
   });
 }
 
+export const getPublishedStatus = ({ reconciled }: VerifiedDelivery): PublishedStatus =>
+  reconciled === undefined ? "published" : "recovered";
+
 export function createOutcome(
   received: number,
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],
   quarantine: readonly QuarantineReceipt[],
+  publishedStatus: PublishedStatus = "published",
 ): Outcome {
   const eventReceipts: EventReceipt[] = [];
   let published = 0;
@@ -263,8 +268,10 @@ export function createOutcome(
     const receipt = receipts[i];
     if (receipt === undefined) throw new Error("Redis returned no receipt for an event");
     if (isConflict(receipt)) return;
-    if (receipt.status === "published") published++;
-    eventReceipts.push({ id, type, topic, entryId: receipt.entryId, status: receipt.status });
+    const isNew = receipt.status === "published";
+    if (isNew) published++;
+    const status = isNew ? publishedStatus : receipt.status;
+    eventReceipts.push({ id, type, topic, entryId: receipt.entryId, status });
   });
   return {
     received,

@@ -7,12 +7,14 @@ export interface ChannelCounts {
   failed: number;
   /** Items, by outcome. */
   published: number;
+  /** Events that the channel missed and a poll found. */
+  recovered: number;
   duplicate: number;
   quarantined: number;
 }
 
 export const DELIVERY_RESULTS = ["accepted", "handshake", "unverified", "refused", "failed"] as const;
-export const EVENT_OUTCOMES = ["published", "duplicate", "quarantined"] as const;
+export const EVENT_OUTCOMES = ["published", "recovered", "duplicate", "quarantined"] as const;
 const FIELDS = [...DELIVERY_RESULTS, ...EVENT_OUTCOMES];
 
 export interface ChannelName {
@@ -135,6 +137,7 @@ const noCounts = (): ChannelCounts => ({
   refused: 0,
   failed: 0,
   published: 0,
+  recovered: 0,
   duplicate: 0,
   quarantined: 0,
 });

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import type { ChannelIdentity } from "../event/channel.ts";
+import { VIA_EXTENSION } from "../event/cloud-event.ts";
 import { getConflictRule } from "../event/dedupe.ts";
-import type { OutgoingEvent, SignedMark } from "../event/event.ts";
+import { ANY_DIGEST, type OutgoingEvent, type SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
 import { formatSource, getRuleTopic, type Rule, type RuleSet } from "./compile.ts";
@@ -29,6 +30,7 @@ export interface Envelope {
    */
   readonly channelNumber: number;
   readonly rules: RuleSet;
+  readonly reconciled: VerifiedDelivery["reconciled"];
 }
 
 export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Envelope {
@@ -40,6 +42,7 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
     traceparent: validTraceparent(delivery.headers.traceparent),
     identifiesContent: getConflictRule(config.dedupe).identity === "idAndData",
     channelNumber: channel.number,
+    reconciled: delivery.reconciled,
   };
 }
 
@@ -59,11 +62,13 @@ export function createEvent(
 ): OutgoingEvent {
   const { type } = rule;
   const topic = getRuleTopic(envelope.rules, rule);
-  const digest = comparedHash.slice(0, DIGEST_CHARS);
+  const { reconciled } = envelope;
+  const digest = reconciled?.match === "id" ? ANY_DIGEST : comparedHash.slice(0, DIGEST_CHARS);
   const fields =
     event === undefined
       ? createFields(envelope, type, id, payload)
       : copyCloudEventFields(envelope, event, id, payload);
+  if (reconciled !== undefined) fields.push(VIA_EXTENSION, "poll");
   const identity =
     remembered === undefined
       ? ""

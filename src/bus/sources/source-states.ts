@@ -11,6 +11,25 @@ export interface SourceError {
   readonly atMs: number;
 }
 
+/** Result of the last comparison with another channel, in items. */
+export interface ReconcileFacts {
+  readonly atMs: number;
+  readonly items: number;
+  readonly known: number;
+  readonly recovered: number;
+  readonly listed: number;
+  readonly failed: number;
+}
+
+/** Deliveries that another channel missed. Those of one day are added up. */
+export interface MissedFacts {
+  readonly count: number;
+  readonly oldestMs: number;
+  readonly newestMs: number;
+  /** When the last of them was found. */
+  readonly atMs: number;
+}
+
 /** Changes to the visible state of a pull source. Missing fields keep their value, and `null` removes a field. */
 export interface SourceFacts {
   readonly state?: SourceState;
@@ -23,6 +42,8 @@ export interface SourceFacts {
   readonly lastWarning?: SourceError;
   readonly lagMs?: number;
   readonly nextAtMs?: number | null;
+  readonly lastReconcile?: ReconcileFacts;
+  readonly missed?: MissedFacts;
 }
 
 /** Last known state of a pull source. The worker that wrote it may have died since. */
@@ -55,28 +76,30 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
         "lastWarning",
         "lagMs",
         "nextAtMs",
+        "lastReconcile",
+        "missed",
       ];
       const row = await redis.call("hmget", [sourceStateKey(channelNumber), ...names]);
-      const [state, since, owner, lastEventAt, lastError, lastWarning, lag, nextAt] = row as (
-        | string
-        | null
-      )[];
+      const [state, since, owner, lastEventAt, lastError, lastWarning, lag, nextAt, reconcile, missed] =
+        row as (string | null)[];
       return {
         state: SOURCE_STATES.find((known) => known === state),
         sinceMs: parseOptionalNumber(since),
         owner: owner ?? undefined,
         lastEventAtMs: parseOptionalNumber(lastEventAt),
-        lastError: parseError(lastError),
-        lastWarning: parseError(lastWarning),
+        lastError: parseFacts<SourceError>(lastError),
+        lastWarning: parseFacts<SourceError>(lastWarning),
         lagMs: parseOptionalNumber(lag),
         nextAtMs: parseOptionalNumber(nextAt),
+        lastReconcile: parseFacts<ReconcileFacts>(reconcile),
+        missed: parseFacts<MissedFacts>(missed),
       };
     },
   };
 }
 
-const parseError = (text: string | null | undefined): SourceError | undefined =>
-  text == null ? undefined : (JSON.parse(text) as SourceError);
+const parseFacts = <T>(text: string | null | undefined): T | undefined =>
+  text == null ? undefined : (JSON.parse(text) as T);
 
 /** Parses the value of a Redis hash field. Returns `undefined` if the field does not exist. */
 export const parseOptionalNumber = (text: string | null | undefined): number | undefined =>

@@ -1,3 +1,4 @@
+import { isRecovered, isTestEvent } from "../../event/cloud-event.ts";
 import { deadLettersKey } from "../../event/subscription-keys.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
@@ -15,6 +16,9 @@ export type Topics = ReturnType<typeof createTopics>;
 
 /** Number of dead letters per page. It is small, because dead letters contain whole events, which may be large. */
 const DEAD_LETTERS_PER_PAGE = 50;
+/** Number of entries per page in the search for received events. It is small, because events may be large. */
+const EXAMINED_AT_ONCE = 20;
+const EXAMINED_PAGES = 10;
 /** Number of samples for MEMORY USAGE. More samples give a better estimate but make the command slower. */
 const MEMORY_SAMPLES = 10;
 
@@ -83,6 +87,24 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       );
       const newest = Math.max(0, ...times.map(Number));
       return newest === 0 ? undefined : newest;
+    },
+    /**
+     * Returns whether senders have delivered events to any of these topics since a time. Test events and events that a poll has recovered do
+     * not count. Examines only the first entries since then.
+     */
+    async hasReceived(topics: readonly string[], sinceMs: number): Promise<boolean> {
+      for (const topic of topics) {
+        let from = String(Math.max(0, Math.floor(sinceMs)));
+        for (let page = 0; page < EXAMINED_PAGES; page++) {
+          const args = [topic, from, "+", "COUNT", EXAMINED_AT_ONCE];
+          const entries = (await redis.call("xrange", args)) as RawEntry[];
+          if (entries.some(([, fields]) => !isTestEvent(fields) && !isRecovered(fields))) return true;
+          const last = entries.at(-1);
+          if (last === undefined || entries.length < EXAMINED_AT_ONCE) break;
+          from = `(${last[0]}`;
+        }
+      }
+      return false;
     },
     /** Deletes the stream of a topic, its consumer groups and all related keys. */
     async delete(topic: string): Promise<void> {

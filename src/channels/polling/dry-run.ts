@@ -1,9 +1,11 @@
 import type { IngestResult } from "../../event/ingest.ts";
-import type { DryRun, FetchedDelivery, PolledSource, SourceRun } from "../source.ts";
+import type { DryRun, FetchedDelivery, PolledSource, SourceRun, StreamRun } from "../source.ts";
 import type { Plan } from "./config/plan.ts";
 import type { Exchange } from "./fetch/fetch-page.ts";
 import { redactRequest, redactValues } from "./fetch/secrets.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
+
+type IngestAllOptions = Parameters<StreamRun["ingestAll"]>[1];
 
 /** Polls one page with the code of a real poll, but stores nothing. */
 export async function dryRunPoll(
@@ -15,8 +17,18 @@ export async function dryRunPoll(
   let cursor = run.cursor;
   let last: Exchange | undefined;
   let known = 0;
+  const reconcile = run.reconcile && {
+    ...run.reconcile,
+    async ingestAll(all: readonly FetchedDelivery[], { cursorAfter }: IngestAllOptions) {
+      deliveries.push(...all);
+      cursor = cursorAfter(all.length - 1);
+      return [];
+    },
+    async report() {},
+  };
   const trial: SourceRun = {
     ...run,
+    reconcile,
     async ingest(delivery, options) {
       deliveries.push(delivery);
       cursor = options.cursor ?? cursor;

@@ -3,9 +3,10 @@ import { broken, doneAt, failed, rejected } from "../pull/source-end.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
 import type { Plan } from "./config/plan.ts";
 import { computeIntervalMs } from "./config/schedule.ts";
-import { parsePollCursor } from "./cursor/cursor.ts";
+import { hasNoPosition, parsePollCursor } from "./cursor/cursor.ts";
 import { createPollWriter, type PollWriter } from "./cursor/poll-writer.ts";
 import { PositionError } from "./cursor/position.ts";
+import { createReconciler, type Reconciler, type ReconcileState } from "./cursor/reconciler.ts";
 import {
   createPageFetcher,
   type Exchange,
@@ -69,7 +70,7 @@ export async function pollSource(
 ): Promise<SourceEnd> {
   const nowMs = deps.clock();
   const { startedAtMs } = run;
-  const isFirstPoll = run.cursor === undefined;
+  const isFirstPoll = hasNoPosition(run.cursor);
   const isLate = isFirstPoll && nowMs - startedAtMs > computeIntervalMs(plan.config, startedAtMs);
   const cursor = parsePollCursor(plan, run.cursor, { nowMs, startedAtMs, isLate });
   if (!cursor.ok) return broken("cursor", cursor.error);
@@ -79,7 +80,9 @@ export async function pollSource(
   if (contradiction !== undefined && !isDryRun) return broken("order", contradiction);
   const reader = createPageReader(deps, { plan, run });
   const fetcher = createPageFetcher({ ...deps, reader, ...(observe && { observe }) }, { plan, run });
-  const writer = createPollWriter(plan, run, { start: cursor.value, nowMs, reader });
+  const reconciler = openReconciler(deps, plan, run, { state: cursor.value.reconciled, nowMs, isDryRun });
+  if (reconciler !== undefined && "kind" in reconciler) return reconciler;
+  const writer = createPollWriter(plan, run, { start: cursor.value, nowMs, reader, reconciler });
   const poll: Poll = {
     plan,
     writer,
@@ -89,7 +92,8 @@ export async function pollSource(
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
   };
   try {
-    const end = await (plan.config.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
+    const walked = await (plan.config.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
+    const end = (hasEnded(walked) ? await writer.endComparison() : undefined) ?? walked;
     if (end.kind === "done") options.onPollEnd?.(cursor.value.position.isBehind?.() === true);
     if (end.kind === "done" && skipsExisting && isLate) run.warn("start_gap", LATE_START);
     return end;
@@ -101,7 +105,40 @@ export async function pollSource(
       return code === "position_missing" ? rejected(code, message) : failed(code, message);
     if (!isDryRun) await writer.refuse(message);
     return broken(code, message);
+  } finally {
+    await reconciler?.report();
   }
+}
+
+/** Returns whether a walk has read all pages, or as many as its limits allow. */
+const hasEnded = (end: SourceEnd): boolean =>
+  end.kind === "done" || (end.kind === "failed" && (end.code === "page_limit" || end.code === "deadline"));
+
+/** Returns how the poll publishes events of another channel, or how the poll ends because it cannot. `undefined` if it publishes its own. */
+function openReconciler(
+  { clock }: PollDeps,
+  plan: Plan,
+  { reconcile: run, signal, warn }: SourceRun,
+  {
+    state,
+    nowMs,
+    isDryRun,
+  }: {
+    readonly state: ReconcileState | undefined;
+    readonly nowMs: number;
+    readonly isDryRun: boolean;
+  },
+): Reconciler | SourceEnd | undefined {
+  const { reconcile } = plan;
+  if (reconcile === undefined) return undefined;
+  const { channelUid, settings } = reconcile;
+  if (run === undefined) return broken("reconciles", `The channel ${channelUid} no longer exists`);
+  if (run.isPaused) {
+    warn("reconciles_paused", `The channel ${channelUid} is paused, so its deliveries cannot be compared`);
+    return doneAt(undefined);
+  }
+  const current = isDryRun ? { settings, isProven: true } : state;
+  return createReconciler(plan, reconcile, run, { state: current, clock, nowMs, signal });
 }
 
 const LATE_START =

@@ -21,7 +21,9 @@ export const polling: ChannelKind = {
   fromStream(given, { connection }) {
     const stream = findStream(given);
     // `connection` is stored with its default, because queries select the channels that require one.
-    return stream && { config: { ...given, connection }, definitions: stream.events };
+    // A channel that reconciles another one uses the definitions of that channel.
+    const definitions = given.reconciles === undefined ? stream?.events : [];
+    return stream && { config: { ...given, connection }, definitions: definitions ?? [] };
   },
   secretFields: [],
   addressed: false,

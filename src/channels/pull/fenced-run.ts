@@ -2,13 +2,15 @@ import { StaleSourceError } from "../../bus/errors.ts";
 import type { AcquiredSource, RunEnding } from "../../bus/sources/source-positions.ts";
 import type { SourceFacts } from "../../bus/sources/source-states.ts";
 import type { FetchedOptions, GatheredWrite, IngestResult } from "../../event/ingest.ts";
-import type { SourcePosition, VerifiedDelivery } from "../../event/received.ts";
+import type { SourcePosition } from "../../event/received.ts";
 import type { FairLimiter } from "../../limits/fairness.ts";
 import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
-import type { OpenRun, RunDeps, RunOptions, RunPlan, SourceChannel } from "./open-run.ts";
+import type { OpenRun, ReconciledChannel, RunDeps, RunOptions, RunPlan, SourceChannel } from "./open-run.ts";
 import { OrderedWrites } from "./ordered-writes.ts";
+import { createReconcileRun } from "./reconcile-run.ts";
 import { SLOW_RETRY_MS } from "./source-end.ts";
 import { SourceReport } from "./source-report.ts";
+import { toVerifiedDelivery } from "./verified-delivery.ts";
 
 /** Estimated memory of a delivery in flight, in bytes, not counting its body. */
 const DELIVERY_BYTES = 512;
@@ -21,10 +23,11 @@ const MAX_MESSAGE_CHARS = 500;
 const PERSISTENT_REJECTION = { count: 5, forMs: 10 * 60_000, retryInMs: SLOW_RETRY_MS };
 /** Duration after which an open stream counts as healthy, even if it has received no events. */
 const HEALTHY_AFTER_MS = 30_000;
-const NO_QUERY = Object.freeze(Object.create(null));
 
-export interface FencedRunOptions<C> extends RunOptions {
+export interface FencedRunOptions<C extends SourceChannel> extends RunOptions {
   readonly channel: C;
+  /** The channel whose missed events the source publishes. `undefined` if it publishes its own. */
+  readonly reconciled?: ReconciledChannel<C> | undefined;
   readonly acquired: AcquiredSource;
   /** Whether the source has run before, on any worker. */
   readonly hasRunBefore: boolean;
@@ -43,6 +46,9 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
   readonly startedAtMs: number;
   readonly signal: AbortSignal;
   readonly failures: number;
+  readonly reconcile: StreamRun["reconcile"];
+  /** The channel whose definitions apply and whose topics get the events. */
+  readonly #target: C;
   readonly #deps: RunDeps<C>;
   readonly #inFlight: FairLimiter;
   readonly #epoch: number;
@@ -59,7 +65,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
   #healthyTimer: NodeJS.Timeout | undefined;
 
   constructor(deps: RunDeps<C>, inFlight: FairLimiter, options: FencedRunOptions<C>) {
-    const { channel, acquired, hasRunBefore, owner, signal, onOpened, lagMs } = options;
+    const { channel, reconciled, acquired, hasRunBefore, owner, signal, onOpened, lagMs } = options;
     const { states, clock, credentialsOf } = deps;
     const { number } = channel.identity;
     const { epoch } = acquired;
@@ -70,6 +76,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     this.startedAtMs = acquired.startedAtMs;
     this.signal = signal;
     this.failures = acquired.failures;
+    this.#target = reconciled?.channel ?? channel;
     this.#deps = deps;
     this.#inFlight = inFlight;
     this.#epoch = epoch;
@@ -79,6 +86,14 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     this.#writes = new OrderedWrites({ version: acquired.version, isPipelined: deps.isPipelined });
     this.#report = new SourceReport((facts) => states.write(number, epoch, facts, clock()));
     this.#report.note({ state: "connecting", owner, nextAtMs: null, ...(lagMs !== undefined && { lagMs }) });
+    this.reconcile =
+      reconciled &&
+      createReconcileRun(deps, {
+        source: channel,
+        reconciled,
+        ingestAll: (...args) => this.ingestAll(...args),
+        note: (facts) => this.#report.note(facts),
+      });
     // A source that has run before must have a stored cursor. A missing cursor means that Redis has lost data.
     if (acquired.isFirst && hasRunBefore) {
       deps.observe({ kind: "cursorLost", channel });
@@ -99,7 +114,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     const sent: Promise<readonly IngestResult[]>[] = [];
     for (let from = 0; from < deliveries.length; ) {
       const most = deliveries.slice(from, from + maxBatch);
-      for (const gathered of gather(this.channel, most.map(toVerifiedDelivery))) {
+      for (const gathered of gather(this.#target, most.map(toVerifiedDelivery))) {
         const written = deliveries.slice(from, from + gathered.count);
         from += gathered.count;
         const cursor = cursorAfter(from - 1);
@@ -264,11 +279,6 @@ function countItems(results: readonly IngestResult[]): number {
   for (const result of results) items += result.kind === "accepted" ? result.outcome.received : 1;
   return items;
 }
-
-const toVerifiedDelivery = ({ headers, body, arrivedAtMs, deliveryId }: FetchedDelivery): VerifiedDelivery =>
-  deliveryId === undefined
-    ? { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs }
-    : { method: "GET", headers, query: NO_QUERY, body, arrivedAtMs, deliveryId };
 
 const CURSOR_LOST =
   "Redis has lost the cursor of this channel. The channel restarts at `startAt`, and does not fetch earlier events";

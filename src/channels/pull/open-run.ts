@@ -2,15 +2,26 @@ import type { RunEnding, SourcePositions } from "../../bus/sources/source-positi
 import type { SourceStates } from "../../bus/sources/source-states.ts";
 import type { FoundState } from "../../data/channels/channel-states.ts";
 import type { ChannelHandle, GatherFetched } from "../../event/ingest.ts";
-import type { SourcePosition } from "../../event/received.ts";
+import type { SourcePosition, VerifiedDelivery } from "../../event/received.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CredentialsOf } from "../../net/credentials.ts";
-import type { SourceEnd, StreamRun } from "../source.ts";
+import type { ReconcileFindings, ReconcileRun, SourceEnd, StreamRun } from "../source.ts";
 import type { SourcePace } from "./source-pace.ts";
 
 export interface SourceChannel extends ChannelHandle {
   readonly version: number;
   readonly connectionId: string | null;
+}
+
+/** A webhook channel whose missed events a source publishes. */
+export interface ReconciledChannel<C extends SourceChannel = SourceChannel>
+  extends Pick<ReconcileRun, "windowMs" | "isPaused"> {
+  readonly channel: C;
+  /** Compares deliveries with the events that the channel knows. */
+  readonly compare: (
+    deliveries: readonly VerifiedDelivery[],
+    options: Parameters<ReconcileRun["compare"]>[1],
+  ) => ReturnType<ReconcileRun["compare"]>;
 }
 
 export interface RunOptions {
@@ -66,6 +77,11 @@ export interface RunDeps<C extends SourceChannel = SourceChannel> {
 }
 
 export type SourceObservation =
+  /** Reported when a poll has found events that the channel `target` missed. */
+  | ({ readonly kind: "missed"; readonly channel: ChannelHandle; readonly target: ChannelHandle } & Omit<
+      ReconcileFindings,
+      "missed"
+    >)
   | { readonly kind: "ended"; readonly channel: ChannelHandle; readonly end: SourceEnd }
   | {
       readonly kind: "stopped";

@@ -1,7 +1,7 @@
 import type { RunSpacing } from "../../bus/sources/source-positions.ts";
 import { FairLimiter } from "../../limits/fairness.ts";
 import { FencedRun } from "./fenced-run.ts";
-import type { OpenRun, RunDeps, RunOptions, SourceChannel } from "./open-run.ts";
+import type { OpenRun, ReconciledChannel, RunDeps, RunOptions, SourceChannel } from "./open-run.ts";
 
 /** A run is one stream connection or one poll. */
 export interface SourceRuns {
@@ -35,7 +35,9 @@ export type OpeningRun =
 
 export interface WantedSource<C extends SourceChannel = SourceChannel> {
   readonly channel: C;
-  /** Names of all topics that the channel has ever used. */
+  /** The channel whose missed events the source publishes. `undefined` if it publishes its own, or if that channel does not exist. */
+  readonly reconciled?: ReconciledChannel<C> | undefined;
+  /** Names of all topics that the channel has ever used, and those of the reconciled channel. */
   readonly topics: readonly string[];
   readonly hasRunBefore: boolean;
 }
@@ -66,7 +68,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       const source = await findSource(channelNumber);
       if (source === undefined) return { kind: "none" };
       options.signal.throwIfAborted();
-      const { channel, topics } = source;
+      const { channel, reconciled, topics } = source;
       const hasRunBefore = started.has(channelNumber) || source.hasRunBefore;
       const waits = { skipBackoff, spacing, skipInterval };
       const acquired = await positions.takeOver({ number: channelNumber, topics }, waits);
@@ -74,7 +76,7 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
       // Must happen after the source was acquired. Otherwise a source without a cursor would be reported as having lost its cursor.
       if (!hasRunBefore) await recordFirstRun(channelNumber);
       started.add(channelNumber);
-      const open = new FencedRun(deps, inFlight, { ...options, channel, acquired, hasRunBefore });
+      const open = new FencedRun(deps, inFlight, { ...options, channel, reconciled, acquired, hasRunBefore });
       return { kind: "open", open };
     },
   };

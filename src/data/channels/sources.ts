@@ -10,7 +10,7 @@ export interface SourceRow extends ChannelIdentity {
   readonly connectionId: string | null;
   /**
    * Whether the source should run, or be retried. That depends on its state and its config. Unless the channel always runs, at
-   * least one subscription, active or paused, must cover it.
+   * least one subscription, active or paused, must cover it or the channel that it reconciles.
    */
   readonly isWanted: boolean;
 }
@@ -78,7 +78,8 @@ const isAskedFor = sql<boolean>`(
   (c.connection_id IS NOT NULL OR c.config->>'connection' IS DISTINCT FROM 'required')
   AND (c.config->>'run' = 'always' OR EXISTS (
     SELECT FROM subscriptions AS s
-    WHERE s.app_id = c.app_id AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) = c.uid))))`;
+    WHERE s.app_id = c.app_id
+      AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) IN (c.uid, c.config->>'reconciles')))))`;
 
 /** Returns configs without secrets. The result omits deleted channels. */
 export async function readSourceConfigs(

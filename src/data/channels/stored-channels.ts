@@ -43,7 +43,9 @@ export interface AddressedChannel {
 
 export interface LiveSource {
   readonly channel: StoredChannel;
-  /** All topics that the channel has ever published to, including those of removed definitions. */
+  /** The channel whose missed events the source publishes. `undefined` if the source publishes its own, or if that channel does not exist. */
+  readonly reconciled: StoredChannel | undefined;
+  /** All topics that both channels have ever published to, including those of removed definitions. */
   readonly topics: readonly string[];
   readonly hasRunBefore: boolean;
 }
@@ -85,6 +87,13 @@ export function createStoredChannels(deps: { readonly db: Queryable; readonly ke
     const row = await channels.where("number", "=", number).executeTakeFirst();
     return row && toStoredChannel(keyring, row);
   };
+  /** Reads the channel and its topics in one query, so that every topic of its definitions is listed. */
+  const findReconciled = (appId: string, uid: string) =>
+    channels
+      .select(allTopics.as("allTopics"))
+      .where("appId", "=", appId)
+      .where("uid", "=", uid)
+      .executeTakeFirst();
   return {
     /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
     async findById(channelId: string): Promise<AddressedChannel | undefined> {
@@ -98,13 +107,15 @@ export function createStoredChannels(deps: { readonly db: Queryable; readonly ke
     /** Returns `undefined` if the source should not run, according to its state, config and subscriptions. @throws UnavailableError */
     async findSource(number: number): Promise<LiveSource | undefined> {
       const row = await findSourceRow(number);
-      return (
-        row && {
-          channel: toStoredChannel(keyring, row),
-          topics: row.allTopics,
-          hasRunBefore: row.hasBegun,
-        }
-      );
+      if (row === undefined) return undefined;
+      const { reconciles } = row.config;
+      const other = typeof reconciles === "string" ? await findReconciled(row.appId, reconciles) : undefined;
+      return {
+        channel: toStoredChannel(keyring, row),
+        reconciled: other && toStoredChannel(keyring, other),
+        topics: [...row.allTopics, ...(other?.allTopics ?? [])],
+        hasRunBefore: row.hasBegun,
+      };
     },
   };
 }

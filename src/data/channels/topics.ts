@@ -2,7 +2,7 @@ import type { ChannelConfig, ChannelIdentity } from "../../event/channel.ts";
 import type { Definition } from "../../event/definition.ts";
 import { topicOf } from "../../event/topic.ts";
 import type { Queryable, Trx } from "../database.ts";
-import type { AppRow, TopicRow } from "../tables.ts";
+import type { AppRow, ChannelRow, TopicRow } from "../tables.ts";
 
 /**
  * Updates the topics of a channel to match its event definitions. Adds missing topics, and retires those whose definition was
@@ -122,6 +122,22 @@ export async function listTopicsOf(db: Queryable, channelNumber: number): Promis
     .orderBy("topic")
     .execute();
   return rows.map(({ topic }) => topic);
+}
+
+/** Lists all topics to which a source may write: those of its channel, and those of the channel that it reconciles. */
+export async function listSourceTopics(
+  db: Queryable,
+  { appId, config, number }: Pick<ChannelRow, "appId" | "config" | "number">,
+): Promise<readonly string[]> {
+  const own = await listTopicsOf(db, number);
+  if (typeof config.reconciles !== "string") return own;
+  const other = await db
+    .selectFrom("channels")
+    .select("number")
+    .where("appId", "=", appId)
+    .where("uid", "=", config.reconciles)
+    .executeTakeFirst();
+  return other === undefined ? own : [...own, ...(await listTopicsOf(db, other.number))];
 }
 
 /**

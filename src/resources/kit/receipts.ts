@@ -8,7 +8,7 @@ export const eventReceipts = z.array(
     type: z.string(),
     topic: z.string(),
     entryId: z.string(),
-    status: z.enum(["published", "duplicate"]),
+    status: z.enum(["published", "recovered", "duplicate"]),
   }),
 );
 

@@ -10,6 +10,7 @@ import { polledItemFields } from "../profile.ts";
 import { requestSchema } from "../request/request-template.ts";
 import { equalsSchema } from "./equals.ts";
 import { presetFields } from "./preset-stream.ts";
+import { reconcileFields } from "./reconcile.ts";
 import { jitterSchema, scheduleSchema } from "./schedule.ts";
 import { startAtSchema } from "./start-at.ts";
 
@@ -20,6 +21,7 @@ const pollingShape = {
   ...pullFields,
   ...presetFields,
   ...polledItemFields,
+  ...reconcileFields,
   dedupe: dedupeSchema
     .extend({
       onConflict: onConflictSchema

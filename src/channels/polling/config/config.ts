@@ -5,6 +5,7 @@ import { ENDINGS } from "../pagination/schema.ts";
 import { isComplete, type PollingConfig, pollingObject } from "./config-shape.ts";
 import { compilePlan, type Plan } from "./plan.ts";
 import { expandPreset } from "./preset-stream.ts";
+import { checkReconcile } from "./reconcile.ts";
 
 /** Settings of a polling channel. Also rejects settings that are only invalid in combination. */
 const completeSchema = pollingObject
@@ -52,6 +53,7 @@ function checkPlan(plan: Plan, refuse: ReportIssue): void {
   if (retry.maxMs < retry.initialMs) refuse("retry.maxMs", "must not be less than `initialMs`");
   const startValue = typeof startAt === "object" ? startAt.value : undefined;
   const rest = { startValue, order, isPaged: pagination !== undefined, placeholders: request.names };
+  checkReconcile(config, discriminator.by, refuse);
   getDiscriminator(discriminator.by).check(discriminator, rest, refuse);
 }
 

@@ -9,6 +9,7 @@ import { compileRequest, type RequestTemplate } from "../request/request-templat
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
 import type { PollingConfig } from "./config-shape.ts";
 import { createPollPathReader, type ReadPaths } from "./paths.ts";
+import { compileReconcile, type ReconcilePlan } from "./reconcile.ts";
 
 export interface Plan {
   readonly config: PollingConfig;
@@ -18,6 +19,8 @@ export interface Plan {
   readonly itemsPath: RulePath | undefined;
   readonly successPath: RulePath | undefined;
   readonly reads: ReadPaths;
+  /** `undefined` if the channel publishes its own events. */
+  readonly reconcile: ReconcilePlan | undefined;
   /**
    * Whether reading starts over from the first page after a page with new items. Needed if new items move the cursor, because the same page
    * number then refers to other items.
@@ -32,6 +35,8 @@ export function compilePlan(config: PollingConfig): Result<Plan, readonly Findin
   const itemId = paths.ofItem(config.itemId, "itemId");
   const versionPath = paths.ofItem(config.versionPath, "versionPath");
   const itemKey = createItemKey(itemId, versionPath);
+  const reconcileFindings: Finding[] = [];
+  const reconcile = compileReconcile(config, config.pathSyntax, reconcileFindings);
   const discriminator = getDiscriminator(config.discriminator.by).create(config.discriminator, {
     paths,
     itemId,
@@ -39,6 +44,7 @@ export function compilePlan(config: PollingConfig): Result<Plan, readonly Findin
     itemKey,
     order,
     startAt,
+    settleMs: reconcile?.settleMs ?? 0,
   });
   const pagination = createPagination(config.pagination, paths);
   const itemsPath = paths.ofItems(config.itemsPath, "itemsPath");
@@ -46,6 +52,7 @@ export function compilePlan(config: PollingConfig): Result<Plan, readonly Findin
   const request = compileRequest(config.request, listPlaceholders(config));
   const findings = [
     ...paths.findings,
+    ...reconcileFindings,
     ...(request.ok ? [] : request.error.map(({ path, message }) => ({ path: `request.${path}`, message }))),
   ];
   if (findings.length > 0 || discriminator === undefined || !request.ok) return err(findings);
@@ -58,6 +65,7 @@ export function compilePlan(config: PollingConfig): Result<Plan, readonly Findin
     itemsPath,
     successPath,
     reads: paths.compiled(),
+    reconcile,
     restartsWalk:
       pagination.isCounted && usesCursor && order === "ascending" && discriminator.isOrdered === true,
   });

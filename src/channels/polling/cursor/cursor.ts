@@ -8,6 +8,7 @@ import { compilePlan, type Plan } from "../config/plan.ts";
 import { getDiscriminator } from "../discriminators/discriminators.ts";
 import { validatorsSchema } from "../fetch/validators.ts";
 import type { Position, PositionContext } from "./position.ts";
+import type { ReconcileState } from "./reconciler.ts";
 
 const cursorSchema = z.strictObject({
   /** Name of the strategy for detecting new items that wrote `position`. */
@@ -16,6 +17,7 @@ const cursorSchema = z.strictObject({
   position: z.unknown().optional(),
   validators: validatorsSchema.optional(),
   lastPollAtMs: z.number().optional(),
+  reconciled: z.strictObject({ settings: z.string(), isProven: z.boolean() }).optional(),
   /** Set when items contradicted `order`. The source publishes nothing until its settings differ from the ones with this hash. */
   contradiction: z.strictObject({ settings: z.string(), message: z.string() }).optional(),
 });
@@ -25,19 +27,31 @@ export interface PollCursor {
   readonly validators?: z.output<typeof validatorsSchema> | undefined;
   /** Start of the last completed poll, in ms since the Unix epoch. Stored only if the request contains the placeholder `{{lastPollAt}}`. */
   readonly lastPollAtMs?: number | undefined;
+  readonly reconciled?: ReconcileState | undefined;
   /** Message of the contradiction that stops the source with its current settings. */
   readonly contradiction?: string | undefined;
 }
 
 export function formatPollCursor({ config }: Plan, cursor: PollCursor): string {
-  const { lastPollAtMs, position, validators } = cursor;
+  const { lastPollAtMs, position, reconciled, validators } = cursor;
   return JSON.stringify({
     by: config.discriminator.by,
     position: position.save(),
     validators,
     lastPollAtMs,
+    reconciled,
   });
 }
+
+/** Stores the result of a poll that only compared. The position stays, and the next request is unconditional. */
+export function markCompared({ config }: Plan, text: string | undefined, reconciled: ReconcileState): string {
+  const before = text === undefined ? { by: config.discriminator.by } : JSON.parse(text);
+  return JSON.stringify({ ...before, validators: undefined, reconciled });
+}
+
+/** Returns whether no poll has stored a position yet. */
+export const hasNoPosition = (text: string | undefined): boolean =>
+  text === undefined || cursorSchema.parse(JSON.parse(text)).position === undefined;
 
 /**
  * Adds to a cursor that the items contradict the current settings.

@@ -3,10 +3,12 @@ import type { SourceEnd, SourceRun } from "../../source.ts";
 import type { Plan } from "../config/plan.ts";
 import { createPageDelivery } from "../fetch/delivery.ts";
 import type { FetchedPage } from "../fetch/fetch-page.ts";
+import type { PageItem } from "../fetch/page.ts";
 import type { PageReader } from "../fetch/page-reader.ts";
 import type { Validators } from "../fetch/validators.ts";
-import { formatPollCursor, markContradiction, type PollCursor } from "./cursor.ts";
+import { formatPollCursor, markCompared, markContradiction, type PollCursor } from "./cursor.ts";
 import { createPositionFullError } from "./position.ts";
+import type { Reconciler } from "./reconciler.ts";
 
 /** Maximum number of items per delivery. A page with more new items is split into several deliveries. */
 const MAX_ITEMS = 500;
@@ -26,9 +28,12 @@ export function createPollWriter(
     start,
     nowMs,
     reader,
+    reconciler,
   }: {
     readonly start: PollCursor;
     readonly nowMs: number;
+    /** Publishes the items as deliveries of another channel. `undefined` if the channel publishes its own events. */
+    readonly reconciler?: Reconciler | undefined;
     readonly reader: Pick<PageReader, "findsSameItems">;
   },
 ) {
@@ -39,10 +44,50 @@ export function createPollWriter(
   let stored = run.cursor;
   let count = 0;
 
-  /** Stores the cursor if it has changed. Throws the same errors as `run.moveTo`. */
+  let latest = run.cursor;
+
+  const cursorNow = (): PollCursor =>
+    reconciler === undefined ? cursor : { ...cursor, reconciled: reconciler.state() };
+
+  /**
+   * Stores the cursor if it has changed. Does nothing if the poll has only compared items. Throws the same errors as `run.moveTo`.
+   */
   async function save(): Promise<void> {
-    const text = formatPollCursor(plan, cursor);
-    if (text === stored) return;
+    const text = formatPollCursor(plan, cursorNow());
+    if (text === stored || reconciler?.hasCompared() === true) return;
+    await moveTo(text);
+  }
+
+  /** Publishes items and stores the cursor after each write. Returns `undefined` if the page goes on. */
+  async function publishItems(
+    fetched: FetchedPage,
+    items: readonly PageItem[],
+    cursorAfter: (n: number) => string,
+  ): Promise<Published | undefined> {
+    if (reconciler !== undefined) {
+      const reconciled = await reconciler.publish(fetched, items, cursorAfter);
+      if (!reconciled.ok) return { kind: "ended", end: reconciled.error };
+      if (reconciled.value === "unsure") {
+        cursor = { position, lastPollAtMs: cursor.lastPollAtMs };
+        await moveTo(formatPollCursor(plan, cursor));
+        return { kind: "cut" };
+      }
+      if (reconciled.value === "compared") cursorAfter(items.length - 1);
+      else stored = latest;
+      return undefined;
+    }
+    const { arrivedAtMs, page, redact } = fetched;
+    const delivery = await createPageDelivery(page, items, { reader, arrivedAtMs, redact });
+    if (!delivery.ok) return { kind: "ended", end: failed(delivery.error.code, delivery.error.message) };
+    if (delivery.value === undefined) return { kind: "ended", end: failed("items_unstable", UNSTABLE) };
+    const { kind } = await run.ingest(delivery.value, { cursor: cursorAfter(items.length - 1), signal });
+    if (kind !== "accepted")
+      return { kind: "ended", end: failed("not_accepted", `The items were not accepted: ${kind}`) };
+    stored = latest;
+    return undefined;
+  }
+
+  async function moveTo(text: string): Promise<void> {
     await run.moveTo(text, { signal });
     stored = text;
   }
@@ -58,30 +103,34 @@ export function createPollWriter(
      * @throws the errors of `ingest` and `Position`
      */
     async publish(fetched: FetchedPage, endPage: () => void): Promise<Published> {
-      const { arrivedAtMs, page, redact } = fetched;
+      const { page } = fetched;
       const fresh = position.select(page);
       for (let done = 0; ; ) {
         const allowed = config.maxItemsPerPoll - count;
         if (allowed <= 0 && done < fresh.length) return { kind: "cut" };
         const items = fresh.slice(done, done + Math.min(MAX_ITEMS, allowed));
         done += items.length;
-        position.add(items);
-        if (done === fresh.length) endPage();
-        if (position.remainingCapacity() < 0) throw createPositionFullError();
+        const isLast = done === fresh.length;
+        let added = 0;
+        /** Returns the cursor after the item at index `n`. Called in the order of the items. */
+        const cursorAfter = (n: number): string => {
+          position.add(items.slice(added, n + 1));
+          added = n + 1;
+          if (isLast && added === items.length) endPage();
+          if (position.remainingCapacity() < 0) throw createPositionFullError();
+          latest = formatPollCursor(plan, cursorNow());
+          return latest;
+        };
         if (items.length === 0) {
+          endPage();
+          if (position.remainingCapacity() < 0) throw createPositionFullError();
           await save();
           return { kind: "through" };
         }
-        const delivery = await createPageDelivery(page, items, { reader, arrivedAtMs, redact });
-        if (!delivery.ok) return { kind: "ended", end: failed(delivery.error.code, delivery.error.message) };
-        if (delivery.value === undefined) return { kind: "ended", end: failed("items_unstable", UNSTABLE) };
-        const text = formatPollCursor(plan, cursor);
-        const { kind } = await run.ingest(delivery.value, { cursor: text, signal });
-        if (kind !== "accepted")
-          return { kind: "ended", end: failed("not_accepted", `The items were not accepted: ${kind}`) };
-        stored = text;
+        const end = await publishItems(fetched, items, cursorAfter);
+        if (end !== undefined) return end;
         count += items.length;
-        if (done === fresh.length) return { kind: "through" };
+        if (isLast) return { kind: "through" };
       }
     },
     /**
@@ -95,11 +144,23 @@ export function createPollWriter(
       position.endWalk(pages);
       cursor = {
         position,
-        validators: isConditional && coversAllPages ? validators : undefined,
-        lastPollAtMs: request.names.has("lastPollAt") ? nowMs : undefined,
+        // After a 304, a later poll would not see the items again that were too young for this one.
+        validators: isConditional && coversAllPages && !position.hasUnsettled?.() ? validators : undefined,
+        lastPollAtMs: request.names.has("lastPollAt") ? nowMs - (plan.reconcile?.settleMs ?? 0) : undefined,
       };
     },
     save,
+    /**
+     * Ends a poll that has only compared items: stores that the next poll may publish them, or returns why it must not. Returns `undefined`
+     * for any other poll.
+     */
+    async endComparison(): Promise<SourceEnd | undefined> {
+      if (reconciler?.hasCompared() !== true) return undefined;
+      const concluded = reconciler.conclude();
+      if (!concluded.ok) return concluded.error;
+      await moveTo(markCompared(plan, stored, concluded.value));
+      return { kind: "done", notBeforeMs: nowMs };
+    },
     /** Stores that the items contradict the settings. The cursor stays where it was before the walk. */
     async refuse(message: string): Promise<void> {
       position.revert?.();

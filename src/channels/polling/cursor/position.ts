@@ -57,6 +57,8 @@ export interface Position {
   readonly endWalk: (pages: number) => void;
   /** Returns whether the poll found only items older than the position. In that case, the server may have restarted its numbering. */
   readonly isBehind?: () => boolean;
+  /** Whether the poll left out items that are too young to be published. A later poll must see them again. */
+  readonly hasUnsettled?: () => boolean;
   /** Called when the server responds that the content has not changed since the last poll. */
   readonly unchanged?: () => void;
   /** Called when the server no longer knows the requested page or the position. Returns false if the position cannot recover. */

@@ -7,6 +7,7 @@ import type { PathReader } from "../config/paths.ts";
 import type { StartAt } from "../config/start-at.ts";
 import type { Position, PositionContext } from "../cursor/position.ts";
 import type { ItemKey } from "../cursor/seen-keys.ts";
+import type { PageItem } from "../fetch/page.ts";
 import type { polledItemFields } from "../profile.ts";
 import type { TemplateNames, TemplateValue } from "../request/template-values.ts";
 
@@ -21,6 +22,8 @@ export interface DiscriminatorContext {
   readonly itemKey: ItemKey;
   readonly order: Order;
   readonly startAt: StartAt;
+  /** Minimum age of an item that may be published, in ms. Only the `timestamp` discriminator knows the age. */
+  readonly settleMs: number;
 }
 
 export interface CheckContext {
@@ -61,6 +64,8 @@ export function rejectStartValue({ startValue }: CheckContext, refuse: ReportIss
 export interface CompiledDiscriminator {
   /** Whether items are new because their order key is higher, and not because they were never seen. */
   readonly isOrdered?: boolean;
+  /** Returns the time of an item, in ms since the Unix epoch. `undefined` if the item has no valid time. */
+  readonly timeOf?: (item: PageItem, nowMs: number) => number | undefined;
   /** Whether requests are conditional, so that the server can respond with 304. */
   readonly isConditional?: boolean;
   /** The error response with which the server reports that it no longer knows the position. */

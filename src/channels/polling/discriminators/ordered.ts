@@ -66,6 +66,8 @@ export function createOrderedPosition<K extends OrderKey>(
   let isPriming = saved.isPriming ?? false;
   let start = saved.start;
   let [showsOld, showsOther] = [false, false];
+  const settledUntil = ordering.settledUntil?.(nowMs);
+  let hasUnsettled = false;
   unorderedKeys.forget((seenMs) => seenMs < nowMs - UNORDERED_MS);
   if (at !== undefined) addUniqueKey(at);
 
@@ -158,6 +160,10 @@ export function createOrderedPosition<K extends OrderKey>(
         const isOld = orderKey !== undefined && floor !== undefined && orderKey < floor;
         if (isOld) showsOld = true;
         else showsOther = true;
+        if (orderKey !== undefined && settledUntil !== undefined && orderKey > settledUntil) {
+          hasUnsettled = true;
+          continue;
+        }
         if (orderKey === undefined) {
           if (!isKnownUnordered(item) && isFirst(unorderedKey(item))) unordered.push(item);
           continue;
@@ -205,6 +211,7 @@ export function createOrderedPosition<K extends OrderKey>(
     },
     // Until the first item after the start, a quiet server returns only older items.
     isBehind: () => start === undefined && showsOld && !showsOther,
+    hasUnsettled: () => hasUnsettled,
     endPage() {
       if (isPriming && order === "ascending") settleAt(high);
       return false;

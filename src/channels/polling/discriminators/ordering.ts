@@ -26,6 +26,8 @@ export interface Ordering<K extends OrderKey> {
   readonly read: (item: PageItem, nowMs: number) => K | undefined;
   readonly parse: (text: string) => K | undefined;
   /** Returns the lowest order key that late items may have, given the highest order key seen so far. */
+  /** Returns the highest order key of items that may be published already. `undefined` if all items may. */
+  readonly settledUntil?: (nowMs: number) => K | undefined;
   readonly subtractLookBack: (orderKey: K) => K;
   readonly valueOf: (orderKey: K) => TemplateValue;
   readonly keyOf: (item: PageItem, orderKey: K) => string;

@@ -35,7 +35,7 @@ const MAX_AHEAD_MS = 86_400_000;
 export const timestamp: Discriminator<typeof configSchema> = {
   configSchema,
   cursorKind: () => "instant",
-  create(config, { paths, itemKey, order, startAt }) {
+  create(config, { paths, itemKey, order, settleMs, startAt }) {
     const { format, lookBackSeconds } = config;
     const path = paths.ofItem(config.path, "discriminator.path");
     if (path === undefined) return undefined;
@@ -49,6 +49,7 @@ export const timestamp: Discriminator<typeof configSchema> = {
         return ms === undefined || ms > nowMs + MAX_AHEAD_MS ? undefined : ms;
       },
       parse: (text) => parseTimestamp(text, "epochMillis"),
+      settledUntil: (nowMs) => (settleMs > 0 ? nowMs - settleMs : undefined),
       subtractLookBack: (ms) => ms - lookBackSeconds * 1000,
       valueOf: (ms) => ({ kind: "instant", ms, format }),
       keyOf: (item, ms) => keyOf([String(ms), itemKey(item)]),
@@ -69,7 +70,7 @@ export const timestamp: Discriminator<typeof configSchema> = {
         toRequest: (ms) => ms - (ms % 60_000),
       },
     };
-    return compileOrdered(ordering, {
+    const compiled = compileOrdered(ordering, {
       order,
       startAt,
       field: "timestamp",
@@ -80,6 +81,7 @@ export const timestamp: Discriminator<typeof configSchema> = {
         return { at, from: at, ...(startAt === "now" && { start: "local" }) };
       },
     });
+    return { ...compiled, timeOf: ordering.read };
   },
   show(saved) {
     const { at } = savedOrderedSchema.parse(saved);

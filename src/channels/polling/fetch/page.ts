@@ -112,6 +112,10 @@ export const getItemTexts = ({ text }: Pick<PageContent, "text">, items: readonl
     .toSorted((a, b) => a.index - b.index)
     .flatMap(({ span }) => (span === undefined ? [] : [text.slice(span.start, span.end)]));
 
+/** Returns the text of one item: a line, a part of the page, or the whole page. */
+export const getItemText = ({ text }: Pick<PageContent, "text">, { line, span }: PageItem): string =>
+  line ?? (span === undefined ? text : text.slice(span.start, span.end));
+
 /** Replaces every object or array in results, because callers only need texts and numbers. */
 const COMPOUND = Object.freeze({});
 

@@ -50,6 +50,11 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
     description: "The signature is not valid.",
     suggestedAction: "Check the channel's secret and verification scheme. This sample cannot be redriven.",
   },
+  window_passed: {
+    description:
+      "A poll found the item, which is older than the channel remembers ids. It may be published already.",
+    suggestedAction: "Check whether your readers have the event. Redrive it to publish it, or delete it.",
+  },
 };
 
 export const REASON_NAMES: readonly string[] = Object.keys(REASONS);

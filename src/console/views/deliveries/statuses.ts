@@ -6,6 +6,7 @@ export type Status = Delivery["status"];
 
 export const STATUSES: Readonly<Record<Status, { readonly tone: Tone; readonly words: string }>> = {
   published: { tone: "ok", words: "Every item was published as an event." },
+  recovered: { tone: "warn", words: "The channel missed this delivery. A poll found its events." },
   duplicate: { tone: "plain", words: "Its events were already published, so no event was written again." },
   quarantined: {
     tone: "warn",

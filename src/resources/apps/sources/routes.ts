@@ -3,7 +3,7 @@ import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import { findIdleSources } from "../../../data/channels/sources.ts";
-import { listTopicsOf } from "../../../data/channels/topics.ts";
+import { listSourceTopics, listTopicsOf } from "../../../data/channels/topics.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
@@ -58,7 +58,7 @@ export const sources: Resource = {
       await db.transaction().execute(async (trx) => {
         await recordChange(trx, { kind: "source", key: String(row.number) });
         await recordChannelAudit(trx, caller, "update", row, clock(), ["cursor"]);
-        const topics = await listTopicsOf(trx, row.number);
+        const topics = await listSourceTopics(trx, row);
         const ref = { number: row.number, topics };
         const written = await positions.set(ref, value, version === undefined ? {} : { version });
         if (written === undefined)
