@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { definitionsSchema } from "../event/definition.ts";
+import { paramsSchemaField } from "./preset-params.ts";
 
 const label = z.string().min(1).max(255);
 const hint = z.string().min(1).max(1_024);
@@ -7,14 +8,12 @@ const hint = z.string().min(1).max(1_024);
 /** Kinds of connections that a stream can require. */
 const connectionKind = z.enum(["apiKey", "basic", "bearer", "custom", "oauth2"]);
 
-const connectionSchema = z
-  .strictObject({
-    kinds: z.array(connectionKind).min(1).describe("Kinds of connections with which the API can be called."),
-    scopes: z.array(label).default([]).describe("OAuth scopes or permissions that the credentials need."),
-    hint: hint.describe("Place at the provider where you create the credentials."),
-  })
-  .nullable()
-  .describe("Connection that the channel needs; `null` if the API is open.");
+/** Credentials that calls to a provider's API need. */
+export const requiredConnectionSchema = z.strictObject({
+  kinds: z.array(connectionKind).min(1).describe("Kinds of connections with which the API can be called."),
+  scopes: z.array(label).default([]).describe("OAuth scopes or permissions that the credentials need."),
+  hint: hint.describe("Place at the provider where you create the credentials."),
+});
 
 export const presetStreamSchema = z.strictObject({
   name: z
@@ -24,11 +23,13 @@ export const presetStreamSchema = z.strictObject({
   title: label.describe("Title of the stream."),
   description: hint.describe("Items that become events, and how new items are recognized."),
   documentationUrl: z.url().describe("URL of the provider's documentation of the API."),
-  connection: connectionSchema,
+  connection: requiredConnectionSchema
+    .nullable()
+    .describe("Connection that the channel needs; `null` if the API is open."),
   rateLimit: hint.optional().describe("The provider's limit on requests."),
-  params: z
-    .record(z.string(), z.unknown())
-    .describe("JSON Schema (2020-12) of the channel's `params`, such as the name of a repository."),
+  params: paramsSchemaField.describe(
+    "JSON Schema (2020-12) of the channel's `params`, such as the name of a repository.",
+  ),
   config: z
     .record(z.string(), z.unknown())
     .describe(
