@@ -177,6 +177,12 @@ export function createMetrics({
       buckets: [...SECONDS, 10, 30],
       registers,
     }),
+    registrations: new Counter({
+      name: "inlet_registrations_total",
+      help: "Changes of registrations at providers, by preset and result",
+      labelNames: ["preset", "result"],
+      registers,
+    }),
     sourceReconnects: new Counter({
       name: "inlet_source_reconnects_total",
       help: "Streams that were opened again after an end, a failure or a handover",

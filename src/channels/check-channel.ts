@@ -144,14 +144,21 @@ const toFinding = ({ path, message }: WrongField): Finding => ({
   message,
 });
 
-/** Returns an error for each secret setting in a blueprint. Blueprints must not contain secrets, because they can be read and copied. */
-export function findSecretFields(deps: CheckChannelDeps, channel: UncheckedChannel): readonly Finding[] {
-  const kind = deps.channelKinds.get(channel.kind);
-  return (kind?.secretFields ?? [])
-    .filter((name) => Object.hasOwn(channel.config, name))
-    .map((name) => ({
-      path: `config.${name}`,
-      message:
-        "must not be set in a blueprint, because it is secret; set it on the channel of an installed app",
-    }));
+/**
+ * Returns an error for each setting that a blueprint must not contain: secrets, because blueprints can be read and copied, and settings of
+ * one installation.
+ */
+export function findUnsharedFields(deps: CheckChannelDeps, channel: UncheckedChannel): readonly Finding[] {
+  const { secretFields = [], installationFields = [] } = deps.channelKinds.get(channel.kind) ?? {};
+  const find = (names: readonly string[], reason: string): readonly Finding[] =>
+    names
+      .filter((name) => Object.hasOwn(channel.config, name))
+      .map((name) => ({
+        path: `config.${name}`,
+        message: `must not be set in a blueprint, because ${reason}; set it on the channel of an installed app`,
+      }));
+  return [
+    ...find(secretFields, "it is secret"),
+    ...find(installationFields, "it belongs to one installation"),
+  ];
 }

@@ -52,6 +52,8 @@ export interface ChannelKind {
   readonly kind: ChannelKindName;
   readonly configSchema: z.ZodType<ChannelConfig>;
   readonly secretFields: readonly string[];
+  /** Top-level fields that belong to one installation, such as ids of connections. A blueprint must not contain them. */
+  readonly installationFields?: readonly string[];
   /** Describes how the deliveries of this kind are read: the roots of paths, the paths that definitions cannot override, and the items. */
   readonly profile: KindProfile;
   /** Whether senders post to the address of a channel. False for channel kinds that fetch their events. */

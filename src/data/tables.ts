@@ -10,6 +10,7 @@ import type {
   ConnectionTokensTable,
 } from "./connections/connection-tables.ts";
 import type { ProblemEventsTable, ProblemLooksTable, ProblemsTable } from "./problems/problem-tables.ts";
+import type { RegistrationsTable } from "./registrations/registration-table.ts";
 
 export interface BlueprintChannel {
   readonly uid: string;
@@ -145,6 +146,8 @@ interface ClusterTable {
   /** Id of the marker in Redis. `null` until a gateway has written one. */
   redisMarker: ColumnType<string | null, never, string>;
   dataLostAt: ColumnType<Date | null, never, Date>;
+  /** URL of the hooks with which registrations were made. `null` if there are none yet. */
+  registeredHooksUrl: ColumnType<string | null, never, string>;
   createdAt: Timestamp;
 }
 
@@ -244,6 +247,7 @@ export interface Tables {
   problems: ProblemsTable;
   problemEvents: ProblemEventsTable;
   problemLooks: ProblemLooksTable;
+  registrations: RegistrationsTable;
 }
 
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;

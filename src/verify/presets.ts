@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { dedupeSchema, onConflictSchema } from "../event/dedupe.ts";
 import { secretName } from "./handshake/config.ts";
+import { presetRegistrationsSchema } from "./preset-registration.ts";
 import { presetStreamsSchema } from "./preset-streams.ts";
 import { verificationSchema } from "./schemes.ts";
 import { deliveryFields, handshakesField } from "./sender-config.ts";
@@ -87,6 +88,7 @@ export const presetSchema = z.strictObject({
     .describe("How duplicates are recognized, for channels that do not set `config.dedupe.by`."),
   sample: sampleSchema,
   streams: presetStreamsSchema,
+  registrations: presetRegistrationsSchema,
 });
 export type Preset = z.output<typeof presetSchema>;
 

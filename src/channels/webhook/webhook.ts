@@ -15,7 +15,9 @@ export const webhook: ChannelKind = {
       ["body", BODY_ROOT],
     ]),
   },
-  needsSetup,
+  installationFields: ["registration"],
+  // The registration supplies the secret.
+  needsSetup: (config, presets) => config.registration === undefined && needsSetup(config, presets),
   minimalDelivery: () => ({ headers: { "content-type": "application/json" }, body: '{"test":true}' }),
   async start() {
     return { push: {}, async [Symbol.asyncDispose]() {} };

@@ -22,6 +22,7 @@ export const AUDIT_ENTITIES = [
   "pricingPlan",
   "problem",
   "quarantinedItem",
+  "registration",
   "role",
   "sipTrunk",
   "space",

@@ -3,6 +3,7 @@ import { createChannelId } from "../../lib/secrets/channel-id.ts";
 import { recordChange } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
+import { requestAction } from "../registrations/registrations.ts";
 import type { ChannelRow } from "../tables.ts";
 import { hasAddress, hashOfAddress, openAddress, sealAddress } from "./address-columns.ts";
 
@@ -57,6 +58,7 @@ export async function rotateAddress(
     if (count > MAX_FORMER_ADDRESSES) return undefined;
   }
   await recordChange(trx, { kind: "channel", key: String(row.number) });
+  await requestAction(trx, row.number, nowMs);
   return trx
     .updateTable("channels")
     .set({

@@ -5,6 +5,7 @@ import { createChannelId } from "../../lib/secrets/channel-id.ts";
 import { recordChange, recordChanges } from "../changes.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
+import { followChannel, releaseChannel } from "../registrations/registrations.ts";
 import { type Removal, recordRemovals } from "../removals.ts";
 import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
 import { sealAddress } from "./address-columns.ts";
@@ -83,6 +84,7 @@ export async function insertChannels(
   const rows = values.flatMap(({ number }) => byNumber.get(number) ?? []);
   const written = channels.map((channel, at) => ({ ...channel, number: values[at]?.number ?? 0 }));
   await insertTopics(trx, app, written, nowMs);
+  for (const row of rows) if (row.config.registration) await followChannel(trx, row, nowMs);
   await recordChanges(
     trx,
     rows.map(({ number }) => ({ kind: "channel", key: String(number) })),
@@ -113,6 +115,7 @@ export async function updateChannel(
     .executeTakeFirst();
   if (!row) return undefined;
   await writeTopics(trx, identityOf(row), content, nowMs);
+  await followChannel(trx, row, nowMs);
   await recordChange(trx, { kind: "channel", key: String(row.number) });
   return row;
 }
@@ -141,6 +144,7 @@ export async function deleteChannel(
   options: { readonly purge: boolean; readonly nowMs: number },
 ): Promise<void> {
   const topics = await retireTopics(trx, row.number, options.nowMs);
+  await releaseChannel(trx, row.number, options.nowMs);
   await trx.deleteFrom("channels").where("number", "=", row.number).execute();
   await recordChange(trx, { kind: "channel", key: String(row.number) });
   const removal: Removal = { kind: "channel", channel: identityOf(row), topics, purge: options.purge };

@@ -4,6 +4,7 @@ import type { Definition } from "../../event/definition.ts";
 import { batched } from "../../lib/batched.ts";
 import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
+import { openContents, secretsIn } from "../registrations/registration-contents.ts";
 import type { ChannelRow } from "../tables.ts";
 import { hashOfAddress } from "./address-columns.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
@@ -62,11 +63,15 @@ export function createStoredChannels(deps: { readonly db: Queryable; readonly ke
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
   const allTopics = sql<readonly string[]>`
     ARRAY(SELECT t.topic FROM topics AS t WHERE t.channel_number = channels.number ORDER BY t.topic)`;
+  const registrations = sql<readonly Registered[] | null>`
+    (SELECT jsonb_agg(jsonb_build_object('id', r.id, 'sealedContents', r.sealed_contents))
+     FROM registrations AS r WHERE r.channel_number = channels.number AND r.sealed_contents IS NOT NULL)`;
   // Exclude channels of the system app. Only Inlet publishes to them, so they accept no deliveries.
   const channels = db
     .selectFrom("channels")
     .selectAll()
     .select(topics.as("topics"))
+    .select(registrations.as("registrations"))
     .where("isSystem", "=", false);
   /** Combine lookups into batches. If there are many rarely used channels, one query per lookup would saturate the database. */
   const findRow = batched(async (channelIds: readonly string[]) => {
@@ -127,7 +132,15 @@ const LOOK_UPS = { maxKeys: 200, maxCalls: 4 } as const;
  */
 const SOURCE_LOOK_UPS = { maxKeys: 25, maxCalls: 2 } as const;
 
-type StoredChannelRow = ChannelRow & { readonly topics: Readonly<Record<string, string>> | null };
+/** Maximum number of secrets in a config. */
+const MAX_SECRETS = 16;
+
+type Registered = Parameters<typeof openContents>[1];
+
+type StoredChannelRow = ChannelRow & {
+  readonly topics: Readonly<Record<string, string>> | null;
+  readonly registrations: readonly Registered[] | null;
+};
 
 function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel {
   return {
@@ -135,9 +148,19 @@ function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel
     version: row.version,
     state: row.state,
     pause: row.pause ?? undefined,
-    config: { ...row.config, ...openSecrets(keyring, row) },
+    config: { ...row.config, ...withRegistered(keyring, row) },
     definitions: row.events,
     topics: new Map(Object.entries(row.topics ?? {})),
     connectionId: row.connectionId,
   };
+}
+
+/** Adds the secrets with which the provider may sign because of a registration, to those of the channel's config. */
+function withRegistered(keyring: Keyring, row: StoredChannelRow): Readonly<Record<string, unknown>> {
+  const own = openSecrets(keyring, row);
+  const values = (row.registrations ?? []).flatMap((one) => secretsIn(openContents(keyring, one)));
+  if (values.length === 0) return own;
+  const secrets = (own.secrets ?? []) as readonly { readonly value: string }[];
+  const added = [...new Set(values)].filter((value) => !secrets.some((secret) => secret.value === value));
+  return { ...own, secrets: [...secrets, ...added.map((value) => ({ value }))].slice(0, MAX_SECRETS) };
 }

@@ -4,6 +4,7 @@ import { recordChange } from "../changes.ts";
 import { resumeReauthorized } from "../channels/channel-states.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
+import { retryRegistrations } from "../registrations/registrations.ts";
 import type { ConnectionRow } from "../tables.ts";
 import type { ConnectionState } from "./connection-tables.ts";
 
@@ -60,7 +61,9 @@ export async function writeConnectionState(
     .executeTakeFirst();
   if (changed === undefined) return;
   await recordChange(trx, { kind: "connection", key: id });
-  if (state === "ok") await resumeReauthorized(trx, id, nowMs);
+  if (state !== "ok") return;
+  await resumeReauthorized(trx, id, nowMs);
+  await retryRegistrations(trx, id, nowMs);
 }
 
 /** Records when a connection was last used. Writes to the database at most once a minute. */

@@ -9,6 +9,7 @@ import { tokensPlace } from "../connections/connection-tokens.ts";
 import { connectionSecretsPlace } from "../connections/connections.ts";
 import type { Queryable, Trx } from "../database.ts";
 import { answerPlace } from "../idempotency.ts";
+import { contentsPlace } from "../registrations/registration-contents.ts";
 import { handlerSecretPlace } from "../subscriptions/handlers.ts";
 import {
   ACCESS_TOKEN_KEY_ROW,
@@ -78,6 +79,12 @@ export const SEALED_COLUMNS: readonly SealedColumn<never>[] = [
     column: "sealed_handler_secret",
     select: ["id"],
     placeOf: ({ id }) => handlerSecretPlace(id),
+  }),
+  sealedColumn<{ readonly id: string }>({
+    table: "registrations",
+    column: "sealed_contents",
+    select: ["id"],
+    placeOf: ({ id }) => contentsPlace(id),
   }),
   sealedColumn<object>({
     table: "untold_first_start",

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { ChannelState } from "../../event/channel.ts";
 import type { ProblemAbout } from "../../event/problem.ts";
 import type { Queryable } from "../database.ts";
+import type { RegistrationFailure, RegistrationState } from "../registrations/registration-table.ts";
 import type { HandlerError } from "../tables.ts";
 
 export interface Named {
@@ -142,6 +143,38 @@ export async function listTroubledConnections(
     state,
     about: { connection: { id, name } },
   }));
+}
+
+export interface TroubledRegistration extends Named {
+  readonly id: string;
+  readonly preset: string;
+  readonly target: string;
+  readonly state: RegistrationState;
+  readonly lapsedAt: Date | null;
+  readonly lastError: RegistrationFailure | null;
+}
+
+/** Lists registrations that lapsed or whose last request failed. */
+export async function listTroubledRegistrations(db: Queryable): Promise<readonly TroubledRegistration[]> {
+  const { rows } = await sql<
+    Omit<TroubledRegistration, keyof Named> & ChannelNames & { readonly appTitle: string | null }
+  >`
+    SELECT * FROM (
+      SELECT r.id, r.preset, r.target, r.state, r.lapsed_at, r.last_error, r.organization_id, r.app_id,
+        r.channel_uid AS uid, c.title, a.uid AS app_uid, a.title AS app_title,
+        row_number() OVER (PARTITION BY r.organization_id ORDER BY r.id) AS place
+      FROM registrations AS r
+        LEFT JOIN apps AS a ON a.id = r.app_id
+        LEFT JOIN channels AS c ON c.number = r.channel_number
+      WHERE r.lapsed_at IS NOT NULL OR r.failures > 0
+    ) AS found
+    WHERE place <= ${MOST} ORDER BY id`.execute(db);
+  return rows.map((row) => {
+    const { id, preset, target, state, lapsedAt, lastError, organizationId, appId, uid, title } = row;
+    const about = { ...(row.appTitle !== null && { app: appOf(row) }), channel: { uid, title } };
+    const subject = state === "removing" ? id : `${appId}/${uid}`;
+    return { id, preset, target, state, lapsedAt, lastError, organizationId, subject, about };
+  });
 }
 
 /** Lists the organizations that had a channel when Redis lost data, if that was noticed within a day. */

@@ -4,6 +4,7 @@ import { answerPlace } from "../../../src/data/idempotency.ts";
 import { type Keyring, openKeyring, WrongMasterKeyError } from "../../../src/data/keyring/keyring.ts";
 import { rotateMasterKey, SEALED_COLUMNS } from "../../../src/data/keyring/master-key-rotation.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
+import { insertLeftover } from "../../conformance/victim.ts";
 import { createTestApi, type TestApi } from "../../support/api.ts";
 import { until } from "../../support/until.ts";
 
@@ -77,6 +78,13 @@ async function fill() {
       sealedTokens: keyring.seal("{}", `connections/${id}/tokens/3`),
     } as never)
     .execute();
+  await insertLeftover(db, app.organizationId, id);
+  for (const registration of await db.selectFrom("registrations").select("id").execute())
+    await db
+      .updateTable("registrations")
+      .set({ sealedContents: keyring.seal("{}", `registrations/${registration.id}/contents`) })
+      .where("id", "=", registration.id)
+      .execute();
   const stateHash = Buffer.alloc(32, 9);
   await db
     .insertInto("connectionAuthorizations")
@@ -120,6 +128,8 @@ async function openAll({ open: unseal }: Keyring): Promise<readonly string[]> {
     );
   for (const { id, sealedHandlerSecret } of await db.selectFrom("subscriptions").selectAll().execute())
     if (sealedHandlerSecret !== null) opened.push(unseal(sealedHandlerSecret, `subscriptions/${id}/handler`));
+  for (const { id, sealedContents } of await db.selectFrom("registrations").selectAll().execute())
+    if (sealedContents !== null) opened.push(unseal(sealedContents, `registrations/${id}/contents`));
   for (const { sealedFacts } of await db.selectFrom("untoldFirstStart").selectAll().execute())
     opened.push(unseal(sealedFacts, "untold_first_start/facts"));
   return opened;

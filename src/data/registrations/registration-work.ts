@@ -1,0 +1,128 @@
+import { sql } from "kysely";
+import { recordChange } from "../changes.ts";
+import type { Queryable } from "../database.ts";
+import type { Keyring } from "../keyring/keyring.ts";
+import { type SealedContents, sealContents } from "./registration-contents.ts";
+import type { RegistrationFailure, RegistrationState } from "./registration-table.ts";
+import type { RegistrationRow } from "./registrations.ts";
+
+/** The exclusive right of one worker to send requests for a registration, until its lease expires. */
+export interface RegistrationClaim {
+  readonly holder: string;
+  readonly leaseMs: number;
+  readonly nowMs: number;
+  readonly limit: number;
+}
+
+/** Claims registrations that are due, most overdue first. Other workers skip them until the lease expires, by PostgreSQL's clock. */
+export const claimDueRegistrations = (
+  db: Queryable,
+  { holder, leaseMs, nowMs, limit }: RegistrationClaim,
+): Promise<readonly RegistrationRow[]> =>
+  db
+    .updateTable("registrations")
+    .set({
+      leaseHolder: holder,
+      leaseExpiresAt: sql<Date>`clock_timestamp() + make_interval(secs => ${leaseMs / 1000})`,
+    })
+    .where("id", "in", (eb) =>
+      eb
+        .selectFrom("registrations")
+        .select("id")
+        .where("nextAt", "<=", new Date(nowMs))
+        .where(sql<boolean>`(lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())`)
+        .orderBy("nextAt")
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .execute();
+
+/** A change of a registration after a request. `undefined` leaves a field as it is. */
+export interface RegistrationChange {
+  readonly state?: RegistrationState;
+  readonly contents?: SealedContents;
+  readonly providerId?: string | null;
+  readonly kept?: Readonly<Record<string, unknown>>;
+  readonly attemptedAtMs?: number | null;
+  readonly expiresAtMs?: number | null;
+  readonly renewAtMs?: number | null;
+  readonly checkedAtMs?: number;
+  readonly lapsedAtMs?: number | null;
+  /** Time of the next request. Without it, the worker keeps its lease. */
+  readonly nextAtMs?: number;
+  readonly failures?: number;
+  readonly lastError?: RegistrationFailure | null;
+}
+
+/**
+ * Stores a change if the worker still has its lease. A channel that was changed or deleted meanwhile keeps its state and stays due.
+ * Returns false if the lease is lost or the registration was deleted.
+ */
+export async function writeRegistration(
+  db: Queryable,
+  keyring: Keyring,
+  row: RegistrationRow,
+  holder: string,
+  change: RegistrationChange,
+): Promise<boolean> {
+  const { state, contents, kept, nextAtMs, lastError } = change;
+  const isUnchanged = sql<boolean>`wanted = ${row.wanted}`;
+  const time = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+  return db.transaction().execute(async (trx) => {
+    const written = await trx
+      .updateTable("registrations")
+      .set({
+        updatedAt: sql<Date>`clock_timestamp()`,
+        ...(state !== undefined && {
+          state: sql<RegistrationState>`CASE WHEN ${isUnchanged} THEN ${state} ELSE state END`,
+        }),
+        ...(contents !== undefined && { sealedContents: sealContents(keyring, row.id, contents) }),
+        ...(change.providerId !== undefined && { providerId: change.providerId }),
+        ...(kept !== undefined && { kept: JSON.stringify(kept) }),
+        ...(change.attemptedAtMs !== undefined && { attemptedAt: time(change.attemptedAtMs) }),
+        ...(change.expiresAtMs !== undefined && { expiresAt: time(change.expiresAtMs) }),
+        ...(change.renewAtMs !== undefined && { renewAt: time(change.renewAtMs) }),
+        ...(change.checkedAtMs !== undefined && { checkedAt: time(change.checkedAtMs) }),
+        ...(change.lapsedAtMs !== undefined && { lapsedAt: time(change.lapsedAtMs) }),
+        ...(change.failures !== undefined && { failures: change.failures }),
+        ...(lastError !== undefined && { lastError: lastError === null ? null : JSON.stringify(lastError) }),
+        ...(nextAtMs !== undefined && {
+          nextAt: sql<Date>`CASE WHEN ${isUnchanged} THEN ${new Date(nextAtMs)} ELSE next_at END`,
+          leaseHolder: null,
+          leaseExpiresAt: null,
+        }),
+      })
+      .where("id", "=", row.id)
+      .where("leaseHolder", "=", holder)
+      .returning(["channelNumber", "state"])
+      .executeTakeFirst();
+    if (!written) return false;
+    const { channelNumber } = written;
+    // Gateways cache the secrets of the channel.
+    if (contents !== undefined && channelNumber !== null)
+      await recordChange(trx, { kind: "channel", key: String(channelNumber) });
+    if (written.state === "active")
+      await trx
+        .updateTable("registrations")
+        .set({ nextAt: new Date(0), channelNumber: null, replacedBy: null })
+        .where("replacedBy", "=", row.id)
+        .execute();
+    return true;
+  });
+}
+
+/** Deletes a registration that the provider no longer has. */
+export async function forgetRegistration(
+  db: Queryable,
+  row: Pick<RegistrationRow, "id">,
+  holder: string,
+): Promise<void> {
+  await db
+    .deleteFrom("registrations")
+    .where("id", "=", row.id)
+    .where("leaseHolder", "=", holder)
+    .where("state", "=", "removing")
+    .execute();
+}

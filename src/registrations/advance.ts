@@ -1,0 +1,156 @@
+import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
+import type { RegistrationRow } from "../data/registrations/registrations.ts";
+import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
+import {
+  endOfLifetime,
+  isConfirmed,
+  needsSettling,
+  type RegisteredChannel,
+  toDesired,
+  toTimes,
+} from "./desired-contents.ts";
+import { orphaned } from "./failures.ts";
+import type { ProviderRegistration } from "./find-at-provider.ts";
+import { readPath, readText, readTimeMs } from "./read-path.ts";
+import { register } from "./register.ts";
+
+/**
+ * Sends the next requests for a registration, and stores their results. Each request that may change something at the provider is recorded
+ * before it is sent, so that the next worker can continue after a crash at any point.
+ */
+export async function advance(deps: Attempt): Promise<void> {
+  const { row, contents, channel } = deps;
+  if (row.state === "removing" || channel === undefined) return remove(deps);
+  const isRegistered = contents.confirmed !== undefined && row.state !== "creating" && row.state !== "lapsed";
+  return isRegistered ? maintain(deps, channel, contents.confirmed) : register(deps, channel);
+}
+
+async function maintain(
+  deps: Attempt,
+  channel: RegisteredChannel,
+  confirmed: RegistrationContents,
+): Promise<void> {
+  const { registration, row, clock } = deps;
+  const nowMs = clock();
+  const desired = toDesired(deps, channel);
+  if (!isConfirmed(registration, desired, confirmed)) return change(deps, desired);
+  const { renewAt, expiresAt, checkedAt } = row;
+  if (expiresAt !== null && expiresAt.getTime() <= nowMs) return lapse(deps);
+  if (renewAt !== null && renewAt.getTime() <= nowMs) return renew(deps, confirmed);
+  const nextCheckMs = (checkedAt?.getTime() ?? 0) + channel.checkSeconds * 1_000;
+  if (nextCheckMs <= nowMs || row.state === "failed") return check(deps, channel, confirmed);
+  await deps.write({ state: "active", nextAtMs: Math.min(nextCheckMs, renewAt?.getTime() ?? nextCheckMs) });
+}
+
+/** Gives the provider another address, secret or list of events. */
+async function change(deps: Attempt, desired: RegistrationContents): Promise<void> {
+  const { registration, row, contents, write, clock } = deps;
+  const { update } = registration;
+  if (update === undefined) return deps.replace();
+  const isSettled = !needsSettling(deps, desired);
+  const pending = { ...contents, pending: desired };
+  if (!isSettled) return void (await write({ contents: pending, nextAtMs: clock() + deps.settleMs }));
+  if (!(await write({ contents: pending }))) return;
+  const result = await sendStep(deps, update, desired);
+  if (!result.ok) return result.code === "gone" ? lapse(deps) : fail(deps, result);
+  deps.notify({ kind: "updated" });
+  const times = { renewAtMs: row.renewAt?.getTime() ?? null, nextAtMs: clock() };
+  await write({ ...HEALTHY, contents: { confirmed: desired }, ...times });
+}
+
+async function renew(deps: Attempt, confirmed: RegistrationContents): Promise<void> {
+  const { registration, write, clock } = deps;
+  const { renew: step } = registration;
+  if (step === undefined || step === "recreate") return deps.replace();
+  if (!(await write({ state: "renewing" }))) return;
+  const result = await sendStep(deps, step, confirmed);
+  if (!result.ok) return result.code === "gone" ? lapse(deps) : fail(deps, result);
+  deps.notify({ kind: "renewed" });
+  const expiresAtMs = readTimeMs(result.body, step.expiresPath) ?? endOfLifetime(deps);
+  await write({ ...HEALTHY, ...toTimes(deps, expiresAtMs), nextAtMs: clock() });
+}
+
+async function check(
+  deps: Attempt,
+  { checkSeconds }: RegisteredChannel,
+  confirmed: RegistrationContents,
+): Promise<void> {
+  const { registration, row, write, clock } = deps;
+  const { check: step, list } = registration;
+  let expiresAtMs = row.expiresAt?.getTime();
+  if (step !== undefined) {
+    const result = await sendStep(deps, step, confirmed);
+    if (!result.ok) return result.code === "gone" ? lapse(deps) : fail(deps, result);
+    const address = readText(result.body, step.addressPath);
+    const isActive =
+      step.active === undefined || readPath(result.body, step.active.path) === step.active.equals;
+    // Another person gave the provider's registration another address, so it is no longer Inlet's.
+    if (step.addressPath !== undefined && address !== confirmed.address) return lapse(deps);
+    if (!isActive) return revive(deps, confirmed);
+    expiresAtMs = readTimeMs(result.body, step.expiresPath) ?? expiresAtMs;
+  } else if (list !== undefined) {
+    const found = await findOwn(deps, confirmed);
+    if (!found.ok) return fail(deps, found.error);
+    const own = found.value.find(({ id }) => id === row.providerId);
+    if (own === undefined) return lapse(deps);
+    expiresAtMs = own.expiresAtMs ?? expiresAtMs;
+  }
+  const nowMs = clock();
+  const nextCheckMs = nowMs + checkSeconds * 1_000;
+  await write({
+    ...HEALTHY,
+    checkedAtMs: nowMs,
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+    nextAtMs: Math.min(nextCheckMs, row.renewAt?.getTime() ?? nextCheckMs),
+  });
+}
+
+async function remove(deps: Attempt): Promise<void> {
+  const { registration, row, contents, forget } = deps;
+  const known = contents.confirmed ?? contents.pending;
+  if (row.attemptedAt === null || known === undefined) return forget();
+  if (row.expiresAt !== null && row.expiresAt.getTime() <= deps.clock()) return forget();
+  let own: Pick<ProviderRegistration, "id" | "kept"> | undefined =
+    row.providerId === null ? undefined : { id: row.providerId, kept: row.kept };
+  if (own === undefined && registration.list !== undefined) {
+    const found = await findOwn(deps, known);
+    if (!found.ok) return fail(deps, found.error, { state: "removing" });
+    if (found.value.length === 0) return forget();
+    [own] = found.value;
+  }
+  const placeholders = /\{\{\s*(?:id|kept\.\w+)\s*\}\}/.test(JSON.stringify(registration.remove));
+  if (own === undefined && placeholders) return fail(deps, orphaned(registration), { state: "removing" });
+  const result = await sendStep(deps, registration.remove, known, own);
+  if (!result.ok && result.code !== "gone") return fail(deps, result, { state: "removing" });
+  deps.notify({ kind: "removed" });
+  return forget();
+}
+
+/** Lets a provider send again that has stopped, for example after too many failed deliveries. */
+async function revive(deps: Attempt, confirmed: RegistrationContents): Promise<void> {
+  const { update, remove: removal } = deps.registration;
+  const result = await sendStep(deps, update ?? removal, confirmed);
+  if (!result.ok && result.code !== "gone") return fail(deps, result);
+  if (update === undefined || !result.ok) return lapse(deps);
+  deps.notify({ kind: "lapsed" });
+  await deps.write({ ...HEALTHY, checkedAtMs: deps.clock(), nextAtMs: deps.clock() });
+}
+
+/** Stores that the provider no longer sends. The secret stays valid, because late deliveries may still arrive. */
+async function lapse(deps: Attempt): Promise<void> {
+  const { row, contents, write, clock } = deps;
+  deps.notify({ kind: "lapsed" });
+  await write({
+    state: "lapsed",
+    contents: { pending: contents.confirmed ?? contents.pending },
+    providerId: null,
+    lapsedAtMs: findGapStart(row),
+    expiresAtMs: null,
+    renewAtMs: null,
+    nextAtMs: clock(),
+  });
+}
+
+/** Returns the time of the last successful check, from which on events may be missing. */
+const findGapStart = ({ lapsedAt, checkedAt, createdAt }: RegistrationRow): number =>
+  (lapsedAt ?? checkedAt ?? createdAt).getTime();

@@ -1,0 +1,28 @@
+import type { PresetRegistration } from "../verify/preset-registration.ts";
+import type { ProviderRegistration } from "./find-at-provider.ts";
+import type { StepFailure } from "./provider.ts";
+
+const failure = (code: string, message: string): StepFailure => ({ code, message, isRejected: true });
+
+export const foreign = ({ id }: Pick<ProviderRegistration, "id">): StepFailure =>
+  failure(
+    "foreign",
+    `The provider already sends to this channel through the webhook ${id}, which Inlet did not create. Delete that webhook at the provider, then run the check again.`,
+  );
+
+export const slotTaken: StepFailure = failure(
+  "slot_taken",
+  "The provider stores only one webhook for this object, and it has another address. Delete that webhook at the provider, then run the check again.",
+);
+
+export const orphaned = ({ manualRemoval }: Pick<PresetRegistration, "manualRemoval">): StepFailure =>
+  failure(
+    "orphaned",
+    `Inlet never received the provider's response to the creation, so it cannot remove the registration. ${manualRemoval}`,
+  );
+
+export const unreadable = (what: string, path: string | undefined): StepFailure => ({
+  code: "unreadable",
+  message: `The provider's response to the creation contains no ${what} at ${path}`,
+  isRejected: false,
+});

@@ -1,0 +1,63 @@
+import { err, ok, type Result } from "../lib/result.ts";
+import type { PresetRegistration, RegistrationStep } from "../verify/preset-registration.ts";
+import type { StepFailure, StepResult } from "./provider.ts";
+import { readPath, readText, readTimeMs } from "./read-path.ts";
+
+/** A registration as the provider lists it. */
+export interface ProviderRegistration {
+  readonly id: string;
+  readonly address: string;
+  readonly expiresAtMs: number | undefined;
+  readonly kept: Readonly<Record<string, unknown>>;
+}
+
+/** Maximum number of pages of a list. */
+const MAX_PAGES = 20;
+
+/**
+ * Lists the registrations of the object at the provider.
+ *
+ * @param send sends a step, or requests the URL of a further page with the headers of the step
+ */
+export async function listAtProvider(
+  list: NonNullable<PresetRegistration["list"]>,
+  send: (step: RegistrationStep, url?: string) => Promise<StepResult>,
+): Promise<Result<readonly ProviderRegistration[], StepFailure>> {
+  const found: ProviderRegistration[] = [];
+  let url: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const result = await send(list, url);
+    if (!result.ok) return err(result);
+    const items = readPath(result.body, list.itemsPath);
+    for (const item of Array.isArray(items) ? items : []) {
+      const id = readText(item, list.idPath);
+      const address = readText(item, list.addressPath);
+      if (id === undefined || address === undefined) continue;
+      const kept = readKept(item, list.keep);
+      found.push({ id, address, kept, expiresAtMs: readTimeMs(item, list.expiresPath) });
+    }
+    url =
+      list.next === "link"
+        ? result.nextUrl
+        : list.next === undefined
+          ? undefined
+          : readText(result.body, list.next);
+    if (url === undefined) return ok(found);
+  }
+  return err({
+    code: "too_many",
+    message: `The provider lists more than ${MAX_PAGES} pages of registrations. Delete those that are no longer used.`,
+    isRejected: true,
+  });
+}
+
+export const readKept = (
+  body: unknown,
+  paths: Readonly<Record<string, string>>,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(paths).flatMap(([name, path]) => {
+      const value = readPath(body, path);
+      return value === undefined || value === null ? [] : [[name, value]];
+    }),
+  );

@@ -1,0 +1,87 @@
+import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
+import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
+import {
+  endOfLifetime,
+  needsSettling,
+  type RegisteredChannel,
+  toDesired,
+  toTimes,
+} from "./desired-contents.ts";
+import { foreign, unreadable } from "./failures.ts";
+import { type ProviderRegistration, readKept } from "./find-at-provider.ts";
+import { readText, readTimeMs } from "./read-path.ts";
+
+/**
+ * Creates the registration, unless the provider already has it from an earlier attempt. A registration with the channel's address that
+ * Inlet did not create is left alone.
+ */
+export async function register(deps: Attempt, channel: RegisteredChannel): Promise<void> {
+  const { registration, row, contents, write, clock } = deps;
+  const desired = toDesired(deps, channel);
+  if (needsSettling(deps, desired)) {
+    await write({ contents: { ...contents, pending: desired }, nextAtMs: clock() + deps.settleMs });
+    return;
+  }
+  const found = await findOwn(deps, desired);
+  if (!found.ok) return fail(deps, found.error);
+  const [own] = found.value;
+  if (own !== undefined && row.attemptedAt === null) return fail(deps, foreign(own));
+  if (own !== undefined && typeof registration.secret !== "object")
+    return activate(deps, desired, own, "adopted");
+  // The secret was lost with the response to `create`.
+  if (own !== undefined) {
+    const removed = await sendStep(deps, registration.remove, desired, own);
+    if (!removed.ok && removed.code !== "gone") return fail(deps, removed);
+  }
+  if (!(await write({ attemptedAtMs: clock(), contents: { ...contents, pending: desired } }))) return;
+  const { create } = registration;
+  const result = await sendStep(deps, create, desired);
+  if (result.ok) {
+    const id = create.idPath === undefined ? row.id : readText(result.body, create.idPath);
+    if (id === undefined) return fail(deps, unreadable("id", create.idPath));
+    const secret =
+      typeof registration.secret === "object"
+        ? readText(result.body, registration.secret.path)
+        : desired.secret;
+    if (typeof registration.secret === "object" && secret === undefined)
+      return fail(deps, unreadable("secret", registration.secret.path));
+    const expiresAtMs = readTimeMs(result.body, create.expiresPath) ?? endOfLifetime(deps);
+    const kept = readKept(result.body, create.keep);
+    return activate(
+      deps,
+      { ...desired, secret },
+      { id, address: desired.address, expiresAtMs, kept },
+      "created",
+    );
+  }
+  // A registration whose name is its id was created by an earlier request. Its other values are unknown, so it stays until it expires.
+  if (result.code === "exists" && create.idPath === undefined && row.attemptedAt !== null) {
+    const expiresAtMs = endOfLifetime(deps, row.attemptedAt.getTime());
+    return activate(
+      deps,
+      desired,
+      { id: row.id, address: desired.address, expiresAtMs, kept: {} },
+      "adopted",
+    );
+  }
+  return fail(deps, result, result.isRejected && row.attemptedAt === null ? { attemptedAtMs: null } : {});
+}
+
+async function activate(
+  deps: Attempt,
+  confirmed: RegistrationContents,
+  { id, expiresAtMs, kept }: ProviderRegistration,
+  kind: "created" | "adopted",
+): Promise<void> {
+  const nowMs = deps.clock();
+  const change = {
+    ...HEALTHY,
+    contents: { confirmed },
+    providerId: id,
+    kept,
+    checkedAtMs: nowMs,
+    lapsedAtMs: null,
+  };
+  const isStored = await deps.write({ ...change, ...toTimes(deps, expiresAtMs), nextAtMs: nowMs });
+  if (isStored) deps.notify({ kind });
+}

@@ -1,0 +1,209 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { openAddress } from "../data/channels/address-columns.ts";
+import { openSecrets } from "../data/channels/channel-secrets.ts";
+import type { Queryable } from "../data/database.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
+import { openContents } from "../data/registrations/registration-contents.ts";
+import {
+  claimDueRegistrations,
+  forgetRegistration,
+  writeRegistration,
+} from "../data/registrations/registration-work.ts";
+import {
+  claimHooksUrl,
+  type RegistrationRow,
+  replaceRegistration,
+} from "../data/registrations/registrations.ts";
+import type { ChannelRow } from "../data/tables.ts";
+import type { Clock } from "../lib/clock.ts";
+import { startLoop } from "../lib/loop.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { PresetRegistration } from "../verify/preset-registration.ts";
+import type { Presets } from "../verify/presets.ts";
+import { registrationConfigSchema } from "../verify/registration-config.ts";
+import { type Secret, senderConfigSchema } from "../verify/sender-config.ts";
+import { advance } from "./advance.ts";
+import type { RegistrationEvent } from "./attempt.ts";
+import { type RegisteredChannel, toEventTypes } from "./desired-contents.ts";
+import { createSendStep, type ProviderDeps } from "./provider.ts";
+
+export interface RegistrarTiming {
+  /** Interval in ms at which due registrations are searched for. */
+  readonly tickMs: number;
+  /** Lease of a worker in ms. If the worker dies, another one continues after this time. */
+  readonly leaseMs: number;
+  /** Time in ms until all gateways accept a new secret. Must exceed the time in which configuration changes take effect. */
+  readonly settleMs: number;
+}
+
+export interface RegistrarDeps extends Omit<ProviderDeps, "clock"> {
+  readonly db: Queryable;
+  readonly keyring: Keyring;
+  readonly presets: Presets;
+  readonly hooksUrl: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "registrations">;
+  readonly timing?: Partial<RegistrarTiming> | undefined;
+}
+
+const TIMING: RegistrarTiming = { tickMs: 1_000, leaseMs: 120_000, settleMs: 3_000 };
+/** Registrations that one worker handles at the same time. */
+const CONCURRENCY = 16;
+/** Fraction of the lease after which requests are aborted, so that two workers never send at the same time. */
+const REQUESTS_FRACTION = 0.8;
+/** Wait in ms before a registration is tried again whose preset is missing or whose attempt ended with an unexpected error. */
+const BROKEN_RETRY_MS = 60_000;
+const SECRET_BYTES = 32;
+
+/**
+ * Starts the worker that keeps registrations at providers in the state that their channels ask for. Several workers share the work: each
+ * registration is claimed by one at a time. Disposal aborts requests in flight, whose results the next worker finds out.
+ */
+export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
+  const { db, log, hooksUrl, clock } = deps;
+  const timing = { ...TIMING, ...deps.timing };
+  const holder = randomUUID();
+  const send = createSendStep(deps);
+  const running = new Map<string, Promise<void>>();
+  let isSuspended = false;
+
+  async function tick(signal: AbortSignal): Promise<void> {
+    const free = CONCURRENCY - running.size;
+    if (free === 0) return;
+    if (!(await claimHooksUrl(db, hooksUrl))) return suspend();
+    isSuspended = false;
+    const claim = { holder, leaseMs: timing.leaseMs, nowMs: clock(), limit: free };
+    for (const row of await claimDueRegistrations(db, claim)) {
+      const attempt = attemptOne(row, signal).finally(() => running.delete(row.id));
+      running.set(row.id, attempt);
+    }
+  }
+
+  function suspend(): void {
+    if (isSuspended) return;
+    isSuspended = true;
+    log.warn(
+      { event: "registrations.suspended", hooksUrl },
+      "registrations belong to another hooks URL; run `inlet registrations adopt` if this gateway should take them over",
+    );
+  }
+
+  async function attemptOne(row: RegistrationRow, stopping: AbortSignal): Promise<void> {
+    const facts = { registration: row.id, app: row.appId, channel: row.channelUid, preset: row.preset };
+    const write = (change: Parameters<typeof writeRegistration>[4]) =>
+      writeRegistration(db, deps.keyring, row, holder, change);
+    try {
+      const registration = findRegistration(deps.presets, row);
+      if (registration === undefined) throw new Error(`preset ${row.preset} has no target ${row.target}`);
+      const signal = AbortSignal.any([stopping, AbortSignal.timeout(timing.leaseMs * REQUESTS_FRACTION)]);
+      await advance({
+        registration,
+        row,
+        contents: openContents(deps.keyring, row),
+        channel: await readChannel(deps, row, registration),
+        send,
+        write,
+        replace: () => replaceRegistration(db, row, clock()),
+        forget: () => forgetRegistration(db, row, holder),
+        notify(event) {
+          deps.metrics.registrations.inc({ preset: row.preset, result: event.kind });
+          logEvent(log, event, facts);
+        },
+        createSecret: () => randomBytes(SECRET_BYTES).toString("base64url"),
+        clock,
+        random: Math.random,
+        settleMs: timing.settleMs,
+        signal,
+      });
+    } catch (err) {
+      if (stopping.aborted) return;
+      log.error({ event: "registration.error", err, ...facts }, "an attempt ended with an unexpected error");
+      await write({ nextAtMs: clock() + BROKEN_RETRY_MS }).catch(() => {});
+    }
+  }
+
+  const loop = startLoop({
+    step: tick,
+    everyMs: timing.tickMs,
+    onFailing: (err) => log.warn({ event: "registrations.failing", err }, "due registrations cannot be read"),
+    onRecovered: () => log.info({ event: "registrations.recovered" }, "due registrations can be read again"),
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      await loop[Symbol.asyncDispose]();
+      await Promise.all(running.values());
+    },
+  };
+}
+
+export const findRegistration = (
+  presets: Presets,
+  { preset, target }: Pick<RegistrationRow, "preset" | "target">,
+): PresetRegistration | undefined => presets.get(preset)?.registrations.find((one) => one.target === target);
+
+async function readChannel(
+  deps: Pick<RegistrarDeps, "db" | "keyring" | "hooksUrl">,
+  { channelNumber }: RegistrationRow,
+  registration: PresetRegistration,
+): Promise<RegisteredChannel | undefined> {
+  if (channelNumber === null) return undefined;
+  const row = await deps.db
+    .selectFrom("channels")
+    .selectAll()
+    .where("number", "=", channelNumber)
+    .executeTakeFirst();
+  return row && toRegisteredChannel(deps, row, registration);
+}
+
+/** Returns the settings of a channel that its registration contains. */
+export function toRegisteredChannel(
+  { keyring, hooksUrl }: Pick<RegistrarDeps, "keyring" | "hooksUrl">,
+  row: ChannelRow,
+  registration: PresetRegistration,
+): RegisteredChannel {
+  const { secrets } = senderConfigSchema.pick({ secrets: true }).parse(openSecrets(keyring, row));
+  const { checkSeconds } = registrationConfigSchema.parse(row.config.registration);
+  return {
+    address: `${hooksUrl}/hooks/${openAddress(keyring, row)}`,
+    secret: secrets.find(({ name }: Secret) => name === undefined)?.value,
+    events: toEventTypes(registration, row.events),
+    checkSeconds,
+  };
+}
+
+function logEvent(log: Log, event: RegistrationEvent, facts: Readonly<Record<string, unknown>>) {
+  switch (event.kind) {
+    case "created":
+      return log.info({ event: "registration.created", ...facts }, "the provider sends to a channel");
+    case "adopted":
+      return log.info(
+        { event: "registration.adopted", ...facts },
+        "the provider still had the registration of an unfinished attempt",
+      );
+    case "updated":
+      return log.info(
+        { event: "registration.updated", ...facts },
+        "the provider has the channel's new settings",
+      );
+    case "renewed":
+      return log.info(
+        { event: "registration.renewed", ...facts },
+        "the provider has extended a registration",
+      );
+    case "removed":
+      return log.info({ event: "registration.removed", ...facts }, "the provider has removed a registration");
+    case "lapsed":
+      return log.warn(
+        { event: "registration.lapsed", ...facts },
+        "the provider no longer sends to a channel",
+      );
+    case "failed": {
+      const { code, message: reason } = event.failure;
+      return log.warn({ event: "registration.failed", code, reason, ...facts }, "a registration failed");
+    }
+    default:
+      return event satisfies never;
+  }
+}
