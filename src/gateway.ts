@@ -45,6 +45,7 @@ import type { ProblemTiming } from "./maintenance/problems/problem-watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
 import { createFetchPinned } from "./net/fetch-pinned.ts";
+import { type RegistrarTiming, startRegistrar } from "./registrations/registrar.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
 
@@ -76,6 +77,7 @@ export interface GatewayDeps {
   readonly sourcesTiming?: SourcesTiming;
   readonly handlersTiming?: Partial<HandlersTiming>;
   readonly housekeeperTiming?: Partial<HousekeeperTiming>;
+  readonly registrarTiming?: Partial<RegistrarTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
   /**
    * Maximum time for a channel lookup, a schema validation and a Redis write, in ms. After that, the sender receives 503. Defaults to 4,000
@@ -187,7 +189,6 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     const kindDeps = { clock: redisClock.now, outbound, log, readInWorker: path.readInWorker(kind) };
     runtimes.set(kind.kind, opening.use(await kind.start(kindDeps)));
   }
-
   if (has("delivery")) opening.use(startGroupReconciler({ ...foundation, ...bus }));
   const housekeeper = opening.use(
     startHousekeeper({
@@ -207,11 +208,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   opening.use(
     await startProblems({
       ...foundation,
-      bus,
-      path,
-      checkDeps,
-      housekeeper,
-      warnings,
+      ...urls,
+      ...{ bus, path, checkDeps, housekeeper, warnings },
       timing: deps.problemTiming ?? {},
     }),
   );
@@ -236,6 +234,8 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       )
     : undefined;
 
+  if (has("sources"))
+    opening.use(startRegistrar({ ...foundation, ...urls, credentialsOf, timing: deps.registrarTiming }));
   opening.use(startConfigCheck(foundation));
   observeGateway({ ...foundation, housekeeper, overLimit });
   const draining = new AbortController();

@@ -20,7 +20,12 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   "accounts and spaces, which other resources show": ["resources/iam"],
   "code of all resources": ["resources/kit"],
   "list of channel kinds": ["channels/kinds.ts"],
-  "plug-ins: channel kinds, handler calls, periodic jobs": ["channels/*", "handlers", "maintenance"],
+  "plug-ins: channel kinds, handler calls, registrations, periodic jobs": [
+    "channels/*",
+    "handlers",
+    "registrations",
+    "maintenance",
+  ],
   "code of kinds that fetch events": ["channels/pull"],
   "contract of channel kinds": ["channels"],
   "path of a delivery": ["ingest"],

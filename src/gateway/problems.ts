@@ -17,6 +17,7 @@ export interface ProblemsDeps extends Foundation {
   };
   readonly path: Pick<EventPath, "publish" | "quarantine">;
   readonly checkDeps: CheckChannelDeps;
+  readonly hooksUrl: string;
   readonly housekeeper: Pick<Housekeeper, "isHolder" | "topicHoldings" | "backlogsById">;
   readonly warnings: Pick<StoreWarnings, "durability">;
   readonly timing: Partial<ProblemTiming>;

@@ -17,6 +17,7 @@ import { channels } from "./apps/channels/routes.ts";
 import { connectionCallback } from "./apps/connections/callback.ts";
 import { connections } from "./apps/connections/routes.ts";
 import { explanations } from "./apps/explain.ts";
+import { registrations } from "./apps/registrations.ts";
 import { sources } from "./apps/sources/routes.ts";
 import { testEvents } from "./apps/test-events.ts";
 import { collections } from "./collections/collections.ts";
@@ -101,6 +102,7 @@ const RESOURCES: readonly Resource[] = [
   explanations,
   testEvents,
   sources,
+  registrations,
   catalog,
   stores,
   storeCategories,

@@ -20,7 +20,7 @@ describe("a command at a terminal", () => {
       /^ID +EVENTS +STATE +LAG .*\nsub_\S+ +inbox:\* +\w+ .*http:\/\/127\.0\.0\.1:\d+\/events/,
     ],
     ["keys", /^ID +NAME +BEGINS +PERMISSIONS +EXPIRES +CREATED\n\S+ .*\*/],
-    ["presets shopify", /^PRESET +TITLE +SCHEME +STREAMS +DESCRIPTION\nshopify +Shopify +hmac /],
+    ["presets shopify", /^PRESET +TITLE +SCHEME +STREAMS +REGISTERS +DESCRIPTION\nshopify +Shopify +hmac /],
     ["presets get github", /\nverified by: +hmac\nsecret: +Secret: .*\n/],
     [
       "presets get github",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type CheckChannelDeps, checkChannel, findSecretFields } from "../../src/channels/check-channel.ts";
+import { type CheckChannelDeps, checkChannel, findUnsharedFields } from "../../src/channels/check-channel.ts";
 import type { ChannelKind } from "../../src/channels/kind.ts";
 import { commonFields } from "../../src/event/channel.ts";
 import { createLog } from "../../src/log.ts";
@@ -85,7 +85,7 @@ export function describeChannelKind({ kind, config, refused, secret }: ChannelSa
       expect(JSON.stringify(shown)).not.toContain(secret.text);
       expect(JSON.stringify(secrets)).toContain(secret.text);
       const inBlueprint = { kind: kind.kind, config: { ...config, ...secret.config }, events };
-      expect(findSecretFields(deps, inBlueprint).map(({ path }) => path)).toEqual(
+      expect(findUnsharedFields(deps, inBlueprint).map(({ path }) => path)).toEqual(
         kind.secretFields.map((name) => `config.${name}`),
       );
     });

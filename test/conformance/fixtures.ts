@@ -17,6 +17,8 @@ export interface Scope {
   readonly addDeadLetter: (subscriptionId: string) => Promise<string>;
   /** Inserts a problem of the organization, because a real one needs a failing check. Returns its id. */
   readonly raise: () => Promise<string>;
+  /** Inserts the registration of a deleted channel, because a real one needs a provider. Returns its id. */
+  readonly addLeftover: (connectionId: string) => Promise<string>;
   /** The responses to successful requests of the scope. */
   readonly answers: readonly string[];
 }
@@ -25,8 +27,8 @@ export interface Scope {
 export interface Recipes {
   /** Ways to get an id that no creating operation returns, by kind. */
   readonly ids: Readonly<Record<string, (scope: Scope) => Promise<string>>>;
-  /** Bodies to use instead of the document's example, by operation. */
-  readonly bodies: Readonly<Record<string, (scope: Scope) => Promise<object>>>;
+  /** Bodies to use instead of the document's example, by operation. `fields` are the fields with ids that the request sets. */
+  readonly bodies: Readonly<Record<string, (scope: Scope, fields: readonly string[]) => Promise<object>>>;
 }
 
 export interface ScopeOptions {
@@ -35,6 +37,7 @@ export interface ScopeOptions {
   readonly deliver: Scope["deliver"];
   readonly addDeadLetter: Scope["addDeadLetter"];
   readonly raise: Scope["raise"];
+  readonly addLeftover: Scope["addLeftover"];
   /** Whether to retry a conflict under another name. Otherwise a conflict is an error. */
   readonly rename: boolean;
 }
@@ -65,7 +68,8 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
   const request: Fixtures["request"] = async (scope, operation, options = {}) => {
     const { given = new Map(), form = "example" } = options;
     const { method, places, bodySchema } = operation;
-    const body = bodySchema && (await bodyOf(scope, operation, form));
+    const fields = [...given.keys()].map(({ steps }) => steps.join("."));
+    const body = bodySchema && (await bodyOf(scope, operation, form, fields));
     const query = new URLSearchParams();
     let { path } = operation;
     for (const { in: where, name, schema } of operation.parameters) {
@@ -90,10 +94,15 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
     return { method, path: path + search, ...(body === undefined ? {} : { body }) };
   };
 
-  async function bodyOf(scope: Scope, { id, bodySchema, bodyExample, places }: ApiOperation, form: BodyForm) {
+  async function bodyOf(
+    scope: Scope,
+    { id, bodySchema, bodyExample, places }: ApiOperation,
+    form: BodyForm,
+    fields: readonly string[],
+  ) {
     if (form === "alone") return {};
     const recipe = recipes.bodies[id];
-    const whole = recipe ? await recipe(scope) : structuredClone(bodyExample ?? {});
+    const whole = recipe ? await recipe(scope, fields) : structuredClone(bodyExample ?? {});
     for (const { where, steps, kind } of recipe ? [] : places) {
       if (where === "body" && hasAt(whole, steps)) setAt(whole, steps, await scope.idOf(kind));
     }
@@ -121,7 +130,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
   return {
     request,
     sendRenamed,
-    open({ organizationId, send, deliver, addDeadLetter, raise, rename }) {
+    open({ organizationId, send, deliver, addDeadLetter, raise, addLeftover, rename }) {
       const ids = new Map<string, Promise<string>>();
       const answers: string[] = [];
       const noted: Send = async (one) => {
@@ -135,6 +144,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
         deliver,
         addDeadLetter,
         raise,
+        addLeftover,
         send: noted,
         idOf(kind) {
           const known = ids.get(kind) ?? make(scope, kind, rename);

@@ -10,7 +10,7 @@ import { createFixtures, type Scope } from "./fixtures.ts";
 import { type ApiOperation, readOperations } from "./operations.ts";
 import { RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo } from "./requests.ts";
-import { insertDeadLetterFor, raiseIn } from "./victim.ts";
+import { insertDeadLetterFor, insertLeftover, raiseIn } from "./victim.ts";
 
 const WORKERS = 4;
 /** The printed seed of a run. Set it to send the same requests again. */
@@ -23,6 +23,7 @@ export interface Target {
   readonly deliver: Scope["deliver"];
   readonly addDeadLetter: Scope["addDeadLetter"];
   readonly raise: (organizationId: string) => Promise<string>;
+  readonly addLeftover: (organizationId: string, connectionId: string) => Promise<string>;
   readonly token: string;
 }
 
@@ -39,6 +40,8 @@ export const targetIn = async (spine: TestSpine): Promise<Target> => ({
   deliver: spine.send,
   addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
   raise: (organizationId) => raiseIn(spine.api.database.db, organizationId),
+  addLeftover: (organizationId, connectionId) =>
+    insertLeftover(spine.api.database.db, organizationId, connectionId),
   token: await spine.api.keyWith("*"),
 });
 
@@ -57,6 +60,7 @@ export const targetAt = async (origin: string): Promise<Target> => ({
   },
   addDeadLetter: async () => Promise.reject(new Error("no handler fails for a day in this test")),
   raise: async () => Promise.reject(new Error("no check fails in this test")),
+  addLeftover: async () => Promise.reject(new Error("no provider is called in this test")),
   token: API_KEY,
 });
 
@@ -116,13 +120,14 @@ function scopesOf(target: Target, operations: readonly ApiOperation[]): Scopes {
     const { id, apiKey } = JSON.parse(made.text);
     const send: Send = (request) =>
       target.send({ ...request, headers: { authorization: `Bearer ${apiKey.key}`, ...request.headers } });
-    const { deliver, addDeadLetter, raise } = target;
+    const { deliver, addDeadLetter, raise, addLeftover } = target;
     return fixtures.open({
       organizationId: id,
       send,
       deliver,
       addDeadLetter,
       raise: () => raise(id),
+      addLeftover: (connectionId) => addLeftover(id, connectionId),
       rename: true,
     });
   };

@@ -5,7 +5,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo, visible } from "./requests.ts";
-import { idsIn, insertDeadLetterFor, listForeignIds, raiseIn } from "./victim.ts";
+import { idsIn, insertDeadLetterFor, insertLeftover, listForeignIds, raiseIn } from "./victim.ts";
 
 /** Tests of the isolation between organizations, at every place of an id in every operation of the API's document. */
 export interface LeakMatrix extends AsyncDisposable {
@@ -70,6 +70,7 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
       },
       addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
       raise: () => raiseIn(spine.api.database.db, organizationId),
+      addLeftover: (connectionId) => insertLeftover(spine.api.database.db, organizationId, connectionId),
     });
   const theirToken = await spine.api.createForeignKey();
   const other = await db
@@ -119,7 +120,7 @@ export async function fillBoth(matrix: LeakMatrix): Promise<ReadonlySet<string>>
 export type Accepted = ReadonlyMap<IdPlace, BodyForm>;
 
 /** Operations rejected for all but the operator's organization. */
-const OPERATOR_ONLY: ReadonlySet<string> = new Set(["createOrganization"]);
+export const OPERATOR_ONLY: ReadonlySet<string> = new Set(["createOrganization", "adoptRegistrations"]);
 
 /**
  * Sends each operation with its caller's own ids at each place of the body and query, which must all be accepted.

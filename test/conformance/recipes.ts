@@ -33,6 +33,14 @@ export const RECIPES: Recipes = {
           events: [{ type: "push" }],
         })
       ).id,
+    registeredChannelId: async (scope) =>
+      (
+        await scope.call(
+          "POST",
+          `/apps/${await scope.idOf("appId")}/channels`,
+          registeredChannel(await scope.idOf("connectionId")),
+        )
+      ).id,
     subscriptionId: async (scope) =>
       (
         await scope.call("POST", `/apps/${await scope.idOf("appId")}/events/subscribe`, {
@@ -53,6 +61,8 @@ export const RECIPES: Recipes = {
           handler: { url: "https://handler.example.invalid/" },
         })
       ).id,
+    // The registration of a deleted channel that the provider has not removed.
+    registrationId: async (scope) => scope.addLeftover(await scope.idOf("connectionId")),
     deadLetterId: async (scope) => scope.addDeadLetter(await scope.idOf("subscriptionId")),
     problemId: (scope) => scope.raise(),
     // A connection that a person authorizes, because it supports every operation. No operation calls its token endpoint.
@@ -99,13 +109,16 @@ export const RECIPES: Recipes = {
       await scope.call("DELETE", `/iam/memberships/${(await membershipOf(scope, id)).id}`);
       return { accountId: id, permissions: [], roleIds: [] };
     },
-    // A channel kind that may have a connection.
-    createChannel: async () => ({
-      uid: "second",
-      kind: "sse",
-      config: { url: "https://api.example.com/events", connection: "optional" },
-      events: [{ type: "push" }],
-    }),
+    // A channel kind that may have a connection, or one with a registration.
+    createChannel: async (scope, fields) =>
+      fields.some((field) => field.includes("registration"))
+        ? registeredChannel(await scope.idOf("connectionId"))
+        : {
+            uid: "second",
+            kind: "sse",
+            config: { url: "https://api.example.com/events", connection: "optional" },
+            events: [{ type: "push" }],
+          },
     approveArtifact: async (scope) => {
       const path = `/stores/artifacts/${await scope.idOf("artifactId")}/reject`;
       await scope.send({ method: "POST", path, body: {} });
@@ -132,6 +145,20 @@ export const RECIPES: Recipes = {
     replaySubscription: async (scope) => ({ entries: [await published(scope)].map(placeOf) }),
   },
 };
+
+/** A channel whose registration calls an origin that the connection allows. No server exists there. */
+const registeredChannel = (connectionId: string) => ({
+  uid: `registered${++made}`,
+  kind: "webhook",
+  config: {
+    preset: "github",
+    registration: {
+      connectionId,
+      params: { owner: "acme", repo: "shop" },
+      baseUrl: "https://api.example.com",
+    },
+  },
+});
 
 /** Returns an unused phone number, because a number can only be registered once per cluster. */
 async function phoneNumber(scope: Scope): Promise<object> {

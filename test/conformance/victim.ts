@@ -50,6 +50,41 @@ export const idsIn = (text: string): readonly string[] => [
   ...(text.match(CHANNEL_ID) ?? []),
 ];
 
+/** Inserts a registration that the provider has not removed after its channel was deleted. */
+export async function insertLeftover(
+  db: Queryable,
+  organizationId: string,
+  connectionId: string,
+): Promise<string> {
+  const now = new Date();
+  const id = createId("reg", now.getTime());
+  await db
+    .insertInto("registrations")
+    .values({
+      id,
+      organizationId,
+      appId: createId("app", now.getTime()),
+      channelUid: "main",
+      channelNumber: null,
+      replacedBy: null,
+      connectionId,
+      preset: "github",
+      target: "repository",
+      params: "{}",
+      baseUrl: null,
+      state: "removing",
+      providerId: "1",
+      sealedContents: null,
+      // No registrar runs in these tests.
+      nextAt: now,
+      leaseHolder: null,
+      createdAt: now,
+      updatedAt: now,
+    })
+    .execute();
+  return id;
+}
+
 /** Inserts a dead letter, as if the subscription's handler had not taken an event. */
 export async function insertDeadLetterFor(db: Queryable, subscriptionId: string): Promise<string> {
   const event = { topic: "events.gone", entryId: "1700000000000-0", type: "push", fields: ["data", "1"] };

@@ -1,8 +1,9 @@
 import { createFixtures, type Scope } from "../conformance/fixtures.ts";
+import { OPERATOR_ONLY } from "../conformance/leaks.ts";
 import { type ApiOperation, readOperations } from "../conformance/operations.ts";
 import { OPAQUE, RECIPES } from "../conformance/recipes.ts";
 import type { Send } from "../conformance/requests.ts";
-import { insertDeadLetterFor, raiseIn } from "../conformance/victim.ts";
+import { insertDeadLetterFor, insertLeftover, raiseIn } from "../conformance/victim.ts";
 import { createDocumentCheck, type OpenApi } from "../support/documented.ts";
 import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
@@ -23,7 +24,9 @@ export interface ExampleRig extends AsyncDisposable {
 export async function openExamples(): Promise<ExampleRig> {
   await using opening = new AsyncDisposableStack();
   const stores = opening.use(await createTestStores());
-  const gateway = opening.use(await startTestGateway(stores.env));
+  const gateway = opening.use(
+    await startTestGateway({ ...stores.env, INLET_HOOKS_URL: "https://hooks.example.com" }),
+  );
   const document: OpenApi = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();
   const check = createDocumentCheck(document);
   const operations = readOperations(document).map((one) => ({
@@ -74,6 +77,7 @@ export async function openExamples(): Promise<ExampleRig> {
         deliver: async (channelId, body) => (await deliver(channelId, body)).json(),
         addDeadLetter: (subscriptionId) => insertDeadLetterFor(stores.db, subscriptionId),
         raise: () => raiseIn(stores.db, id),
+        addLeftover: (connectionId) => insertLeftover(stores.db, id, connectionId),
       });
     },
     async tryExample(operation, scope) {
@@ -84,7 +88,7 @@ export async function openExamples(): Promise<ExampleRig> {
         const value = example ?? schema.examples?.[0];
         if (where === "query" && value !== undefined) url.searchParams.set(name, String(value));
       }
-      const send = operation.id === "createOrganization" ? sendAs(API_KEY) : scope.send;
+      const send = OPERATOR_ONLY.has(operation.id) ? sendAs(API_KEY) : scope.send;
       const { status, headers, text } = await send({ ...request, path: url.pathname + url.search });
       if (status !== 200) throw new Error(`${JSON.stringify(request)}: ${status} ${text}`);
       const finding = check({ method: request.method, path: url.pathname, status, headers, text });

@@ -42,6 +42,22 @@ export function renderStreamTable(presets: Presets): string {
   );
 }
 
+/** Renders the table of `src/docs/registrations.md`. */
+export function renderRegistrationTable(presets: Presets): string {
+  const rows = [...presets.values()].flatMap(({ preset, title, registrations }) =>
+    registrations.map(({ target, title: sends, params, lifetimeSeconds }) => {
+      const names = Object.keys((params.properties ?? {}) as object).map((param) => `\`${param}\``);
+      const days = lifetimeSeconds === undefined ? "" : `${+(lifetimeSeconds / 86_400).toFixed(1)} days`;
+      return `| ${title} | \`${preset}\` | \`${target}\` | ${sends} | ${names.join(", ")} | ${days} |`;
+    }),
+  );
+  return [
+    "| Provider | `preset` | `target` | Sends | `params` | Expires |",
+    "|---|---|---|---|---|---|",
+    ...rows,
+  ].join("\n");
+}
+
 /** Renders the table of `src/docs/presets.md`. */
 export function renderPresetTable(presets: Presets): string {
   const rows = [...presets.values()].map(({ preset, title, verification, secret, handshakes }) =>

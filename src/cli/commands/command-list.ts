@@ -48,7 +48,14 @@ export const COMMANDS: readonly CommandEntry[] = [
   }),
   ...groupOf("Resources:", {
     apps: ["List, install, upgrade, delete apps", () => import("./resources/apps.ts")],
-    channels: ["List, pause, resume, rotate, delete channels", () => import("./resources/channels.ts")],
+    channels: [
+      "List, register, pause, resume, rotate, delete channels",
+      () => import("./resources/channels.ts"),
+    ],
+    registrations: [
+      "List webhooks that Inlet has registered at providers; adopt them after a restore",
+      () => import("./resources/registrations.ts"),
+    ],
     sources: ["Show the state of sources; set their cursors", () => import("./resources/sources.ts")],
     subscriptions: [
       "List, create, pause, resume, rewind, delete subscriptions",

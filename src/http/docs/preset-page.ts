@@ -81,7 +81,7 @@ A request from ${title}, without the parts that prove its origin:
 ${sampleText(preset)}
 \`\`\`
 
-${preset.streams.length > 0 ? `${streamsSection(preset)}\n\n` : ""}## Security
+${preset.registrations.length > 0 ? `${registrationsSection(preset)}\n\n` : ""}${preset.streams.length > 0 ? `${streamsSection(preset)}\n\n` : ""}## Security
 
 ${weaknesses(preset)
   .map((line) => `- ${escapeMarkdown(line)}`)
@@ -91,41 +91,74 @@ ${weaknesses(preset)
 
 /** Describes the lists of the provider's API that a channel can poll. */
 function streamsSection({ preset, title, streams }: Preset): string {
-  const parts = streams.map(
-    ({ name, title: heading, description, documentationUrl, connection, rateLimit, params }) => {
-      const properties = Object.entries((params.properties ?? {}) as Readonly<Record<string, Param>>);
-      const required = (params.required ?? []) as readonly string[];
-      const example = Object.fromEntries(
-        properties
-          .filter(([param]) => required.includes(param))
-          .map(([param, { examples }]) => [param, examples?.[0] ?? "…"]),
-      );
-      const config = { preset, stream: name, ...(properties.length > 0 && { params: example }) };
-      const rows = properties.map(([param, { title: label = "", description: text = "" }]) => {
-        const needed = required.includes(param) ? "" : " Optional.";
-        return `| \`${param}\` | ${escapeMarkdown(`${label}. ${text}${needed}`)} |`;
-      });
-      const facts = [
-        connection && `**Connection**: ${connection.kinds.join(" or ")}. ${escapeMarkdown(connection.hint)}`,
-        connection &&
-          connection.scopes.length > 0 &&
-          `**Permissions**: ${escapeMarkdown(connection.scopes.join(", "))}`,
-        rateLimit && `**Limit**: ${escapeMarkdown(rateLimit)}`,
-        `**Documentation**: <${documentationUrl}>`,
-      ].filter((fact) => typeof fact === "string");
-      return [
-        `### ${escapeMarkdown(heading)}`,
-        escapeMarkdown(description),
-        `\`\`\`json\n${JSON.stringify({ uid: name, kind: "polling", config }, undefined, 2)}\n\`\`\``,
-        ...(rows.length > 0 ? [["| Parameter | Meaning |", "|---|---|", ...rows].join("\n")] : []),
-        facts.map((fact) => `- ${fact}`).join("\n"),
-      ].join("\n\n");
-    },
+  const parts = streams.map((stream) =>
+    describeUse(stream, (params) => ({
+      uid: stream.name,
+      kind: "polling",
+      config: { preset, stream: stream.name, ...params },
+    })),
   );
   return `## Poll the API of ${escapeMarkdown(title)}\n\nA channel of the kind \`polling\` can read these lists. [Poll a provider](polling-presets.md) shows each step.\n\n${parts.join("\n\n")}`;
 }
 
-/** A parameter in the JSON Schema of a stream. */
+/** Describes the objects of the provider at which Inlet can register a channel's address. */
+function registrationsSection({ preset, title, registrations }: Preset): string {
+  const parts = registrations.map((registration, index) =>
+    describeUse(registration, (params) => ({
+      uid: preset,
+      kind: "webhook",
+      config: {
+        preset,
+        registration: {
+          connectionId: "con_…",
+          ...(index > 0 && { target: registration.target }),
+          ...params,
+        },
+      },
+    })),
+  );
+  return `## Register at ${escapeMarkdown(title)}\n\nInlet can create the webhook and keep it alive. [Keep a webhook alive](registrations.md) shows each step.\n\n${parts.join("\n\n")}`;
+}
+
+/** A list of the provider's API, or an object at which a channel can be registered. */
+type ApiUse = Pick<Preset["streams"][number], "title" | "description" | "documentationUrl"> &
+  Pick<Preset["streams"][number], "connection" | "rateLimit" | "params">;
+
+/** @param toChannel returns an example channel */
+function describeUse(
+  { title, description, documentationUrl, connection, rateLimit, params }: ApiUse,
+  toChannel: (params: { readonly params?: object }) => object,
+): string {
+  const properties = Object.entries((params.properties ?? {}) as Readonly<Record<string, Param>>);
+  const required = (params.required ?? []) as readonly string[];
+  const example = Object.fromEntries(
+    properties
+      .filter(([param]) => required.includes(param))
+      .map(([param, { examples }]) => [param, examples?.[0] ?? "…"]),
+  );
+  const channel = toChannel(properties.length > 0 ? { params: example } : {});
+  const rows = properties.map(([param, { title: label = "", description: text = "" }]) => {
+    const needed = required.includes(param) ? "" : " Optional.";
+    return `| \`${param}\` | ${escapeMarkdown(`${label}. ${text}${needed}`)} |`;
+  });
+  const facts = [
+    connection && `**Connection**: ${connection.kinds.join(" or ")}. ${escapeMarkdown(connection.hint)}`,
+    connection &&
+      connection.scopes.length > 0 &&
+      `**Permissions**: ${escapeMarkdown(connection.scopes.join(", "))}`,
+    rateLimit && `**Limit**: ${escapeMarkdown(rateLimit)}`,
+    `**Documentation**: <${documentationUrl}>`,
+  ].filter((fact) => typeof fact === "string");
+  return [
+    `### ${escapeMarkdown(title)}`,
+    escapeMarkdown(description),
+    `\`\`\`json\n${JSON.stringify(channel, undefined, 2)}\n\`\`\``,
+    ...(rows.length > 0 ? [["| Parameter | Meaning |", "|---|---|", ...rows].join("\n")] : []),
+    facts.map((fact) => `- ${fact}`).join("\n"),
+  ].join("\n\n");
+}
+
+/** A parameter in a JSON Schema of the preset. */
 interface Param {
   readonly title?: string;
   readonly description?: string;

@@ -21,8 +21,10 @@ import {
   findFailingChannels,
   findSilentChannels,
 } from "./channel-checks.ts";
+import { findTroubledRegistrations, type RegistrationChecksDeps } from "./registration-checks.ts";
 
 export type ChecksDeps = ChannelChecksDeps &
+  RegistrationChecksDeps &
   Pick<Housekeeper, "topicHoldings" | "backlogsById"> & {
     /** Returns a warning if no durability level was chosen. */
     readonly durabilityWarning: () => ReturnType<typeof unchosenDurability> | undefined;
@@ -48,6 +50,10 @@ export const createChecks = (deps: ChecksDeps): readonly Check[] => [
     kinds: ["quarantine_growing", "quarantine_near_limit"],
     isSlow: true,
     look: (signal) => checkQuarantine(deps, signal),
+  },
+  {
+    kinds: ["registration_failed", "registration_lapsed", "registration_orphaned"],
+    look: () => findTroubledRegistrations(deps),
   },
   { kinds: ["retention_at_risk"], look: () => findRetentionAtRisk(deps) },
   { kinds: ["storage_near_limit"], look: () => checkStorage(deps) },

@@ -2,11 +2,9 @@ import { createApiKey } from "../../data/accounts/api-keys.ts";
 import { recordAudit } from "../../data/accounts/audit.ts";
 import { createOrganization } from "../../data/accounts/organizations.ts";
 import { removeSystemApp } from "../../data/apps/system-app.ts";
-import type { Trx } from "../../data/database.ts";
 import { ALL_PERMISSIONS, requireHeld } from "../../http/callers/authorize.ts";
-import type { Caller } from "../../http/context.ts";
-import { ApiError } from "../../http/errors.ts";
 import { listRows, type OwnedTable } from "../kit/references.ts";
+import { requireOperator } from "../kit/require-operator.ts";
 import { defineRoute } from "../kit/route.ts";
 import { standardResource } from "../kit/standard-resource.ts";
 import { insideGroups } from "./group-members.ts";
@@ -101,10 +99,3 @@ export const organizations = standardResource({
     }),
   ],
 });
-
-/** Checks that the caller belongs to the operator's organization. @throws ApiError 403 */
-async function requireOperator(trx: Trx, { organizationId }: Caller): Promise<void> {
-  const operator = await trx.selectFrom("cluster").select("organizationId").executeTakeFirst();
-  if (operator?.organizationId !== organizationId)
-    throw new ApiError("permission_denied", "Only the operator's organization can create organizations.");
-}

@@ -6,7 +6,11 @@ import { QUARANTINE_REASONS } from "../../../src/event/outcome.ts";
 import { createDocs } from "../../../src/http/docs/docs.ts";
 import { STATUS_OF } from "../../../src/http/errors.ts";
 import { readPresets } from "../../../src/verify/presets.ts";
-import { renderPresetTable, renderStreamTable } from "../../support/generated-docs.ts";
+import {
+  renderPresetTable,
+  renderRegistrationTable,
+  renderStreamTable,
+} from "../../support/generated-docs.ts";
 
 const FOLDER = new URL("../../../src/docs/", import.meta.url);
 const presets = readPresets();
@@ -89,6 +93,13 @@ it("the table in the documentation contains each provider preset", () => {
 it("the table in the documentation contains each list that a preset can poll", () => {
   const text = readFileSync(new URL("polling-presets.md", FOLDER), "utf8");
   expect(text).toContain(`<!-- streams -->\n${renderStreamTable(presets)}\n<!-- /streams -->`);
+});
+
+it("the table in the documentation contains each registration of a preset", () => {
+  const text = readFileSync(new URL("registrations.md", FOLDER), "utf8");
+  expect(text).toContain(
+    `<!-- registrations -->\n${renderRegistrationTable(presets)}\n<!-- /registrations -->`,
+  );
 });
 
 describe("documentation search", () => {

@@ -34,14 +34,25 @@ interface PollOptions {
   readonly every?: number;
 }
 
-/** Parses parameters such as `owner=nodejs`. A number or boolean of the stream is sent as such. */
+interface RegisterOptions {
+  readonly uid?: string;
+  readonly connection?: string;
+  readonly target?: string;
+  readonly baseUrl?: string;
+}
+
+interface RegistrationOptions {
+  readonly check?: boolean;
+  readonly recreate?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Parses parameters such as `owner=nodejs`. A number or boolean is sent as such. */
 function parseParams(
   texts: readonly string[],
-  stream: PresetStream | undefined,
+  schema: PresetStream["params"] = {},
 ): Readonly<Record<string, unknown>> {
-  const properties = (stream?.params.properties ?? {}) as Readonly<
-    Record<string, { readonly type?: string }>
-  >;
+  const properties = (schema.properties ?? {}) as Readonly<Record<string, { readonly type?: string }>>;
   const params = texts.map((text): readonly [string, unknown] => {
     const { name = "", value = "" } = /^(?<name>\w+)=(?<value>.*)$/s.exec(text)?.groups ?? {};
     if (name === "")
@@ -89,10 +100,7 @@ export function define(command: Command, context: CommandContext): void {
       { uid = stream, connection: connectionId, every: intervalSeconds },
     ) => {
       const { streams } = await api.get<Preset>(formatPath("presets", preset));
-      const params = parseParams(
-        texts,
-        streams.find(({ name }) => name === stream),
-      );
+      const params = parseParams(texts, streams.find(({ name }) => name === stream)?.params);
       const schedule = intervalSeconds === undefined ? {} : { schedule: { intervalSeconds } };
       const config = { preset, stream, params, ...schedule };
       return api.post<Channel>(await appPath("channels"), { uid, kind: "polling", connectionId, config });
@@ -105,6 +113,37 @@ export function define(command: Command, context: CommandContext): void {
       "time between two polls (default: the preset's time)",
       parseCount(5, MAX_INTERVAL_SECONDS),
     );
+  part<[string, readonly string[]], RegisterOptions>(
+    "register <preset> [params...]",
+    "Add a channel and register its address at the provider",
+    async (
+      { api, appPath },
+      [preset, texts],
+      { uid = preset, connection: connectionId, target, baseUrl },
+    ) => {
+      const { registrations } = await api.get<Preset>(formatPath("presets", preset));
+      const found = registrations.find((one) => target === undefined || one.target === target);
+      const registration = { connectionId, target, params: parseParams(texts, found?.params), baseUrl };
+      const config = { preset, registration };
+      return api.post<Channel>(await appPath("channels"), { uid, kind: "webhook", config });
+    },
+  )
+    .option("--uid <uid>", "name of the channel (default: the name of the preset)")
+    .option("--connection <connectionId>", "connection that may manage webhooks at the provider")
+    .option("--target <target>", "kind of object that sends (default: the preset's first one)")
+    .option("--base-url <url>", "start of the API's URLs, for an installation of your own");
+  part<[string], RegistrationOptions>(
+    "registration <channel>",
+    "Show the registration of a channel at its provider",
+    async ({ api, appPath }, [named], { check, recreate, dryRun }) => {
+      const path = await appPath("channels", named, "registration");
+      const action = check ? "check" : recreate ? "recreate" : dryRun ? "dryRun" : undefined;
+      return action === undefined ? api.get(path) : api.post(`${path}/${action}`, {});
+    },
+  )
+    .option("--check", "ask the provider now whether the registration still exists")
+    .option("--recreate", "look for the registration at the provider, and create it if it is missing")
+    .option("--dry-run", "show the requests without sending them");
   part<[string], DeleteOptions>("delete <channel>", "Delete a channel", async (client, [named], options) => {
     const { id, uid } = await client.app();
     const { purge } = options;
@@ -120,6 +159,10 @@ export function define(command: Command, context: CommandContext): void {
     [
       "inlet channels poll github issues owner=nodejs repo=node --connection con_…",
       "see `inlet presets get github`",
+    ],
+    [
+      "inlet channels register github owner=nodejs repo=node --connection con_…",
+      "creates the webhook at GitHub and keeps it alive",
     ],
     ["inlet channels pause inbox", "deliveries are stored until you resume"],
     ["inlet channels rotate inbox --grace 3600", "the old address stays valid for an hour"],

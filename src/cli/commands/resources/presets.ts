@@ -10,6 +10,7 @@ const COLUMNS: readonly Column<Preset>[] = [
   { title: "title", value: ({ title }) => title },
   { title: "scheme", value: ({ verification }) => verification.scheme },
   { title: "streams", value: ({ streams }) => streams.map(({ name }) => name) },
+  { title: "registers", value: ({ registrations }) => registrations.map(({ target }) => target) },
   { title: "description", value: ({ description }) => description },
 ];
 
@@ -44,6 +45,11 @@ export function define(command: Command, context: CommandContext): void {
         const names = Object.keys((params.properties ?? {}) as object).map((param) => `${param}=…`);
         const command = ["inlet channels poll", name, stream, ...names].join(" ");
         return ["can be polled", `${title}: ${command}`] as const;
+      }),
+      ...preset.registrations.map(({ target, title, params }) => {
+        const names = Object.keys((params.properties ?? {}) as object).map((param) => `${param}=…`);
+        const command = ["inlet channels register", name, ...names, "--target", target].join(" ");
+        return ["can be registered", `${title}: ${command}`] as const;
       }),
     ]);
   });

@@ -14,6 +14,7 @@ const KINDS: readonly Problem["kind"][] = [
   ...(["channel_failing", "channel_silent", "connection_failing", "connection_needs_reauth"] as const),
   ...(["data_lost", "durability_not_chosen"] as const),
   ...(["handler_failing", "quarantine_growing", "quarantine_near_limit"] as const),
+  ...(["registration_failed", "registration_lapsed", "registration_orphaned"] as const),
   ...(["retention_at_risk", "storage_near_limit", "subscription_lagging"] as const),
 ];
 const STATES: readonly Problem["state"][] = ["opened", "acknowledged", "resolved"];

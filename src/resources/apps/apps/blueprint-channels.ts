@@ -2,11 +2,13 @@ import { checkChannel } from "../../../channels/check-channel.ts";
 import { openSecrets } from "../../../data/channels/channel-secrets.ts";
 import type { NewChannel } from "../../../data/channels/channels.ts";
 import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
+import type { Caller } from "../../../http/context.ts";
 import { ApiError, invalidParameters } from "../../../http/errors.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { findingUnder } from "../../../lib/findings.ts";
 import { verifiesSenders } from "../../../verify/sender.ts";
 import type { Deps } from "../../kit/deps.ts";
+import { requireRegistration } from "../channel-registration.ts";
 import {
   requireApplicable,
   requireConnectionOf,
@@ -26,7 +28,7 @@ export interface PlannedChannel {
  *
  * @param present the app's existing channels
  * @param settings settings that a new installation adds to the channels
- * @throws ApiError 400 for an invalid setting; 404 if the connection in a setting does not exist
+ * @throws ApiError 400 for an invalid setting; 403 if the caller may not use a connection; 404 if the connection does not exist
  * @throws ApiError 409 if a channel kind no longer accepts the config in the blueprint, or if the app has a channel with the same uid but
  * another kind
  */
@@ -34,7 +36,7 @@ export async function planChannels(
   deps: Deps,
   blueprint: BlueprintRow,
   present: readonly ChannelRow[],
-  organizationId: string,
+  caller: Caller,
   settings: SettingsByUid = {},
 ): Promise<readonly PlannedChannel[]> {
   requireApplicable(blueprint.channels, settings, deps);
@@ -59,9 +61,11 @@ export async function planChannels(
       ...toConfig(given, channel.config, before?.config),
     };
     const unchecked = { ...channel, config, storedSecrets: secrets };
-    const checked = await checkChannel(deps, unchecked, organizationId);
+    const checked = await checkChannel(deps, unchecked, caller.organizationId);
     if (checked.ok) {
-      await requireConnectionOf(deps, { organizationId }, uid, given, checked.value);
+      await requireConnectionOf(deps, caller, uid, given, checked.value);
+      if (given.registration !== undefined)
+        await requireRegistration(deps, caller, checked.value.config, `channels.${uid}.registration`);
       const { connectionId } = given;
       const connected = connectionId === undefined ? {} : { connectionId };
       const content = { ...checked.value, ...connected, uid, title, fromBlueprint: true };

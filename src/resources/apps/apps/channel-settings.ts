@@ -8,6 +8,7 @@ import type { Caller } from "../../../http/context.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import type { Finding } from "../../../lib/errors.ts";
 import { suggestNearest } from "../../../lib/nearest.ts";
+import { registrationConfigSchema } from "../../../verify/registration-config.ts";
 import { senderConfigSchema } from "../../../verify/sender-config.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { requireConnection } from "../channel-connection.ts";
@@ -31,6 +32,11 @@ const channelSettings = z
     params: presetFields.params.describe(
       "Parameters of the preset's stream that the channel reads. Each replaces the blueprint's one. Upgrades of the app keep them.",
     ),
+    registration: registrationConfigSchema
+      .optional()
+      .describe(
+        "Registers the channel's address at the provider of its preset, as in the channel's `config.registration`. Upgrades of the app keep it.",
+      ),
   })
   .meta({ id: "ChannelSettings", description: "Settings for one channel of an installed blueprint." });
 
@@ -76,17 +82,19 @@ function findUnknownSecrets(
  * Returns the fields of the channel's config that the settings replace.
  *
  * @param config the channel's config in the blueprint
- * @param before the config of the installed channel, whose parameters are kept
+ * @param before the config of the installed channel, whose parameters and registration are kept
  */
 export function toConfig(
-  { secrets, params }: ChannelSettings,
+  { secrets, params, registration }: ChannelSettings,
   config: BlueprintChannel["config"] = {},
   before: BlueprintChannel["config"] = {},
 ): object {
+  const registered = registration ?? (before.preset === config.preset ? before.registration : undefined);
   const isSameStream = before.preset === config.preset && before.stream === config.stream;
   const kept = isSameStream ? before.params : undefined;
   return {
     ...(secrets !== undefined && { secrets }),
+    ...(registered !== undefined && { registration: registered }),
     ...((params ?? kept) !== undefined && {
       params: { ...Object(config.params), ...Object(kept), ...params },
     }),

@@ -49,7 +49,7 @@ export const apps = standardResource({
               };
         const { description, id: blueprintId } = blueprint;
         const { uid = blueprint.uid, title = blueprint.title } = body;
-        const planned = await planChannels(deps, blueprint, [], organizationId, body.channels);
+        const planned = await planChannels(deps, blueprint, [], caller, body.channels);
         const installed = await installApp(
           deps.db,
           caller,

@@ -55,7 +55,7 @@ export const appUpgrades: Resource = {
           if (!source)
             throw conflict("The app has no blueprint to upgrade to: it was deleted or is no longer offered.");
           const channels = await appChannels(db, app.id).execute();
-          const plan = await planChannels(deps, source.blueprint, channels, caller.organizationId);
+          const plan = await planChannels(deps, source.blueprint, channels, caller);
           const options = { ...body, author: caller, keyring, nowMs: clock(), requireRoom };
           return upgradeApp(db, { app, source, channels }, plan, options);
         });

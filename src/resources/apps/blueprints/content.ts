@@ -2,7 +2,7 @@ import {
   type ChannelInput,
   type CheckChannelDeps,
   checkChannel,
-  findSecretFields,
+  findUnsharedFields,
 } from "../../../channels/check-channel.ts";
 import { findWrongWakes } from "../../../channels/check-wakes.ts";
 import type { BlueprintChannel } from "../../../data/tables.ts";
@@ -19,7 +19,7 @@ export async function checkBlueprintChannels(
   const findings: Finding[] = [];
   const checked: BlueprintChannel[] = [];
   for (const [index, channel] of channels.entries()) {
-    const secrets = findSecretFields(deps, channel);
+    const secrets = findUnsharedFields(deps, channel);
     const result = await checkChannel(deps, channel, organizationId);
     const found = result.ok
       ? [...secrets, ...findWrongWakes(deps.channelKinds, result.value.config, channels)]

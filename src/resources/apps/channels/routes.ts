@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Context } from "hono";
 import { findChannelChanges } from "../../../channels/channel-changes.ts";
 import { type CheckedChannel, checkChannel, type UncheckedChannel } from "../../../channels/check-channel.ts";
@@ -27,6 +28,7 @@ import {
   SYSTEM_APP_CONFLICT,
 } from "../app-scope.ts";
 import { requireConnection } from "../channel-connection.ts";
+import { requireRegistration } from "../channel-registration.ts";
 import { addChannel, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 import { requireWakes } from "./wakes.ts";
@@ -51,6 +53,7 @@ export const channels: Resource = {
         const checked = await requireValidChannel(deps, caller, body);
         await requireWakes(deps, appScopeOf(caller, params), checked.config);
         await requireConnection(deps, caller, checked, connectionId);
+        await requireRegistration(deps, caller, checked.config);
         const channel = { ...checked, uid, title, connectionId };
         const context = { keyring: deps.keyring, nowMs: deps.clock(), requireRoom: deps.requireRoom };
         const row = await addChannel(deps.db, caller, appScopeOf(caller, params), channel, context);
@@ -114,6 +117,8 @@ export const channels: Resource = {
           });
           await requireWakes(deps, appScopeOf(caller, params), checked.config, row.config);
           await requireConnection(deps, caller, checked, connectionId);
+          if (!isDeepStrictEqual(checked.config.registration, row.config.registration))
+            await requireRegistration(deps, caller, checked.config);
           requireMatch(c, toVersion(row));
           const context = { keyring, nowMs: clock() };
           const content = { ...checked, title, connectionId };

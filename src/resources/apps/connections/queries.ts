@@ -6,6 +6,7 @@ import { clearRejection, forgetTokens } from "../../../data/connections/connecti
 import { openConnectionSecrets, sealConnectionSecrets } from "../../../data/connections/connections.ts";
 import type { Queryable, Trx } from "../../../data/database.ts";
 import type { Keyring } from "../../../data/keyring/keyring.ts";
+import { retryRegistrations } from "../../../data/registrations/registrations.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters } from "../../../http/errors.ts";
 import type { Clock } from "../../../lib/clock.ts";
@@ -71,6 +72,7 @@ export async function updateConnection(
       .returningAll()
       .executeTakeFirstOrThrow();
     await recordChange(trx, { kind: "connection", key: id });
+    await retryRegistrations(trx, id, nowMs);
     if (change.state === "ok") await resumeReauthorized(trx, id, nowMs);
     await recordAudit(trx, caller, { action: "update", entity: "connection", id, fields }, nowMs);
     return connection.render(row);
@@ -93,7 +95,7 @@ export async function requireUnused(trx: Trx, caller: Caller, id: string): Promi
 const MAX_NAMED_USERS = 10;
 
 /**
- * Lists up to `MAX_NAMED_USERS` channels and subscriptions that use the connection. The caller's lock on the
+ * Lists up to `MAX_NAMED_USERS` channels, registrations and subscriptions that use the connection. The caller's lock on the
  * connection's row prevents further ones from being added.
  */
 async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Promise<readonly string[]> {
@@ -112,8 +114,18 @@ async function findUsers(trx: Trx, { organizationId }: Caller, id: string): Prom
     .orderBy("id")
     .limit(MAX_NAMED_USERS)
     .execute();
+  const registrations = await trx
+    .selectFrom("registrations")
+    .select(["appId", "channelUid"])
+    .where("connectionId", "=", id)
+    .orderBy("id")
+    .limit(MAX_NAMED_USERS)
+    .execute();
   const users = [
     ...channels.map(({ appId, uid }) => `the channel ${uid} of the app ${appId}`),
+    ...registrations.map(
+      ({ appId, channelUid }) => `the registration of the channel ${channelUid} of the app ${appId}`,
+    ),
     ...subscriptions.map(
       ({ id: subscription, appId, connectionId }) =>
         `${connectionId === id ? "the" : "the handler of the"} subscription ${subscription} of the app ${appId}`,

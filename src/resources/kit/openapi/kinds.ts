@@ -13,7 +13,7 @@ const REFERENCE = "#/components/schemas/";
 const CONFIGS = {
   answered: { io: "output", suffix: "", secrets: "absent" },
   written: { io: "input", suffix: "Input", secrets: "writeOnly" },
-  /** Config in the body that creates a blueprint. It must not contain secrets. */
+  /** Config in the body that creates a blueprint. It must not contain secrets, and no settings of one installation. */
   copied: { io: "input", suffix: "BlueprintInput", secrets: "absent" },
 } as const;
 type ConfigOf = keyof typeof CONFIGS;
@@ -87,12 +87,15 @@ function configComponents(kinds: ChannelKinds, schemas: SchemaWriter): Component
     [...kinds].map(([kind, documented]) => {
       const { io, secrets } = CONFIGS[place];
       const adaptSecrets = secrets === "absent" ? without : writeOnly;
-      const { configSchema, secretFields, fromStream } = documented;
+      const { configSchema, secretFields, installationFields = [], fromStream } = documented;
       // A channel that reads a stream of a preset is returned with its own settings only, so any setting may be missing.
       const shown = () =>
         fromStream ? withoutDefaults(schemas.input(configSchema)) : schemas.output(configSchema);
       const whole = io === "input" ? schemas.input(configSchema, "body") : shown();
-      const schema = adaptSecrets(whole, secretFields);
+      const schema = adaptSecrets(
+        place === "copied" ? without(whole, installationFields) : whole,
+        secretFields,
+      );
       return { name: configName(kind, documented, place), schema, input: io === "input" ? "Input" : "" };
     }),
   );

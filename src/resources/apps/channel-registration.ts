@@ -1,0 +1,59 @@
+import { findConnection } from "../../data/connections/connections.ts";
+import { requirePermission } from "../../http/callers/authorize.ts";
+import type { Caller } from "../../http/context.ts";
+import { invalidParameters, notFound } from "../../http/errors.ts";
+import { createBlockCheck } from "../../net/guarded-agent.ts";
+import { findRegistration } from "../../registrations/registrar.ts";
+import { renderStep } from "../../registrations/render-step.ts";
+import type { RegistrationConfig } from "../../verify/registration-config.ts";
+import type { Deps } from "../kit/deps.ts";
+
+/** Returns the address because of which a URL is not public, whatever the operator allows. */
+const findPrivateAddress = createBlockCheck({ allowNetworks: [] });
+
+/**
+ * Checks that the registration can use its connection and that the provider can reach the channel's address.
+ *
+ * @param base path of `registration` in the request
+ * @throws ApiError 404 if the connection does not exist; 403 if the caller may not read connections; 400 if a setting is invalid
+ */
+export async function requireRegistration(
+  { db, presets, hooksUrl, outbound }: Pick<Deps, "db" | "presets" | "hooksUrl" | "outbound">,
+  caller: Caller,
+  config: Readonly<Record<string, unknown>>,
+  base = "config.registration",
+): Promise<void> {
+  if (config.registration === undefined) return;
+  requirePermission(caller, "connections.read");
+  const { connectionId, target = "", params, baseUrl } = config.registration as RegistrationConfig;
+  const registration = findRegistration(presets, { preset: String(config.preset), target });
+  if (registration === undefined) throw new Error(`the config names an unknown target: ${target}`);
+  const reject = (field: string, message: string): never => {
+    throw invalidParameters([{ path: field === "" ? base : `${base}.${field}`, message }]);
+  };
+  const connection = await findConnection(db, caller.organizationId, connectionId);
+  if (connection === undefined) throw notFound("connection");
+  const { kinds } = registration.connection;
+  if (!kinds.some((kind) => kind === connection.kind))
+    reject(
+      "connectionId",
+      `must be a connection of the kind ${kinds.join(" or ")}, but it is ${connection.kind}`,
+    );
+  const values = { params, address: "", events: [], name: "", kept: {}, nowMs: 0 };
+  const { url } = renderStep(registration, registration.create, values, baseUrl);
+  const { origin } = new URL(url);
+  if (!connection.allowedOrigins.includes(origin))
+    reject(
+      "connectionId",
+      `the registration calls ${origin}, which is not one of the connection's allowed origins`,
+    );
+  if ((await findPrivateAddress(hooksUrl)) === undefined) return;
+  const isLocalProvider =
+    (await findPrivateAddress(origin)) !== undefined &&
+    (await outbound.findBlockedAddress(origin)) === undefined;
+  if (!isLocalProvider)
+    reject(
+      "",
+      `the provider cannot reach ${hooksUrl}. Set INLET_HOOKS_URL to a public URL. For a test on your machine, use \`inlet listen\` or a tunnel, as the guide "Receive webhooks on your machine" shows`,
+    );
+}
