@@ -10,6 +10,7 @@ import type { Values } from "./values.ts";
  * - `refused` means that the response was 4xx.
  * - `failed` means that the response was 5xx and the result is uncertain.
  * - `empty` means that the delivery contained no items.
+ * - `woke` means that the delivery had no events, and has woken polling channels.
  */
 export const DELIVERY_STATUSES = [
   "published",
@@ -20,6 +21,7 @@ export const DELIVERY_STATUSES = [
   "failed",
   "handshake",
   "empty",
+  "woke",
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
@@ -69,7 +71,7 @@ export interface DeliveryRecord {
   readonly httpStatus: number | null;
   readonly reason: string | null;
   readonly verification: RecordedVerification;
-  readonly outcome: Pick<Outcome, "received" | "published" | "duplicates" | "quarantined"> & {
+  readonly outcome: Pick<Outcome, "received" | "published" | "duplicates" | "quarantined" | "woken"> & {
     /** Receipts of the first few events only. */
     readonly events: readonly EventReceipt[];
     readonly quarantine: readonly QuarantineReceipt[];

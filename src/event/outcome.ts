@@ -58,11 +58,22 @@ export interface Outcome {
   readonly quarantined: number;
   readonly events: readonly EventReceipt[];
   readonly quarantine: readonly QuarantineReceipt[];
+  /** Uids of the channels that the delivery has woken. `undefined` if its channel wakes none. */
+  readonly woken?: readonly string[];
 }
 
 /** Returns whether a comparison only listed the item, because it is older than the dedupe window. */
 export const isListed = ({ quarantine }: Pick<Outcome, "quarantine">): boolean =>
   quarantine.some(({ reason }) => reason === "window_passed");
+
+export const EMPTY_OUTCOME: Outcome = {
+  received: 0,
+  published: 0,
+  duplicates: 0,
+  quarantined: 0,
+  events: [],
+  quarantine: [],
+};
 
 export const createDeliveryFailure = (reason: QuarantineReason, detail: string): ItemFailure => ({
   item: null,

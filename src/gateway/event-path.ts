@@ -1,10 +1,13 @@
 import { createDeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import { createPauses } from "../bus/groups/pauses.ts";
+import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
 import { type Appended, createPublish } from "../bus/publish/publish.ts";
 import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
+import { createWakes } from "../bus/sources/wakes.ts";
 import { createTopics } from "../bus/topics/topics.ts";
 import type { ReconciledChannel } from "../channels/pull/open-run.ts";
+import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import type { ChangeFeed } from "../data/changes.ts";
 import type { StoredChannels } from "../data/channels/stored-channels.ts";
@@ -20,6 +23,7 @@ import { createExplainer, createNormalizer, createThreadShares } from "../ingest
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
 import { createValidatorFor } from "../ingest/validators.ts";
+import { createWakeFirst } from "../ingest/wake.ts";
 import { startNormalizeQueue } from "../ingest/worker/normalize-queue.ts";
 import { createWriter, type WriterDeps } from "../ingest/write.ts";
 import { BudgetError, UnavailableError } from "../lib/errors.ts";
@@ -33,7 +37,7 @@ import type { Foundation } from "./foundation.ts";
 export interface EventPathDeps
   extends Pick<
     Foundation,
-    "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock" | "log"
+    "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock" | "redisClock" | "log"
   > {
   readonly storedChannels: StoredChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
@@ -125,6 +129,10 @@ export function createEventPath(deps: EventPathDeps) {
     isPaused: channel.state === "paused" || channel.pause !== undefined,
     compare: (deliveries, options) => compare(channel, deliveries, options),
   });
+  const { aheadMs } = deps.redisClock;
+  /** Every gateway opens the queue, because a gateway that receives webhooks may poll no sources itself. */
+  const pollQueue = openJobQueue<PollJob>({ redis, name: "polls", aheadMs, log: deps.log });
+  const wakes = createWakes({ redis, queue: pollQueue });
   const newDeliveryId = () => createId("dl", clock());
   /** Dependencies of `createReceive` that every gateway creates, whether or not it receives webhooks. */
   const receiving = {
@@ -135,6 +143,7 @@ export function createEventPath(deps: EventPathDeps) {
     conclude,
     clock,
     maxCheckMs: deps.timeoutMs,
+    wakeFirst: createWakeFirst({ wakes, metrics, clock, log: deps.log }),
     bufferWhilePaused: createPauseBuffer({ quarantine, pauses, drainPaused, newDeliveryId }),
     answerHandshake: createAnswerHandshake({
       async captureSecret(channel, secret) {
@@ -157,6 +166,8 @@ export function createEventPath(deps: EventPathDeps) {
     deliveryRecords,
     recorder,
     receiving,
+    pollQueue,
+    wakes,
     ...writer,
     /** Rejects fetched deliveries while the organization exceeds its storage limit, so that its sources wait. */
     gatherFetched: ((channel, deliveries) =>
@@ -193,6 +204,7 @@ export function createEventPath(deps: EventPathDeps) {
     async [Symbol.asyncDispose]() {
       await recorder[Symbol.asyncDispose]();
       await normalizeQueue[Symbol.asyncDispose]();
+      await pollQueue[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,11 +1,9 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
-import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import { createSlots } from "../bus/limits/slots.ts";
 import { createShardLeases } from "../bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../bus/sources/source-positions.ts";
 import { createSourceStates, SOURCE_STATES } from "../bus/sources/source-states.ts";
 import type { ChannelRuntime } from "../channels/kind.ts";
-import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import { startPolls } from "../channels/pull/polls/polls.ts";
 import { createSourcePace } from "../channels/pull/source-pace.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
@@ -32,7 +30,7 @@ export const createSourceBus = (redis: RedisBus) => ({
 export interface SourcesDeps
   extends Pick<Foundation, "db" | "redis" | "channelKinds" | "metrics" | "redisClock" | "log"> {
   readonly bus: SourceBus;
-  readonly path: Pick<EventPath, "findSource" | "gatherFetched" | "movePosition">;
+  readonly path: Pick<EventPath, "findSource" | "gatherFetched" | "movePosition" | "pollQueue">;
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "stream" | "polled">>;
   readonly credentialsOf: CredentialsOf;
   readonly config: Pick<Config, "pollConcurrency" | "pollsPerOrigin" | "pollsPerOrganization">;
@@ -104,12 +102,11 @@ export function startSources(deps: SourcesDeps): Sources {
       }
     },
   });
-  const queue = openJobQueue<PollJob>({ redis, name: "polls", aheadMs: redisClock.aheadMs, log });
   const slots = createSlots({ redis, ...(timing?.ttlMs !== undefined && { heldMs: timing.ttlMs }) });
   const polls = startPolls({
     concurrency: config.pollConcurrency,
     limits: { perOrigin: config.pollsPerOrigin, perOrganization: config.pollsPerOrganization },
-    queue,
+    queue: path.pollQueue,
     slots,
     runs,
     runtimes,
@@ -147,9 +144,7 @@ export function startSources(deps: SourcesDeps): Sources {
 
   let left: Promise<void> | undefined;
   const leave = (): Promise<void> => {
-    left ??= Promise.all([supervisor[Symbol.asyncDispose](), polls[Symbol.asyncDispose]()]).then(() =>
-      queue[Symbol.asyncDispose](),
-    );
+    left ??= Promise.all([supervisor[Symbol.asyncDispose](), polls[Symbol.asyncDispose]()]).then(() => {});
     return left;
   };
   const onStopping = (): void => {

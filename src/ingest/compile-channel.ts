@@ -7,6 +7,7 @@ import { mergeContentTypes } from "../event/content-type.ts";
 import { getConflictRule } from "../event/dedupe.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
+import { readWakes } from "../event/wakes.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
 import { readStoredConfig } from "../lib/stored-config.ts";
@@ -45,6 +46,13 @@ export interface SharedPart {
   readonly bytes: number;
 }
 
+export interface ChannelWakes {
+  /** Uids of channels of the same app. */
+  readonly uids: readonly string[];
+  /** Whether the channel has no event definitions, so that its deliveries are not parsed. */
+  readonly publishesNothing: boolean;
+}
+
 /** A channel that is ready to receive deliveries. Channel kinds only see the fields of `ChannelHandle`. */
 export interface CompiledChannel extends ChannelHandle {
   /** Complete config as parsed by the channel kind, including decrypted secrets. */
@@ -52,6 +60,8 @@ export interface CompiledChannel extends ChannelHandle {
   /** Version of the channel's database row. Every write increments it. */
   readonly version: number;
   readonly connectionId: string | null;
+  /** The polling channels that each delivery wakes. `undefined` for most channels. */
+  readonly wakes?: ChannelWakes;
   /** The pause whose buffered deliveries must be published before new deliveries. `undefined` if there is no such pause. */
   readonly pause: number | undefined;
   /** When the next deliveries are recorded. `undefined` if the channel does not record deliveries. */
@@ -192,7 +202,10 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const sharedSender = compileSharedSender(kind, sender, preset);
     const sharedDefinitions = compileSharedDefinitions(kind, stored, sender, shown);
     const ownSender = compileOwnSender(sender, sharedSender, identity.organizationId);
-    const { answer, acceptsContentType, verification } = sharedSender;
+    const { answer, verification } = sharedSender;
+    const uids = readWakes(shown);
+    const wakes = uids && { uids, publishesNothing: stored.definitions.length === 0 };
+    const acceptsContentType = wakes?.publishesNothing ? () => true : sharedSender.acceptsContentType;
     const ownChars = ownLength + JSON.stringify(secrets).length;
     return {
       answer,
@@ -207,6 +220,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       identity,
       version,
       connectionId,
+      ...(wakes && { wakes }),
       state,
       pause,
       ...(config.deliveryRecords && { sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }),

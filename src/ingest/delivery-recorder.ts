@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { DeliveryRecords, NewDeliveryRecord } from "../bus/deliveries/delivery-records.ts";
 import type { DeliveryStatus, RecordedVerification } from "../event/delivery-record.ts";
 import type { IngestResult } from "../event/ingest.ts";
-import type { ItemFailure, Outcome } from "../event/outcome.ts";
+import { EMPTY_OUTCOME, type ItemFailure, type Outcome } from "../event/outcome.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import type { Clock } from "../lib/clock.ts";
 import { startLoop } from "../lib/loop.ts";
@@ -213,17 +213,8 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
 }
 
 const NO_BYTES = Buffer.alloc(0);
-const EMPTY_OUTCOME: Outcome = {
-  received: 0,
-  published: 0,
-  duplicates: 0,
-  quarantined: 0,
-  events: [],
-  quarantine: [],
-};
-
 const isFailedStatus = (status: DeliveryStatus): boolean =>
-  !["published", "recovered", "duplicate", "empty"].includes(status);
+  !["published", "recovered", "duplicate", "empty", "woke"].includes(status);
 
 const withoutBody = (channel: CompiledChannel, request: RawRequest, durationMs: number) => ({
   channel,
@@ -272,10 +263,11 @@ function toRecordedResult(
   }
 }
 
-function toStatus({ published, duplicates, quarantined, events }: Outcome): DeliveryStatus {
+function toStatus({ published, duplicates, quarantined, events, woken }: Outcome): DeliveryStatus {
   if (quarantined > 0) return "quarantined";
   if (published > 0) return events.some(({ status }) => status === "recovered") ? "recovered" : "published";
-  return duplicates > 0 ? "duplicate" : "empty";
+  if (duplicates > 0) return "duplicate";
+  return woken === undefined ? "empty" : "woke";
 }
 
 const formatReason = (failures: readonly ItemFailure[]): string =>

@@ -39,6 +39,7 @@ export function createExplain(deps: {
     delivery: VerifiedDelivery,
     only?: Selection,
   ): Promise<readonly ExplainedItem[]> => {
+    if (channel.wakes?.publishesNothing) return [];
     const result = await deps.explainEach(channel.rules, delivery, only);
     if (result.kind === "tooManyItems") return [toWholeDeliveryItem(tooManyItemsFailure(result.limit))];
     if (result.kind === "normalized") return result.failures.map(toWholeDeliveryItem);

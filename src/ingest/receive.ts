@@ -21,6 +21,7 @@ import { type Arrival, type Conclude, type DeliveryResult, NO_CHANNEL, toFailure
 import type { HookLimits } from "./hook-limits.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
+import type { WakeFirst } from "./wake.ts";
 import type { Writer } from "./write.ts";
 
 /** The part of a channel kind that inspects the head of a request before its body is read. */
@@ -50,6 +51,7 @@ export interface ReceiveDeps {
   readonly limits: HookLimits;
   readonly bodies: BodyBudget;
   readonly answerHandshake: AnswerHandshake;
+  readonly wakeFirst: WakeFirst;
   readonly bufferWhilePaused: BufferWhilePaused;
   readonly normalize: Normalizer;
   readonly publishNormalized: Writer["publishNormalized"];
@@ -75,7 +77,7 @@ type Step = DeliveryResult | Promise<DeliveryResult>;
  * 2. `checkHead`: the sender's rate limit, then method, content type and length.
  * 3. `read` the body within the memory budget.
  * 4. `verify` the sender, and answer handshakes.
- * 5. `admit`: the limits of the channel and its organization, then the pause.
+ * 5. `admit`: the limits of the channel and its organization, then the channels to wake, then the pause.
  * 6. `publish`: normalize, count the items, write to Redis.
  * 7. `finish`: conclude with metrics, record, log line and response.
  *
@@ -191,6 +193,12 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
     arrival.delivery = delivery;
     const response = limits.checkVerified(channel);
     if (response !== undefined) return { kind: "refused", response };
+    if (channel.wakes === undefined) return publishUnlessPaused(arrival, channel, delivery);
+    // A pause of this channel does not stop its wakes, because a provider may announce a change only once.
+    return deps.wakeFirst(channel, channel.wakes, () => publishUnlessPaused(arrival, channel, delivery));
+  }
+
+  function publishUnlessPaused(arrival: Arrival, channel: CompiledChannel, delivery: VerifiedDelivery): Step {
     if (channel.pause === undefined) return publish(arrival, channel, delivery);
     return deps
       .bufferWhilePaused(channel, delivery, NEVER_ABORTED)

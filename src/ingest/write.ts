@@ -114,6 +114,7 @@ export function createWriter(deps: WriterDeps) {
       delivery: VerifiedDelivery,
       { signal }: { readonly signal: AbortSignal },
     ): Promise<Tested> {
+      if (channel.wakes?.publishesNothing) return { received: 0, events: [], failures: [] };
       const normalized = await normalize(channel.rules, delivery, undefined, maxCheckMs);
       if (normalized.kind === "tooManyItems")
         return { received: 0, events: [], failures: [tooManyItemsFailure(normalized.limit)] };

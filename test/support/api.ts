@@ -80,6 +80,7 @@ export type ApiBus = Pick<
   | "positions"
   | "states"
   | "leases"
+  | "wakes"
   | "runtimes"
   | "sendAgain"
   | "findRetry"
@@ -340,6 +341,7 @@ export function awayBus(): ApiBus {
     positions: away(),
     states: away(),
     leases: away(),
+    wakes: away(),
     runtimes: new Map(),
     findCompiledChannel: fail,
     onDeleted: async () => {},

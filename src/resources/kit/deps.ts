@@ -6,6 +6,7 @@ import type { QuarantineStore } from "../../bus/quarantine/quarantine.ts";
 import type { ShardLeases } from "../../bus/sources/shard-leases.ts";
 import type { SourcePositions } from "../../bus/sources/source-positions.ts";
 import type { SourceStates } from "../../bus/sources/source-states.ts";
+import type { Wakes } from "../../bus/sources/wakes.ts";
 import type { EntryIndex } from "../../bus/topics/entry-index.ts";
 import type { Topics } from "../../bus/topics/topics.ts";
 import type { CheckChannelDeps } from "../../channels/check-channel.ts";
@@ -72,6 +73,7 @@ export interface Deps extends CheckChannelDeps, EntityDeps {
   readonly runtimes: ReadonlyMap<ChannelKindName, Pick<ChannelRuntime, "polled">>;
   readonly positions: SourcePositions;
   readonly states: SourceStates;
+  readonly wakes: Pick<Wakes, "readCount">;
   readonly leases: Pick<ShardLeases, "isLive">;
   readonly outbound: Pick<Outbound, "request" | "findBlockedAddress">;
   readonly credentialsOf: CredentialsOf;

@@ -184,23 +184,26 @@ export async function startSourceRig(): Promise<SourceRig> {
     const metrics = createMetrics();
     const stop = new AbortController();
     const changes = beginning.use(await startChangeFeed({ db, log, clock: Date.now, pollEveryMs: NEVER_MS }));
-    const shared = { redis, channelKinds, metrics, clock: Date.now, changes };
+    const redisClock = { now: Date.now, aheadMs: () => 0 };
+    const shared = { redis, channelKinds, metrics, clock: Date.now, redisClock, changes };
     const { keyring } = spine.api;
     const storedChannels = createStoredChannels({ db, keyring });
-    const path = createEventPath({
-      isOverLimit: () => false,
-      limitsOf: testLimitsOf,
-      ...shared,
-      keyring,
-      storedChannels,
-      schemas,
-      log,
-      onAppended: () => {},
-      presets: new Map(),
-      hooksUrl: "https://hooks.example",
-      fetchPinned: () => Promise.reject(new Error("this test makes no requests")),
-      captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
-    });
+    const path = beginning.use(
+      createEventPath({
+        isOverLimit: () => false,
+        limitsOf: testLimitsOf,
+        ...shared,
+        keyring,
+        storedChannels,
+        schemas,
+        log,
+        onAppended: () => {},
+        presets: new Map(),
+        hooksUrl: "https://hooks.example",
+        fetchPinned: () => Promise.reject(new Error("this test makes no requests")),
+        captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
+      }),
+    );
     const runtime = beginning.use(
       await kind.start({ clock: Date.now, log } as Parameters<ChannelKind["start"]>[0]),
     );
@@ -212,7 +215,6 @@ export async function startSourceRig(): Promise<SourceRig> {
       bus: createSourceBus(redis),
       runtimes: new Map([[kind.kind, runtime]]),
       limitsOf: testLimitsOf,
-      redisClock: { now: Date.now, aheadMs: () => 0 },
       credentialsOf: () => {
         throw new Error("this test has no connections");
       },

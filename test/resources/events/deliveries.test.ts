@@ -58,6 +58,7 @@ describe("the record of a delivery", () => {
       duplicates: 0,
       quarantined: 0,
       quarantine: [],
+      woken: [],
       events: result.outcome.events,
       bodyBytes: text.length,
     });

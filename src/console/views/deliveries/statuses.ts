@@ -15,6 +15,7 @@ export const STATUSES: Readonly<Record<Status, { readonly tone: Tone; readonly w
   refused: { tone: "bad", words: "The delivery was rejected. No event was published." },
   failed: { tone: "bad", words: "The outcome is unknown. The sender was asked to retry." },
   handshake: { tone: "info", words: "The provider verified the address, and Inlet responded." },
+  woke: { tone: "ok", words: "Polling channels were woken. The delivery had no events." },
   empty: { tone: "plain", words: "The delivery contained no items." },
 };
 

@@ -53,7 +53,12 @@ export function Steps({ appId, delivery, readings }: Props) {
           </>
         )}
       </Step>
-      {isRefused ? (
+      {delivery.woken.length > 0 && (
+        <Step title="Woke" tone="ok">
+          <Names names={delivery.woken} />
+        </Step>
+      )}
+      {status === "woke" ? undefined : isRefused ? (
         <Step title={status === "refused" ? "Refused" : "Failed"} tone="bad">
           {delivery.httpStatus !== null && <strong>{delivery.httpStatus} </strong>}
           <UntrustedText max={600}>{reason}</UntrustedText>

@@ -54,7 +54,7 @@ const summaryFields = {
   durationMs: z.int().meta({ description: "Time from arrival to response, in milliseconds." }),
   status: z.enum(DELIVERY_STATUSES).meta({
     description:
-      "`quarantined`: at least one item was quarantined. `refused`: rejected with a 4xx. `failed`: ended with a 5xx, and some events may have been published. `handshake`: a provider's check of the address, not a delivery. `empty`: the delivery had no items.",
+      "`quarantined`: at least one item was quarantined. `refused`: rejected with a 4xx. `failed`: ended with a 5xx, and some events may have been published. `handshake`: a provider's check of the address, not a delivery. `empty`: the delivery had no items. `woke`: the delivery had no events, and has woken polling channels.",
   }),
   httpStatus: z
     .int()
@@ -77,6 +77,9 @@ const summaryFields = {
   published: z.int().meta({ description: "Number of published events." }),
   duplicates: z.int(),
   quarantined: z.int(),
+  woken: z.array(z.string()).meta({
+    description: "Uids of the polling channels that the delivery has woken (`wakes` of its channel).",
+  }),
   events: eventReceipts.meta({ description: "The first 100 events." }),
   quarantine: quarantineReceipts.meta({ description: "The first 100 quarantined items." }),
   bodyBytes: z
@@ -115,6 +118,7 @@ export type WholeDelivery = Shown<z.output<typeof wholeDeliverySchema>>;
 export const renderDelivery = (record: DeliveryRecord): Delivery => ({
   ...pickFields(summaryFields, record),
   ...record.outcome,
+  woken: [...(record.outcome.woken ?? [])],
   receivedAt: formatTimestamp(record.receivedAtMs),
 });
 
