@@ -95,6 +95,11 @@ export async function checkChannel(
     const message = "must not be set unless `by` is `content`, because events are compared by their id";
     return err([{ path: "config.dedupe.ignore", message }]);
   }
+  if (channel.events.length > 0 && kind.reconcileOf?.(config) !== undefined) {
+    const message =
+      "must be empty with `reconciles`, because the definitions of the reconciled channel apply";
+    return err([{ path: "events", message }]);
+  }
   const sender = resolveSender(senderConfigSchema.parse(kind.addressed ? config : {}), deps.presets);
   if (!sender.ok) return err(sender.error.map(toFinding));
   const ofStream = kind.fromStream?.(given, config);

@@ -30,6 +30,16 @@ export interface ChannelKindDeps {
  */
 export type ReadInWorker = (request: unknown, lane: string) => Promise<Result<unknown, Fault>>;
 
+/** Settings of a channel that reconciles another one, as far as they must fit that channel. */
+export interface ReconcileSettings {
+  /** Uid of the other channel. */
+  readonly channelUid: string;
+  readonly lookBackSeconds: number;
+  readonly settleSeconds: number;
+  /** Names of the headers and query parameters that the built deliveries have. Header names are in lower case. */
+  readonly supplies: { readonly headers: readonly string[]; readonly query: readonly string[] };
+}
+
 /** A started channel kind. Disposal waits for or cancels all work in flight. */
 export interface ChannelRuntime extends AsyncDisposable {
   /** Set by channel kinds that receive webhooks. The gateway reads the requests and asks the channel kind only about their heads. */
@@ -64,6 +74,12 @@ export interface ChannelKind {
   readonly readLarge?: (request: unknown) => unknown;
   /** Whether workers poll the channels of this kind, so that deliveries to other channels can wake them. */
   readonly isPolled?: boolean;
+  /**
+   * Returns how a channel finds the events that another channel missed. `undefined` if it publishes its own.
+   *
+   * @param config valid settings, in which defaults may be missing
+   */
+  readonly reconcileOf?: (config: Readonly<Record<string, unknown>>) => ReconcileSettings | undefined;
   /** Format of the stored read position. `undefined` for channel kinds that do not fetch events. */
   readonly cursor?: CursorFormat;
   /**

@@ -25,6 +25,15 @@ export const polling: ChannelKind = {
     const definitions = given.reconciles === undefined ? stream?.events : [];
     return stream && { config: { ...given, connection }, definitions: definitions ?? [] };
   },
+  reconcileOf(config) {
+    if (config.reconciles === undefined) return undefined;
+    const plan = compilePlan(getStoredConfig(pollingConfigSchema, config));
+    if (!plan.ok || plan.value.reconcile === undefined) return undefined;
+    const { channelUid, settleMs, supplies } = plan.value.reconcile;
+    const { discriminator } = plan.value.config;
+    const lookBackSeconds = discriminator.by === "timestamp" ? discriminator.lookBackSeconds : 0;
+    return { channelUid, lookBackSeconds, settleSeconds: settleMs / 1000, supplies };
+  },
   secretFields: [],
   addressed: false,
   isPolled: true,

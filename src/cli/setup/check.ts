@@ -1,9 +1,11 @@
 import {
   type CheckChannelDeps,
+  type CheckedChannel,
   channelInputSchema,
   checkChannel,
   type UncheckedChannel,
 } from "../../channels/check-channel.ts";
+import { findReconcileErrors, type ValidChannel } from "../../channels/check-reconcile.ts";
 import { findWrongWakes } from "../../channels/check-wakes.ts";
 import type { BlueprintChannel } from "../../data/tables.ts";
 import type { ChannelKindName } from "../../event/channel.ts";
@@ -92,6 +94,7 @@ async function checkChannels(
   base: readonly PropertyKey[],
 ): Promise<{ readonly wanted: readonly WantedChannel[]; readonly findings: readonly Finding[] }> {
   const wanted: WantedChannel[] = [];
+  const valid: (ValidChannel & { readonly at: readonly PropertyKey[] })[] = [];
   const findings: Finding[] = [];
   const own = app.channels.filter(({ uid }) => !fromBlueprint.some((channel) => channel.uid === uid));
   const templates = [...fromBlueprint, ...own];
@@ -103,12 +106,22 @@ async function checkChannels(
     const at = said ? [...base, "channels", index] : [...base, "blueprint"];
     const checked = await resolveChannel(deps, template === said ? {} : template, said ?? template, at);
     if (checked.ok) {
-      wanted.push({ ...checked.value, fromBlueprint: template !== said });
-      const { config } = checked.value;
+      const { config, ...channel } = checked.value.channel;
+      wanted.push({ ...channel, config, fromBlueprint: template !== said });
+      valid.push({ ...checked.value.settings, uid: channel.uid, at });
       findings.push(...under(at, findWrongWakes(deps.channelKinds, config, named)));
     } else if (said) findings.push(...checked.error);
   }
+  if (findings.length === 0)
+    for (const channel of valid)
+      findings.push(...under(channel.at, findReconcileErrors(deps, channel, valid)));
   return { wanted, findings };
+}
+
+interface ResolvedChannel {
+  readonly channel: Omit<WantedChannel, "fromBlueprint">;
+  /** Its validated settings with defaults. */
+  readonly settings: CheckedChannel;
 }
 
 async function resolveChannel(
@@ -116,7 +129,7 @@ async function resolveChannel(
   template: { readonly kind?: string | undefined },
   said: DeclaredChannel,
   at: readonly PropertyKey[],
-): Promise<Result<Omit<WantedChannel, "fromBlueprint">, readonly Finding[]>> {
+): Promise<Result<ResolvedChannel, readonly Finding[]>> {
   const kind = deps.channelKinds.get(said.kind ?? template.kind ?? "");
   const resolved = Object.entries(said.config ?? {}).map(([name, value]) => {
     const path = [...at, "config", name];
@@ -140,7 +153,10 @@ async function resolveChannel(
   const { uid, title, ...channel } = parsed.data;
   const checked = await checkChannel(deps, channel, "");
   if (!checked.ok) return err(under(at, checked.error));
-  return ok({ uid, title, ...channel, kind: checked.value.kind });
+  return ok({
+    channel: { uid, title, ...channel, kind: checked.value.kind },
+    settings: checked.value,
+  });
 }
 
 const mentionsEnv = (value: unknown): boolean => JSON.stringify(value)?.includes('"$env":') === true;

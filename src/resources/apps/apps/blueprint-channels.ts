@@ -1,4 +1,5 @@
 import { checkChannel } from "../../../channels/check-channel.ts";
+import { findReconcileErrors } from "../../../channels/check-reconcile.ts";
 import { openSecrets } from "../../../data/channels/channel-secrets.ts";
 import type { NewChannel } from "../../../data/channels/channels.ts";
 import type { BlueprintChannel, BlueprintRow, ChannelRow } from "../../../data/tables.ts";
@@ -76,6 +77,14 @@ export async function planChannels(
       const ofSettings = toSettingsFinding(uid, given, finding);
       if (ofSettings) settingsFindings.push(ofSettings);
       else findings.push(findingUnder(`channels[${index}]`, finding));
+    }
+  }
+  if (findings.length === 0) {
+    const kept = present.filter(({ uid }) => !planned.some(({ content }) => content.uid === uid));
+    const all = [...planned.map(({ content }) => content), ...kept];
+    for (const [index, { content }] of planned.entries()) {
+      const errors = findReconcileErrors(deps, content, all);
+      findings.push(...errors.map((finding) => findingUnder(`channels[${index}]`, finding)));
     }
   }
   if (settingsFindings.length > 0) throw invalidParameters(settingsFindings);

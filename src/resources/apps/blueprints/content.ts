@@ -4,6 +4,7 @@ import {
   checkChannel,
   findUnsharedFields,
 } from "../../../channels/check-channel.ts";
+import { findReconcileErrors } from "../../../channels/check-reconcile.ts";
 import { findWrongWakes } from "../../../channels/check-wakes.ts";
 import type { BlueprintChannel } from "../../../data/tables.ts";
 import type { Finding } from "../../../lib/errors.ts";
@@ -28,6 +29,12 @@ export async function checkBlueprintChannels(
     if (result.ok) {
       const { kind, config, events } = result.value;
       checked.push({ uid: channel.uid, kind, title: channel.title, config, events });
+    }
+  }
+  if (findings.length === 0) {
+    for (const [index, channel] of checked.entries()) {
+      const errors = findReconcileErrors(deps, channel, checked);
+      findings.push(...errors.map((finding) => findingUnder(`channels[${index}]`, finding)));
     }
   }
   return findings.length > 0 ? err(findings) : ok(checked);

@@ -29,6 +29,7 @@ import {
 } from "../app-scope.ts";
 import { requireConnection } from "../channel-connection.ts";
 import { requireRegistration } from "../channel-registration.ts";
+import { requireReconcilable } from "../reconcile.ts";
 import { addChannel, writeChannel } from "./queries.ts";
 import { channelContentSchema, channelPatchSchema, newChannelSchema } from "./schema.ts";
 import { requireWakes } from "./wakes.ts";
@@ -52,6 +53,7 @@ export const channels: Resource = {
         const { uid, title, connectionId } = body;
         const checked = await requireValidChannel(deps, caller, body);
         await requireWakes(deps, appScopeOf(caller, params), checked.config);
+        await requireReconcilable(deps, appScopeOf(caller, params), { ...checked, uid });
         await requireConnection(deps, caller, checked, connectionId);
         await requireRegistration(deps, caller, checked.config);
         const channel = { ...checked, uid, title, connectionId };
@@ -116,6 +118,7 @@ export const channels: Resource = {
             storedSecrets: secrets,
           });
           await requireWakes(deps, appScopeOf(caller, params), checked.config, row.config);
+          await requireReconcilable(deps, appScopeOf(caller, params), { ...checked, uid: row.uid });
           await requireConnection(deps, caller, checked, connectionId);
           if (!isDeepStrictEqual(checked.config.registration, row.config.registration))
             await requireRegistration(deps, caller, checked.config);
