@@ -46,6 +46,10 @@ export async function openDatabaseLoad(connection: PostgresSocket): Promise<Data
     async finish(sequences) {
       for (const [name, last] of Object.entries(sequences))
         await client.query("SELECT setval(quote_ident($1)::regclass, $2)", [name, last]);
+      // The system in the backup may still run, so this copy must not take over its webhooks before an operator adopts them.
+      await client.query(
+        "UPDATE cluster SET registered_hooks_url = '' WHERE EXISTS (SELECT FROM registrations)",
+      );
       await client.query("COMMIT");
       await client.query("ANALYZE");
     },
