@@ -235,7 +235,9 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     : undefined;
 
   if (has("sources"))
-    opening.use(startRegistrar({ ...foundation, ...urls, credentialsOf, timing: deps.registrarTiming }));
+    opening.use(
+      startRegistrar({ ...foundation, ...urls, ...path, credentialsOf, timing: deps.registrarTiming }),
+    );
   opening.use(startConfigCheck(foundation));
   observeGateway({ ...foundation, housekeeper, overLimit });
   const draining = new AbortController();

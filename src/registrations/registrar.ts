@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import type { Wakes } from "../bus/sources/wakes.ts";
 import { openAddress } from "../data/channels/address-columns.ts";
 import { openSecrets } from "../data/channels/channel-secrets.ts";
+import { listReconciling } from "../data/channels/sources.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
 import { openContents } from "../data/registrations/registration-contents.ts";
@@ -45,6 +47,7 @@ export interface RegistrarDeps extends Omit<ProviderDeps, "clock"> {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "registrations">;
+  readonly wakes: Pick<Wakes, "store">;
   readonly timing?: Partial<RegistrarTiming> | undefined;
 }
 
@@ -94,6 +97,7 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
     const facts = { registration: row.id, app: row.appId, channel: row.channelUid, preset: row.preset };
     const write = (change: Parameters<typeof writeRegistration>[4]) =>
       writeRegistration(db, deps.keyring, row, holder, change);
+    let hasGap = false;
     try {
       const registration = findRegistration(deps.presets, row);
       if (registration === undefined) throw new Error(`preset ${row.preset} has no target ${row.target}`);
@@ -110,6 +114,7 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
         notify(event) {
           deps.metrics.registrations.inc({ preset: row.preset, result: event.kind });
           logEvent(log, event, facts);
+          hasGap ||= event.kind === "lapsed" || (event.kind === "created" && row.lapsedAt !== null);
         },
         createSecret: () => randomBytes(SECRET_BYTES).toString("base64url"),
         clock,
@@ -117,6 +122,7 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
         settleMs: timing.settleMs,
         signal,
       });
+      if (hasGap) await reconcileGap(deps, row);
     } catch (err) {
       if (stopping.aborted) return;
       log.error({ event: "registration.error", err, ...facts }, "an attempt ended with an unexpected error");
@@ -136,6 +142,15 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
       await Promise.all(running.values());
     },
   };
+}
+
+/** Wakes the channels that find the events that the provider did not send. Their own schedule covers a wake that cannot be stored. */
+async function reconcileGap(
+  { db, wakes, clock }: Pick<RegistrarDeps, "db" | "wakes" | "clock">,
+  { appId, channelUid }: RegistrationRow,
+): Promise<void> {
+  for (const uid of await listReconciling(db, { appId, uid: channelUid }))
+    await wakes.store({ appId, uid }, clock());
 }
 
 export const findRegistration = (

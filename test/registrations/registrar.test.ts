@@ -119,6 +119,32 @@ describe("a check", () => {
     expect(again.providerId).not.toBe(providerId);
   });
 
+  it("that finds a gap wakes the channel that reconciles the webhook", async () => {
+    const { api, provider, register, startWorker, passDays, woken } = await givenGitHub();
+    startWorker();
+    const channel = await register(REPOSITORY);
+    const { providerId } = await channel.untilState("active");
+    const polling = {
+      uid: "missed",
+      kind: "polling",
+      config: {
+        request: { url: "https://api.example.invalid/" },
+        discriminator: { by: "sequence", path: "$.n" },
+      },
+      events: [{ type: "push" }],
+    };
+    await api.call.post(channel.path.replace(/\/hooks$/, ""), polling);
+    await api.database.db
+      .updateTable("channels")
+      .set({ config: JSON.stringify({ ...polling.config, reconciles: "hooks" }) })
+      .where("uid", "=", "missed")
+      .execute();
+    expect(woken).toEqual([]);
+    provider.drop(providerId ?? "");
+    passDays(1.01);
+    await eventually(() => expect(woken).toContain("missed"));
+  });
+
   it("does not repeat the creation while the provider fails to respond", async () => {
     const { provider, register, startWorker, passDays } = await givenGitHub();
     startWorker();

@@ -34,6 +34,8 @@ export interface RegistrationRig extends AsyncDisposable {
     readonly timing?: Partial<RegistrarTiming>;
     readonly hooksUrl?: string;
   }) => AsyncDisposable;
+  /** Uids of the channels that a worker woke. */
+  readonly woken: readonly string[];
   readonly connect: (token?: string) => Promise<string>;
   /** Adds a channel with a registration. */
   readonly register: (options: RegisterOptions) => Promise<RegisteredChannel>;
@@ -77,6 +79,7 @@ export async function startRegistrationRig(
   const { credentialsOf } = starting.use(createConnections({ db, keyring, outbound, clock, log }));
   const workers = starting.use(new AsyncDisposableStack());
   let made = 0;
+  const woken: string[] = [];
   const owned = starting.move();
 
   async function connect(token = provider.token): Promise<string> {
@@ -94,6 +97,7 @@ export async function startRegistrationRig(
     api,
     provider,
     clock,
+    woken,
     connect,
     passDays: (days) => {
       aheadMs += days * DAY_MS;
@@ -113,6 +117,7 @@ export async function startRegistrationRig(
           clock,
           log,
           metrics: createMetrics(),
+          wakes: { store: async ({ uid }) => woken.push(uid) > 0 },
           timing: { tickMs: 10, settleMs: 0, ...timing },
         }),
       ),

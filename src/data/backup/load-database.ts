@@ -32,9 +32,12 @@ export async function openDatabaseLoad(connection: PostgresSocket): Promise<Data
   // Disables foreign key checks, because the tables are loaded in any order. Also disables triggers, because they already ran for these
   // rows.
   await client.query("SET LOCAL session_replication_role = replica");
+  // Backups of earlier versions have no such table.
+  let hasRegistrations = false;
   const owned = opening.move();
   return {
     async load({ name, columns }, content) {
+      hasRegistrations ||= name === "registrations";
       const table = pg.escapeIdentifier(name);
       // Delete rows that a migration has inserted, because the backup contains these rows in their current form.
       await client.query(`DELETE FROM ${table}`);
@@ -47,9 +50,10 @@ export async function openDatabaseLoad(connection: PostgresSocket): Promise<Data
       for (const [name, last] of Object.entries(sequences))
         await client.query("SELECT setval(quote_ident($1)::regclass, $2)", [name, last]);
       // The system in the backup may still run, so this copy must not take over its webhooks before an operator adopts them.
-      await client.query(
-        "UPDATE cluster SET registered_hooks_url = '' WHERE EXISTS (SELECT FROM registrations)",
-      );
+      if (hasRegistrations)
+        await client.query(
+          "UPDATE cluster SET registered_hooks_url = '' WHERE EXISTS (SELECT FROM registrations)",
+        );
       await client.query("COMMIT");
       await client.query("ANALYZE");
     },

@@ -81,6 +81,20 @@ const isAskedFor = sql<boolean>`(
     WHERE s.app_id = c.app_id
       AND (s.event_uid = '*' OR split_part(s.event_uid, ':', 1) IN (c.uid, c.config->>'reconciles')))))`;
 
+/** Returns the uids of the channels that find missed events of a webhook channel. */
+export async function listReconciling(
+  db: Queryable,
+  { appId, uid }: Pick<ChannelIdentity, "appId" | "uid">,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom("channels")
+    .select("uid")
+    .where("appId", "=", appId)
+    .where(sql<boolean>`config->>'reconciles' = ${uid}`)
+    .execute();
+  return rows.map((row) => row.uid);
+}
+
 /** Returns configs without secrets. The result omits deleted channels. */
 export async function readSourceConfigs(
   db: Queryable,
