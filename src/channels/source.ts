@@ -181,10 +181,9 @@ export interface PolledSource {
   readonly poll: (run: SourceRun) => Promise<SourceEnd>;
   /** Polls at most one page without publishing its items. `cursor` replaces the stored cursor. */
   readonly dryRun: (
-    run: Pick<
-      SourceRun,
-      "channel" | "config" | "credentials" | "cursor" | "reconcile" | "startedAtMs" | "signal"
-    >,
+    run: Pick<SourceRun, "channel" | "config" | "credentials" | "cursor" | "startedAtMs" | "signal"> & {
+      readonly reconcile?: Pick<ReconcileRun, "channelUid" | "windowMs"> | undefined;
+    },
   ) => Promise<DryRun>;
 }
 

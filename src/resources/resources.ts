@@ -37,6 +37,7 @@ import { events } from "./events/events/routes.ts";
 import { eventStream } from "./events/events/stream.ts";
 import { overview } from "./events/overview.ts";
 import { problems } from "./events/problems/routes.ts";
+import { recoveries } from "./events/quarantine/recover.ts";
 import { quarantine } from "./events/quarantine/routes.ts";
 import { subscriptionLife } from "./events/subscriptions/life.ts";
 import { subscriptionReaders } from "./events/subscriptions/readers.ts";
@@ -102,6 +103,7 @@ const RESOURCES: readonly Resource[] = [
   explanations,
   testEvents,
   sources,
+  recoveries,
   registrations,
   catalog,
   stores,

@@ -142,6 +142,7 @@ export const RECIPES: Recipes = {
     // An address among the connection's allowed origins.
     subscribe: async () => ({ eventUid: "main:*", handler: { url: "https://api.example.com/events" } }),
     dryRunSource: async () => ({}),
+    recoverSource: async () => ({}),
     replaySubscription: async (scope) => ({ entries: [await published(scope)].map(placeOf) }),
   },
 };

@@ -1,11 +1,9 @@
 import type { IngestResult } from "../../event/ingest.ts";
-import type { DryRun, FetchedDelivery, PolledSource, SourceRun, StreamRun } from "../source.ts";
+import type { DryRun, FetchedDelivery, PolledSource, ReconcileRun, SourceRun } from "../source.ts";
 import type { Plan } from "./config/plan.ts";
 import type { Exchange } from "./fetch/fetch-page.ts";
 import { redactRequest, redactValues } from "./fetch/secrets.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
-
-type IngestAllOptions = Parameters<StreamRun["ingestAll"]>[1];
 
 /** Polls one page with the code of a real poll, but stores nothing. */
 export async function dryRunPoll(
@@ -17,9 +15,11 @@ export async function dryRunPoll(
   let cursor = run.cursor;
   let last: Exchange | undefined;
   let known = 0;
-  const reconcile = run.reconcile && {
+  const reconcile: ReconcileRun | undefined = run.reconcile && {
     ...run.reconcile,
-    async ingestAll(all: readonly FetchedDelivery[], { cursorAfter }: IngestAllOptions) {
+    isPaused: false,
+    compare: async () => ({ isKnown: true, hasReceived: true }),
+    async ingestAll(all, { cursorAfter }) {
       deliveries.push(...all);
       cursor = cursorAfter(all.length - 1);
       return [];

@@ -3,8 +3,11 @@ import type { ReconcileFindings, ReconcileRun } from "../source.ts";
 import type { ReconciledChannel, RunDeps, SourceChannel } from "./open-run.ts";
 import { toVerifiedDelivery } from "./verified-delivery.ts";
 
-/** Duration for which missed events are added up and reported as a problem. */
-export const MISSED_FOR_MS = 24 * 3_600_000;
+/** Duration for which missed events are added up and reported. */
+const MISSED_FOR_MS = 24 * 3_600_000;
+
+/** Whether missed events are still reported. */
+export const isRecent = ({ atMs }: MissedFacts, nowMs: number): boolean => nowMs - atMs <= MISSED_FOR_MS;
 
 export interface ReconcileRunOptions<C extends SourceChannel> {
   /** The source that polls. */
@@ -45,7 +48,7 @@ function addMissed(
   { count, newestMs, oldestMs }: NonNullable<ReconcileFindings["missed"]>,
   atMs: number,
 ): MissedFacts {
-  if (before === undefined || atMs - before.atMs > MISSED_FOR_MS) return { count, oldestMs, newestMs, atMs };
+  if (before === undefined || !isRecent(before, atMs)) return { count, oldestMs, newestMs, atMs };
   return {
     count: before.count + count,
     oldestMs: Math.min(before.oldestMs, oldestMs),

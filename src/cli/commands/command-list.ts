@@ -75,6 +75,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     explain: ["Show step by step how a delivery would be processed", () => import("./events/explain.ts")],
     quarantine: ["List, get, delete quarantined items", () => import("./events/quarantine.ts")],
     redrive: ["Process quarantined items again", () => import("./events/redrive.ts")],
+    recover: ["Publish missed events that a source has only listed", () => import("./events/recover.ts")],
     "dry-run": ["Poll a source once without publishing events", () => import("./events/dry-run.ts")],
     replay: ["Send past events to a subscription's handler again", () => import("./events/replay.ts")],
   }),

@@ -43,6 +43,21 @@ export const wantedAmong = (db: Queryable, channelNumbers: readonly number[]) =>
     .where("c.number", "in", channelNumbers)
     .where(sql<boolean>`${isTried} AND ${isAskedFor}`);
 
+/** Lists sources that publish the missed events of another channel, with the internal ids of both channels. */
+export async function listReconcilingSources(
+  db: Queryable,
+): Promise<readonly { readonly number: number; readonly reconciled: number }[]> {
+  return db
+    .selectFrom("channels as c")
+    .innerJoin("channels as w", (join) =>
+      join.onRef("w.appId", "=", "c.appId").on(sql<boolean>`w.uid = c.config->>'reconciles'`),
+    )
+    .select(["c.number", "w.number as reconciled"])
+    .where("c.state", "!=", "paused")
+    .where(sql<boolean>`c.config->>'reconciles' IS NOT NULL`)
+    .execute();
+}
+
 /** Records that a source has run. If its cursor is missing from Redis after that, the cursor was lost. */
 export async function recordFirstRun(db: Queryable, channelNumber: number): Promise<void> {
   await db

@@ -21,6 +21,7 @@ import {
   findFailingChannels,
   findSilentChannels,
 } from "./channel-checks.ts";
+import { findMissedDeliveries } from "./missed-checks.ts";
 import { findTroubledRegistrations, type RegistrationChecksDeps } from "./registration-checks.ts";
 
 export type ChecksDeps = ChannelChecksDeps &
@@ -44,6 +45,11 @@ export const createChecks = (deps: ChecksDeps): readonly Check[] => [
   { kinds: ["channel_silent"], isSlow: true, look: (signal) => findSilentChannels(deps, signal) },
   { kinds: ["connection_failing", "connection_needs_reauth"], look: () => findTroubledConnections(deps) },
   { kinds: ["data_lost"], isSlow: true, look: () => findDataLoss(deps) },
+  {
+    kinds: ["deliveries_missed", "reconcile_mismatch"],
+    isSlow: true,
+    look: () => findMissedDeliveries(deps),
+  },
   { kinds: ["durability_not_chosen"], look: () => checkDurability(deps) },
   { kinds: ["handler_failing"], look: () => findFailingHandlers(deps) },
   {

@@ -7,6 +7,7 @@ import { setFoundState } from "../../../src/data/channels/channel-states.ts";
 import { recordFirstRun } from "../../../src/data/channels/sources.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import type { CompiledChannel } from "../../../src/ingest/compile-channel.ts";
+import { dryRun } from "../../../src/resources/apps/sources/dry-run.ts";
 import { listEntries } from "../../support/entries.ts";
 import { readHere } from "../../support/read-here.ts";
 import type { TestSpine } from "../../support/spine.ts";
@@ -130,6 +131,23 @@ export async function givenReconciled(
     ids: async (type = "e") => {
       const topic = `events.${app.organizationId}.apps.app.event_received.${app.id}.hook.${type}`;
       return (await listEntries(spine.redis, topic)).map(({ fields }) => fields.id);
+    },
+    async dryRun() {
+      const path = await spine.path.findSource(numberOf("poll"));
+      if (path?.reconciled === undefined) throw new Error("the source reconciles no channel");
+      const { channel, reconciled } = path;
+      const { value, startedAtMs } = await bus.positions.read(numberOf("poll"));
+      return dryRun(
+        { explain: spine.path.explain, credentialsOf: deps.credentialsOf, clock },
+        {
+          polled: source,
+          show: (text) => text,
+          channel,
+          reconciled: reconciled.channel,
+          from: { value, startedAtMs, version: 0, updatedAtMs: undefined },
+          signal,
+        },
+      );
     },
     source: () => spine.api.call.get(`${appPath}/channels/poll/source`),
     quarantine: () => spine.api.call.get(`${appPath}/quarantine`),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { UnavailableError } from "../../../src/lib/errors.ts";
+import { findMissedDeliveries } from "../../../src/maintenance/problems/missed-checks.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 import { openedAnswers } from "./poll-support.ts";
@@ -288,6 +289,112 @@ describe("an item that is older than the dedupe window of the webhook channel", 
     expect(redriven).toMatchObject({ status: "released", events: [{ id: "old", status: "recovered" }] });
     expect(await rig.send({ id: "old", other: "data" })).toMatchObject({ duplicates: 1 });
     expect((await rig.events()).at(-1)).toMatchObject({ id: "old", inletvia: "poll" });
+  });
+});
+
+describe("the API of a source that reconciles", () => {
+  const WINDOW = { events: [{ type: "e", idPath: "$.id" }], config: { dedupe: { windowSeconds: 3600 } } };
+
+  async function givenListed() {
+    const rig = await givenProven({ webhook: WINDOW });
+    rig.list([...itemsOf(["old1", "old2"], 4000), ...itemsOf(["a"])]);
+    await spine.api.call.put(`${rig.appPath}/channels/poll/source/cursor`, {
+      value: { timestamp: secondsAgo(5000) },
+    });
+    await rig.pollAll();
+    const recover = (body: object) =>
+      spine.api.call("POST", `${rig.appPath}/channels/poll/source/recover`, body);
+    return { ...rig, recover };
+  }
+
+  it("shows the last comparison and the missed deliveries of a day", async () => {
+    const rig = await givenListed();
+    const { reconcile } = await rig.source();
+    expect(reconcile).toMatchObject({
+      channelUid: "hook",
+      last: { items: 4, known: 1, recovered: 1, listed: 2, failed: 0 },
+      missed: { count: 3 },
+    });
+    expect(Date.parse(reconcile.missed.oldest)).toBeLessThan(Date.parse(reconcile.missed.newest));
+  });
+
+  it("publishes listed items when a person asks for it, once", async () => {
+    const rig = await givenListed();
+    const [first, second] = await rig.quarantine();
+    const one = await rig.recover({ ids: [second.id] });
+    expect(one.body).toMatchObject([
+      { id: second.id, status: "released", events: [{ status: "recovered" }] },
+    ]);
+    const rest = await rig.recover({});
+    expect(rest.body).toMatchObject([{ id: first.id, status: "released" }]);
+    expect((await rig.recover({})).body).toEqual([]);
+    expect((await rig.ids()).toSorted()).toEqual(["a", "old1", "old2", "seed"]);
+    const again = await rig.recover({ ids: [first.id] });
+    expect([again.status, again.body.details]).toMatchObject([400, [{ path: "ids[0]" }]]);
+  });
+
+  it("publishes only items that it has listed", async () => {
+    const rig = await givenListed();
+    await rig.send({ id: "" });
+    const [kept] = (await rig.quarantine()).filter(
+      ({ reason }: { reason: string }) => reason === "id_missing",
+    );
+    expect((await rig.recover({ ids: [kept.id] })).status).toBe(400);
+    const hook = `${rig.appPath}/channels/hook/source/recover`;
+    expect((await spine.api.call("POST", hook, {})).status).toBe(409);
+  });
+
+  it("shows in a dry run which items are duplicates of received events", async () => {
+    const rig = await givenProven();
+    const items = itemsOf(["a", "b"]);
+    await rig.send(items[0]);
+    rig.list(items);
+    const dry = await rig.dryRun();
+    expect(dry.items.map(({ events }) => events[0])).toMatchObject([
+      { id: "a", status: "duplicate" },
+      { id: "b", status: "new", event: { inletvia: "poll" } },
+    ]);
+    expect(await rig.ids()).toEqual(["seed", "a"]);
+  });
+});
+
+describe("the problems of a webhook channel that a poll reconciles", () => {
+  const find = async (rig: Pick<Awaited<ReturnType<typeof given>>, "app" | "deps">, nowMs = Date.now()) => {
+    const { states } = rig.deps;
+    const found = await findMissedDeliveries({ db: spine.api.database.db, states, clock: () => nowMs });
+    return found.filter(({ about }) => about.app?.id === rig.app.id);
+  };
+
+  it("contain the missed deliveries of a day", async () => {
+    const rig = await givenProven();
+    expect(await find(rig)).toEqual([]);
+    const items = itemsOf(["a", "b"]);
+    rig.list(items);
+    await rig.pollAll();
+    const [oldestMs, newestMs] = items.map(({ at }) => Date.parse(at));
+    expect(await find(rig)).toMatchObject([
+      {
+        kind: "deliveries_missed",
+        severity: "warning",
+        about: { channel: { uid: "hook" } },
+        figures: { count: 2, oldestMs, newestMs },
+      },
+    ]);
+    expect(await find(rig, Date.now() + 25 * 3_600_000)).toEqual([]);
+  });
+
+  it("contain wrong ids until a comparison succeeds", async () => {
+    const rig = await given({ config: { as: { body: { id: "$.wrong" } } } });
+    const [item] = itemsOf(["a"], 320);
+    await rig.send(item);
+    rig.list([{ id: "a", ...item, wrong: "b", at: item?.at ?? "" }]);
+    await rig.pollAll();
+    expect(await find(rig)).toMatchObject([
+      { kind: "reconcile_mismatch", severity: "error", about: { channel: { uid: "poll" } } },
+    ]);
+    await spine.api.call.put(`${rig.appPath}/channels/poll`, { config: { as: { body: "$" } } });
+    await rig.pollAll();
+    expect(await find(rig)).toEqual([]);
   });
 });
 

@@ -74,6 +74,7 @@ describe("a source that has never run", () => {
       lastError: null,
       lagMs: null,
       nextPollAt: null,
+      reconcile: null,
       cursor: { value: null, version: 0, updatedAt: null },
     });
   });

@@ -13,7 +13,7 @@ interface RedriveOptions extends QuarantineFilters {
   readonly limit: number;
 }
 
-const COLUMNS: readonly Column<RedriveResult>[] = [
+export const REDRIVE_COLUMNS: readonly Column<RedriveResult>[] = [
   { title: "item", value: ({ id }) => id, whole: true },
   { title: "outcome", value: ({ status }) => status, colors: { released: "green", "*": "red" } },
   { title: "events", value: ({ events }) => events.map(({ type, id }) => `${type} ${id}`) },
@@ -54,6 +54,6 @@ async function redrive(
       results.push(await api.post<RedriveResult>(`${path}${formatPath(id, "redrive")}`, body));
     }
   }
-  output.list(results, COLUMNS, "No items found.");
+  output.list(results, REDRIVE_COLUMNS, "No items found.");
   return results.every(({ status }) => status === "released") ? EXIT.done : EXIT.failed;
 }

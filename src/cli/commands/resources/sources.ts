@@ -26,6 +26,11 @@ const COLUMNS: readonly Column<ListedSource>[] = [
   { title: "last event", value: ({ lastEventAt }) => lastEventAt },
   { title: "next", value: ({ nextPollAt }) => nextPollAt },
   { title: "lag ms", value: ({ lagMs }) => lagMs },
+  {
+    title: "missed",
+    value: ({ reconcile }) => (reconcile?.missed ? `${reconcile.missed.count} recovered or listed` : ""),
+    colors: { "*": "yellow" },
+  },
   { title: "last error", value: ({ lastError }) => lastError?.message },
 ];
 

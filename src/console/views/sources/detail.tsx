@@ -15,6 +15,7 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { DryRun } from "./dry-run.tsx";
 import { MoveCursor } from "./move-cursor.tsx";
+import { Reconcile } from "./reconcile.tsx";
 import type { ShownSource } from "./shown-source.ts";
 import { SourceState } from "./state-badge.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -52,6 +53,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
         </div>
       )}
       <Timeline source={source} />
+      {source.reconcile !== null && <Reconcile appId={appId} reconcile={source.reconcile} />}
       <Facts
         facts={{
           Reads: <UntrustedText>{addressOf(channel.config)}</UntrustedText>,

@@ -28,11 +28,13 @@ export async function dryRun(
     readonly polled: PolledSource;
     readonly show: CursorFormat["show"];
     readonly channel: CompiledChannel;
+    /** The channel whose missed events the source publishes. */
+    readonly reconciled: CompiledChannel | undefined;
     readonly from: StoredCursor;
     readonly signal: AbortSignal;
   },
 ): Promise<DryRunEntity> {
-  const { polled, show, channel, from } = options;
+  const { polled, show, channel, from, reconciled } = options;
   const { connectionId, config } = channel;
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   try {
@@ -42,12 +44,16 @@ export async function dryRun(
       credentials: connectionId === null ? undefined : credentialsOf(connectionId),
       cursor: from.value,
       startedAtMs: from.startedAtMs ?? clock(),
+      reconcile: reconciled && {
+        channelUid: reconciled.identity.uid,
+        windowMs: reconciled.config.dedupe.windowSeconds * 1000,
+      },
       signal: AbortSignal.any([options.signal, timeout]),
     });
     const items: ExplainedItem[] = [];
     for (const delivery of run.deliveries) {
       const fetched = { method: run.request.method, query: Object.create(null), ...delivery };
-      items.push(...(await explain(channel, fetched)));
+      items.push(...(await explain(reconciled ?? channel, fetched)));
     }
     return renderDryRun(show, run, items);
   } catch (error) {

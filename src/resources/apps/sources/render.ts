@@ -1,6 +1,7 @@
 import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
-import type { SourceSnapshot } from "../../../bus/sources/source-states.ts";
+import type { ReconcileFacts, SourceSnapshot } from "../../../bus/sources/source-states.ts";
 import type { ChannelKind } from "../../../channels/kind.ts";
+import { isRecent } from "../../../channels/pull/reconcile-run.ts";
 import type { DryRun, SourceEnd } from "../../../channels/source.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
@@ -33,7 +34,7 @@ export const renderCursor = (show: Show, { value, version, updatedAtMs }: Stored
  * @param facts.isOwnerLive whether the worker that owns the source is running; if not, the source is disconnected
  */
 export function renderSource(
-  row: Pick<ChannelRow, "state" | "updatedAt">,
+  row: Pick<ChannelRow, "config" | "state" | "updatedAt">,
   snapshot: SourceSnapshot,
   facts: {
     readonly isOwnerLive: boolean;
@@ -65,9 +66,33 @@ export function renderSource(
     owner: owner ?? null,
     nextPollAt: isTried && nextAtMs !== undefined && nextAtMs > nowMs ? formatTimestamp(nextAtMs) : null,
     silent,
+    reconcile: renderReconcile(row.config.reconciles, snapshot, nowMs),
     cursor,
   };
 }
+
+function renderReconcile(
+  channelUid: unknown,
+  { lastReconcile, missed }: SourceSnapshot,
+  nowMs: number,
+): SourceEntity["reconcile"] {
+  if (typeof channelUid !== "string") return null;
+  return {
+    channelUid,
+    last: lastReconcile === undefined ? null : renderComparison(lastReconcile),
+    missed:
+      missed === undefined || !isRecent(missed, nowMs)
+        ? null
+        : {
+            count: missed.count,
+            oldest: formatTimestamp(missed.oldestMs),
+            newest: formatTimestamp(missed.newestMs),
+            foundAt: formatTimestamp(missed.atMs),
+          },
+  };
+}
+
+const renderComparison = ({ atMs, ...found }: ReconcileFacts) => ({ at: formatTimestamp(atMs), ...found });
 
 function findReason(
   channel: ChannelRow["state"],

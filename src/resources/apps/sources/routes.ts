@@ -13,7 +13,7 @@ import { findingUnder } from "../../../lib/findings.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams, getChannel, getVisibleName } from "../app-channel.ts";
-import { appScopeOf } from "../app-scope.ts";
+import { type AppScope, appScopeOf } from "../app-scope.ts";
 import { dryRun } from "./dry-run.ts";
 import { renderCursor, renderSource } from "./render.ts";
 import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, sourceSchema } from "./schema.ts";
@@ -37,6 +37,11 @@ export const sources: Resource = {
       const channel = await deps.findCompiledChannel(number);
       if (!channel) throw notFound("source");
       return channel;
+    }
+
+    async function findReconciled(scope: AppScope, { config }: ChannelRow) {
+      if (typeof config.reconciles !== "string") return undefined;
+      return getActiveChannel(await getChannel(db, deps.keyring, scope, config.reconciles));
     }
 
     async function isSourceSilent({ config, state, updatedAt }: ChannelRow, topics: readonly string[]) {
@@ -153,7 +158,9 @@ export const sources: Resource = {
             throw invalidParameters(parsed.error.map((one) => findingUnder("cursor", one)));
           const stored = await positions.read(row.number);
           const from = { ...stored, ...(parsed && { value: parsed.value }) };
-          return dryRun(deps, { polled, show: cursor.show, channel, from, signal: c.req.raw.signal });
+          const reconciled = await findReconciled(appScopeOf(caller, params), row);
+          const { signal } = c.req.raw;
+          return dryRun(deps, { polled, show: cursor.show, channel, reconciled, from, signal });
         },
       }),
     ];

@@ -51,6 +51,32 @@ export const sourceSchema = z
     silent: z.boolean().meta({
       description: "Whether no event has arrived for longer than the channel's `expectEverySeconds`.",
     }),
+    reconcile: z
+      .object({
+        channelUid: z.string().meta({ description: "Webhook channel whose missed events are published." }),
+        last: z
+          .object({
+            at: timestamp,
+            items: z.int().meta({ description: "Number of items that were compared." }),
+            known: z.int().meta({ description: "Number of items that the webhook had delivered." }),
+            recovered: z.int().meta({ description: "Number of items whose missed events were published." }),
+            listed: z.int().meta({
+              description:
+                "Number of items that are older than the dedupe window. They are in quarantine as `window_passed`.",
+            }),
+            failed: z.int().meta({ description: "Number of items in quarantine for another reason." }),
+          })
+          .nullable()
+          .meta({ description: "The last comparison. Null if there was none." }),
+        missed: z
+          .object({ count: z.int(), oldest: timestamp, newest: timestamp, foundAt: timestamp })
+          .nullable()
+          .meta({
+            description: "Deliveries that the webhook missed, found within a day. Null if there are none.",
+          }),
+      })
+      .nullable()
+      .meta({ description: "Comparison with a webhook channel. Null without the setting `reconciles`." }),
     cursor: cursorSchema,
   })
   .meta({ id: "Source", description: "State of a channel that fetches its events." });

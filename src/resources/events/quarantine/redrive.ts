@@ -1,6 +1,7 @@
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import { UnavailableError } from "../../../lib/errors.ts";
 import type { Deps } from "../../kit/deps.ts";
-import { createRejectedResult, type RedriveResult, redriveResultOf } from "./schema.ts";
+import { createRejectedResult, type RedriveResult, redriveResultOf, unavailableResult } from "./schema.ts";
 
 /**
  * Runs a quarantined item through the channel's current definitions.
@@ -28,4 +29,31 @@ export async function redriveItem(
     await quarantine.delete(organizationId, id);
   }
   return outcome;
+}
+
+/** Processes quarantined items again, one at a time, so that their events keep the order of arrival. Stops if Redis is unavailable. */
+export async function redriveAll(
+  deps: Deps,
+  organizationId: string,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly RedriveResult[]> {
+  const results: RedriveResult[] = [];
+  for (const [index, id] of ids.entries()) {
+    try {
+      const found = await deps.quarantine.find(organizationId, id);
+      // The item was deleted or processed again after it was listed.
+      if (!found) continue;
+      results.push(await redriveItem(deps, found, { asNewId: false, signal }));
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || results.length === 0) throw error;
+      deps.log.warn(
+        { event: "quarantine.redrive_cut_short", err: error },
+        "Redrive stopped early because Redis is unavailable. The remaining items stay in quarantine.",
+      );
+      results.push(...ids.slice(index).map(unavailableResult));
+      break;
+    }
+  }
+  return results;
 }

@@ -3,13 +3,11 @@ import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
-import { UnavailableError } from "../../../lib/errors.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { listOf } from "../../kit/answer.ts";
-import type { Deps } from "../../kit/deps.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
 import { pathText } from "../../kit/params.ts";
 import { recordUse } from "../../kit/record-use.ts";
@@ -19,19 +17,17 @@ import { deleteCopiesOfItem } from "../delivery-copies.ts";
 import { renderExplainedItem } from "../explained-item.ts";
 import { groups } from "./groups.ts";
 import { explainKept, preview } from "./preview.ts";
-import { redriveItem } from "./redrive.ts";
+import { redriveAll, redriveItem } from "./redrive.ts";
 import {
   type Filters,
   itemSchema,
   listQuerySchema,
-  type RedriveResult,
   recordSchema,
   redriveManySchema,
   redriveResultSchema,
   redriveSchema,
   renderItem,
   renderRecord,
-  unavailableResult,
 } from "./schema.ts";
 
 /** Routes for quarantine, which stores items that could not become events, so that users can inspect them and process them again. */
@@ -150,30 +146,3 @@ export const quarantine: Resource = {
     ];
   },
 };
-
-/** Processes quarantined items again, one at a time, so that their events keep the order of arrival. Stops if Redis is unavailable. */
-async function redriveAll(
-  deps: Deps,
-  organizationId: string,
-  ids: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly RedriveResult[]> {
-  const results: RedriveResult[] = [];
-  for (const [index, id] of ids.entries()) {
-    try {
-      const found = await deps.quarantine.find(organizationId, id);
-      // The item was deleted or processed again after it was listed.
-      if (!found) continue;
-      results.push(await redriveItem(deps, found, { asNewId: false, signal }));
-    } catch (error) {
-      if (!(error instanceof UnavailableError) || results.length === 0) throw error;
-      deps.log.warn(
-        { event: "quarantine.redrive_cut_short", err: error },
-        "Redrive stopped early because Redis is unavailable. The remaining items stay in quarantine.",
-      );
-      results.push(...ids.slice(index).map(unavailableResult));
-      break;
-    }
-  }
-  return results;
-}
