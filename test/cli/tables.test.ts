@@ -14,7 +14,10 @@ describe("a command at a terminal", () => {
     ["status", / is ready\.\n\n.*NOT ACTIVE .* LAG +DEAD LETTERS +QUARANTINE\napp_\S+ /],
     ["apps", /^ID +UID +TITLE +BLUEPRINT +CREATED\napp_\S+ /],
     ["apps get {app}", /\nblueprintId: +bp_/],
-    ["sources", /^CHANNEL +HEALTH +STATE +SILENT +LAST EVENT +NEXT +LAG MS +MISSED +LAST ERROR\norders +\w+/],
+    [
+      "sources",
+      /^CHANNEL +HEALTH +STATE +SILENT +LAST EVENT +NEXT +LAST WAKE +LAG MS +MISSED +LAST ERROR\norders +\w+/,
+    ],
     [
       "subscriptions",
       /^ID +EVENTS +STATE +LAG .*\nsub_\S+ +inbox:\* +\w+ .*http:\/\/127\.0\.0\.1:\d+\/events/,

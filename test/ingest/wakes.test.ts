@@ -118,6 +118,18 @@ describe("a delivery to a webhook channel that wakes others", () => {
   });
 });
 
+it("the source of a woken channel shows the number of wakes and the last one, and only its own", async () => {
+  const { appId, bell } = await install(spine, {});
+  const sourceOf = (uid: string) => spine.api.call.get(`/apps/${appId}/channels/${uid}/source`);
+  expect((await sourceOf("items")).wakes).toBeNull();
+  const before = Date.now();
+  for (let i = 0; i < 3; i++) await spine.send(bell, "{}");
+  const { count, lastAt } = (await sourceOf("items")).wakes;
+  expect(count).toBe(3);
+  expect(Date.parse(lastAt)).toBeGreaterThanOrEqual(before);
+  expect((await sourceOf("more")).wakes).toBeNull();
+});
+
 describe("the record of a delivery that wakes channels", () => {
   // The first record may be too late to be written, because the first delivery loads code.
   let app: Awaited<ReturnType<typeof install>>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { signedBytesNotesKey } from "../../../src/bus/keys.ts";
+import { signedBytesNotesKey, wakesKey } from "../../../src/bus/keys.ts";
 import type { SourceFacts } from "../../../src/bus/sources/source-states.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullFields } from "../../../src/channels/pull/pull-fields.ts";
@@ -55,7 +55,7 @@ async function install(kind: "sse" | "polling" | "webhook", config: object = {})
     if (taken.kind !== "acquired") throw new Error("the source could not be taken over");
     return taken;
   }
-  return { number, bus, take, path: `${channel.path}/source` };
+  return { number, bus, take, path: `${channel.path}/source`, appId: channel.appId };
 }
 
 describe("a source that has never run", () => {
@@ -70,6 +70,7 @@ describe("a source that has never run", () => {
       since: expect.any(String),
       owner: null,
       silent: false,
+      wakes: null,
       lastEventAt: null,
       lastError: null,
       lagMs: null,
@@ -231,14 +232,17 @@ describe("a dry run of a source", () => {
 });
 
 it("a source leaves no keys in Redis after its channel is deleted, and its worker can no longer write any", async () => {
-  const { number, bus, take, path } = await install("sse");
+  const { number, bus, take, path, appId } = await install("sse");
   const { epoch } = await take();
   await bus.states.write(number, epoch, { state: "open" }, 1);
   await spine.server.client.hset(signedBytesNotesKey(number), "wa", "1");
+  const ofWakes = wakesKey({ appId, uid: "main" });
+  await spine.server.client.hset(ofWakes, "n", "1");
   await spine.api.call.delete(path.replace(/\/source$/, ""));
   const deps = { ...spine, ...spine.path };
   const { signal } = new AbortController();
   await settleRemovals(spine.api.database.db, (removal) => clearRemoval(deps, removal), { signal });
   expect(await spine.server.client.keys(`inlet:{?.${number}}*`)).toEqual([]);
+  expect(await spine.server.client.exists(ofWakes)).toBe(0);
   expect(await bus.states.write(number, epoch, { state: "open" }, 1)).toBe(false);
 });

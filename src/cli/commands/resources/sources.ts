@@ -25,6 +25,7 @@ const COLUMNS: readonly Column<ListedSource>[] = [
   { title: "silent", value: ({ silent }) => (silent ? "silent" : ""), colors: { "*": "yellow" } },
   { title: "last event", value: ({ lastEventAt }) => lastEventAt },
   { title: "next", value: ({ nextPollAt }) => nextPollAt },
+  { title: "last wake", value: ({ wakes }) => wakes?.lastAt ?? null },
   { title: "lag ms", value: ({ lagMs }) => lagMs },
   {
     title: "missed",

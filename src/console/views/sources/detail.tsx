@@ -66,6 +66,16 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
             ) : (
               <a href={`/console/connections?connection=${channel.connectionId}`}>{channel.connectionId}</a>
             ),
+          ...(channel.kind === "polling" && {
+            "Last wake":
+              source.wakes === null ? (
+                "not woken in 30 days"
+              ) : (
+                <>
+                  <Time at={source.wakes.lastAt} as="ago" /> · {formatCount(source.wakes.count)} in total
+                </>
+              ),
+          }),
           "Cursor moved": <Time at={source.cursor.updatedAt} as="ago" />,
           "Cursor version": formatCount(source.cursor.version),
         }}

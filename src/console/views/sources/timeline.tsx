@@ -7,6 +7,7 @@ export function Timeline({ source }: { readonly source: Schemas["Source"] }) {
   const points = (
     [
       ["last event", source.lastEventAt, "ok"],
+      ["last wake", source.wakes?.lastAt, "info"],
       ["cursor moved", source.cursor.updatedAt, "info"],
       ["last error", source.lastError?.at, "bad"],
       ["now", new Date().toISOString(), "now"],

@@ -1,5 +1,6 @@
 import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
 import type { ReconcileFacts, SourceSnapshot } from "../../../bus/sources/source-states.ts";
+import type { WakeCount } from "../../../bus/sources/wakes.ts";
 import type { ChannelKind } from "../../../channels/kind.ts";
 import { isRecent } from "../../../channels/pull/reconcile-run.ts";
 import type { DryRun, SourceEnd } from "../../../channels/source.ts";
@@ -40,11 +41,12 @@ export function renderSource(
     readonly isOwnerLive: boolean;
     readonly isIdle: boolean;
     readonly silent: boolean;
+    readonly wakes: WakeCount | undefined;
     readonly cursor: CursorEntity;
     readonly nowMs: number;
   },
 ): SourceEntity {
-  const { isOwnerLive, isIdle, silent, cursor, nowMs } = facts;
+  const { isOwnerLive, isIdle, silent, wakes, cursor, nowMs } = facts;
   const stateReason = isIdle ? "noSubscription" : findReason(row.state, snapshot.state);
   const state = isIdle ? "idle" : computeState(row.state, isOwnerLive ? snapshot.state : undefined);
   const { owner, lagMs, nextAtMs } = snapshot;
@@ -65,6 +67,7 @@ export function renderSource(
     lagMs: lagMs ?? null,
     owner: owner ?? null,
     nextPollAt: isTried && nextAtMs !== undefined && nextAtMs > nowMs ? formatTimestamp(nextAtMs) : null,
+    wakes: wakes ? { count: wakes.count, lastAt: formatTimestamp(wakes.lastAtMs) } : null,
     silent,
     reconcile: renderReconcile(row.config.reconciles, snapshot, nowMs),
     cursor,

@@ -23,7 +23,7 @@ export const sources: Resource = {
   tag: "Sources",
   params: channelParams,
   routes(deps) {
-    const { db, positions, states, leases, clock } = deps;
+    const { db, positions, states, leases, wakes, clock } = deps;
 
     /** Returns the channel's source. @throws ApiError 404 if the channel does not exist or does not fetch events */
     async function getSource(caller: Caller, params: { readonly appId: string; readonly channelId: string }) {
@@ -82,16 +82,18 @@ export const sources: Resource = {
         async handle({ caller, params }) {
           const { row, cursor } = await getSource(caller, params);
           const topics = await listTopicsOf(db, row.number);
-          const [snapshot, idle, stored, silent] = await Promise.all([
+          const [snapshot, idle, stored, silent, woken] = await Promise.all([
             states.read(row.number),
             findIdleSources(db, [row.number]),
             positions.read(row.number),
             isSourceSilent(row, topics),
+            wakes.readCount(row),
           ]);
           return renderSource(row, snapshot, {
             isOwnerLive: snapshot.owner !== undefined && (await leases.isLive(snapshot.owner)),
             isIdle: idle.has(row.number),
             silent,
+            wakes: woken,
             cursor: renderCursor(cursor.show, stored),
             nowMs: clock(),
           });

@@ -48,6 +48,16 @@ export const sourceSchema = z
     }),
     owner: z.string().nullable().meta({ description: "Worker that runs the source, or ran it last." }),
     nextPollAt: timestamp.nullable().meta({ description: "Time of the next poll or connection attempt." }),
+    wakes: z
+      .object({
+        count: z.int().meta({ description: "Number of wakes, including those that were combined." }),
+        lastAt: timestamp,
+      })
+      .nullable()
+      .meta({
+        description:
+          "Wakes by webhook channels that name this channel in `wakes`. Null if there was none in the last 30 days.",
+      }),
     silent: z.boolean().meta({
       description: "Whether no event has arrived for longer than the channel's `expectEverySeconds`.",
     }),
