@@ -35,6 +35,15 @@ export const presetStreamSchema = z.strictObject({
     .describe(
       "Settings of the channel. `{{params.name}}` stands for a parameter. The channel's own settings take precedence.",
     ),
+  reconciles: z
+    .strictObject({
+      as: z.record(z.string(), z.unknown()).optional().describe("Default of the channel's `as`."),
+      match: z.enum(["identity", "id"]).optional().describe("Default of the channel's `match`."),
+    })
+    .optional()
+    .describe(
+      "Defaults of a channel that finds the events which the provider's webhooks missed. Only set if items and webhooks have the same ids.",
+    ),
   events: definitionsSchema.describe("Event definitions of a channel that has none of its own."),
 });
 

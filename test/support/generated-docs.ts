@@ -29,17 +29,16 @@ ${blocks.join("\n\n")}
 export function renderStreamTable(presets: Presets): string {
   const rows = [...presets.values()].flatMap(({ preset, title, streams }) =>
     streams.map(
-      ({ name, title: list, params }) =>
+      ({ name, title: list, params, reconciles }) =>
         `| ${title} | \`${preset}\` | \`${name}\` | ${list} | ${Object.keys(
           (params.properties ?? {}) as object,
         )
           .map((param) => `\`${param}\``)
-          .join(", ")} |`,
+          .join(", ")} | ${reconciles === undefined ? "" : "yes"} |`,
     ),
   );
-  return ["| Provider | `preset` | `stream` | List | `params` |", "|---|---|---|---|---|", ...rows].join(
-    "\n",
-  );
+  const head = "| Provider | `preset` | `stream` | List | `params` | `reconciles` |";
+  return [head, "|---|---|---|---|---|---|", ...rows].join("\n");
 }
 
 /** Renders the table of `src/docs/registrations.md`. */

@@ -43,6 +43,14 @@ export interface PollingVector {
   /** Settings of the channel, such as a small page size. By default, the channel starts at the earliest item. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly polls: readonly VectorPoll[];
+  /** Items and the webhooks of the same events. Required if the stream can find missed events. */
+  readonly reconciled?: readonly VectorPair[];
+}
+
+export interface VectorPair {
+  readonly title: string;
+  readonly webhook: { readonly headers?: Readonly<Record<string, string>>; readonly body: unknown };
+  readonly item: unknown;
 }
 
 const FOLDER = new URL("../../vectors/polling/", import.meta.url);

@@ -4,7 +4,17 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { pollingConfigSchema } from "../../../src/channels/polling/config/config.ts";
+import { compilePlan } from "../../../src/channels/polling/config/plan.ts";
+import { webhookConfigSchema } from "../../../src/channels/webhook/config.ts";
+import { webhook } from "../../../src/channels/webhook/webhook.ts";
+import { fillPaths } from "../../../src/event/definition.ts";
+import type { Reconciled } from "../../../src/event/received.ts";
+import type { Values } from "../../../src/event/values.ts";
+import { compileRules } from "../../../src/normalize/compile.ts";
+import { normalize } from "../../../src/normalize/normalize.ts";
 import { getPresets } from "../../../src/verify/presets.ts";
+import { resolveSender } from "../../../src/verify/sender.ts";
+import { senderConfigSchema } from "../../../src/verify/sender-config.ts";
 import { type PollingVector, readPollingVectors, type VectorExchange } from "./preset-vectors.ts";
 import { type Config, PollRig } from "./support.ts";
 
@@ -137,6 +147,66 @@ describe.each(vectors)("the stream $preset $stream", (vector) => {
   });
 });
 
+/** Returns the ids of the events that a webhook channel with the preset publishes from a delivery. */
+function idsInWebhook(
+  preset: string,
+  { headers = {}, body }: { readonly headers?: Values; readonly body: string },
+  reconciled?: Reconciled,
+) {
+  const sender = resolveSender(senderConfigSchema.parse({ preset }), getPresets());
+  if (!sender.ok) throw new Error(JSON.stringify(sender.error));
+  const { paths, reading } = sender.value;
+  const config = webhookConfigSchema.parse({ preset, dedupe: { onConflict: "quarantine" } });
+  const channel = { number: 1, uid: "hook", kind: "webhook", appId: "app_1", organizationId: "org_1" };
+  const definitions = fillPaths([{ type: "received", typePath: null }], paths);
+  const rules = compileRules({ channel, profile: webhook.profile, config, definitions, reading });
+  if (!rules.ok) throw new Error(JSON.stringify(rules.error));
+  const type = { "content-type": "application/json" };
+  const delivery = {
+    method: "POST",
+    headers: { ...type, ...headers },
+    query: {},
+    body: Buffer.from(body),
+    arrivedAtMs: 0,
+    reconciled,
+  };
+  const normalized = normalize(rules.value, delivery, {
+    validatorFor: () => ({ validate: () => undefined }),
+    newEventId: () => "fresh",
+  });
+  if (normalized instanceof Promise || normalized.kind !== "normalized") throw new Error("not normalized");
+  expect(normalized.failures).toEqual([]);
+  return normalized.events.map(({ id, identity, digest }) => ({ id, identity, digest }));
+}
+
+describe("the streams that find missed events", () => {
+  const reconciling = streams.filter(({ reconciles }) => reconciles !== undefined);
+
+  it("have vectors that pair an item with the webhook of the same event", () => {
+    const paired = vectors.filter(({ reconciled = [] }) => reconciled.length > 0);
+    const names = paired.map(({ preset, stream }) => `${preset} ${stream}`);
+    expect(names.toSorted()).toEqual(reconciling.map(({ preset, name }) => `${preset} ${name}`).toSorted());
+    expect(names.length).toBeGreaterThan(1);
+  });
+
+  const pairs = vectors.flatMap(({ preset, stream, params, reconciled = [] }) =>
+    reconciled.map((pair) => ({ preset, stream, params, ...pair })),
+  );
+
+  it.each(pairs)("$preset: $title has the same id in both", ({ preset, stream, params, webhook, item }) => {
+    const plan = compilePlan(pollingConfigSchema.parse({ preset, stream, params, reconciles: "hook" }));
+    if (!plan.ok || plan.value.reconcile === undefined) throw new Error("the stream does not reconcile");
+    const { build, match } = plan.value.reconcile;
+    const built = build(JSON.stringify(item));
+    if (!built.ok) throw new Error(built.error);
+    const { headers, body } = webhook;
+    const [sent] = idsInWebhook(preset, { ...(headers && { headers }), body: JSON.stringify(body) });
+    const [found] = idsInWebhook(preset, built.value, { match, isPastWindow: false });
+    expect(found).toMatchObject({ id: sent?.id, identity: sent?.identity });
+    expect(found?.digest === sent?.digest || match === "id").toBe(true);
+  });
+});
+
 describe("the streams of the presets", () => {
   it("have vectors with three pages, a later poll and a 429 each", () => {
     const lacking = streams.flatMap(({ preset, name }) => {
@@ -164,6 +234,10 @@ describe("the streams of the presets", () => {
       "preset",
       "stream",
       "params",
+      "reconciles",
+      "as",
+      "match",
+      "settleSeconds",
     ];
     expect(
       streams.flatMap(({ preset, name, config }) =>

@@ -56,7 +56,8 @@ export function expandPreset(config: unknown, context: z.RefinementCtx): unknown
     return z.NEVER;
   }
   const filled = fillParams(stream.config, params.data);
-  return mergeSettings(filled, {
+  const defaults = config.reconciles === undefined ? filled : { ...Object(filled), ...stream.reconciles };
+  return mergeSettings(defaults, {
     ...config,
     ...(config.params === undefined ? {} : { params: config.params }),
   });
