@@ -91,9 +91,11 @@ export async function pollSource(
     isDryRun,
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
   };
+  let isDone = false;
   try {
     const walked = await (plan.config.order === "descending" ? pollBackwards(poll) : pollForwards(poll));
     const end = (hasEnded(walked) ? await writer.endComparison() : undefined) ?? walked;
+    isDone = end.kind === "done";
     if (end.kind === "done") options.onPollEnd?.(cursor.value.position.isBehind?.() === true);
     if (end.kind === "done" && skipsExisting && isLate) run.warn("start_gap", LATE_START);
     return end;
@@ -106,7 +108,7 @@ export async function pollSource(
     if (!isDryRun) await writer.refuse(message);
     return broken(code, message);
   } finally {
-    await reconciler?.report();
+    await reconciler?.report(isDone);
   }
 }
 

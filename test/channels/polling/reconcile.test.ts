@@ -292,6 +292,29 @@ describe("an item that is older than the dedupe window of the webhook channel", 
   });
 });
 
+describe("a list that contains only items from before the dedupe window", () => {
+  it("is listed completely, although it cannot be compared", async () => {
+    const rig = await given({
+      webhook: { events: [{ type: "e", idPath: "$.id" }], config: { dedupe: { windowSeconds: 3600 } } },
+      config: { pagination: { by: "linkHeader" } },
+    });
+    const items = itemsOf(["old1", "old2"], 4000);
+    server.answers = [
+      (request, response) => {
+        const isLast = request.url?.includes("page=2") === true;
+        const link = isLast ? {} : { link: `<${server.origin}/items?page=2>; rel="next"` };
+        response
+          .writeHead(200, { "content-type": "application/json", ...link })
+          .end(JSON.stringify({ items: isLast ? [] : items }));
+      },
+    ];
+    await rig.pollAll();
+    expect(await rig.ids()).toEqual([]);
+    const details = (await rig.quarantine()).map(({ detail }: { detail: string }) => detail);
+    expect(details).toEqual([expect.stringContaining("old1"), expect.stringContaining("old2")]);
+  });
+});
+
 describe("the API of a source that reconciles", () => {
   const WINDOW = { events: [{ type: "e", idPath: "$.id" }], config: { dedupe: { windowSeconds: 3600 } } };
 

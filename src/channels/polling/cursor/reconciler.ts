@@ -48,6 +48,7 @@ export function createReconciler(
   const isTrial = before === undefined;
   let isProven = before?.isProven === true;
   let hasReceived = false;
+  let seen = 0;
   let compared = 0;
   const found = { items: 0, known: 0, recovered: 0, listed: 0, failed: 0 };
   let oldestMs: number | undefined;
@@ -127,21 +128,23 @@ export function createReconciler(
         deliveries.push(delivery.value);
       }
       const step = { items, deliveries };
+      seen += items.length;
       const isPlausible = await compare(step);
       if (isTrial) return ok("compared");
       if (!isPlausible) return ok("unsure");
       note(step, await run.ingestAll(deliveries, { cursorAfter, signal }));
       return ok("published");
     },
-    /** Whether this poll has only compared items. The cursor then stays where it was. */
-    hasCompared: () => isTrial && compared > 0,
+    /** Whether this poll has seen items that it must not publish. The cursor then stays where it was. */
+    hasCompared: () => isTrial && seen > 0,
     /** Returns the state to store after a poll that only compared, or the end of the poll if the ids cannot be right. */
     conclude(): Result<ReconcileState, SourceEnd> {
       if (isProven || !hasReceived) return ok({ settings, isProven });
       return err(failed("reconcile_mismatch", describeMismatch(compared, run.channelUid)));
     },
-    /** Reports the findings of the poll, even if the poll failed later. */
-    async report(): Promise<void> {
+    /** Reports the findings of the poll, even if the poll failed later. A failed poll without findings is not reported. */
+    async report(isDone: boolean): Promise<void> {
+      if (!isDone && found.items === 0) return;
       const missed = found.recovered + found.listed;
       const findings: ReconcileFindings = {
         ...found,
