@@ -45,6 +45,7 @@ import type { ProblemTiming } from "./maintenance/problems/problem-watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
 import { createFetchPinned } from "./net/fetch-pinned.ts";
+import { createConfirmRegistration } from "./registrations/confirm-registration.ts";
 import { type RegistrarTiming, startRegistrar } from "./registrations/registrar.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
@@ -102,7 +103,6 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const metrics = createMetrics({ includeProcessMetrics: true, channels: config.metricsChannels });
   const presets = readPresets();
   const outbound = opening.use(createOutbound(config));
-
   const { dataDir } = opening.use(claimDataDir(config));
   let starting = "is starting its embedded servers";
   const health = { metrics, metricsToken: config.metricsToken };
@@ -166,6 +166,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       hooksUrl: urls.hooksUrl,
       fetchPinned: createFetchPinned(outbound),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
+      confirmRegistration: createConfirmRegistration(foundation),
       onAppended: appended.notify,
       timeoutMs,
     }),

@@ -45,6 +45,7 @@ export interface EventPathDeps
   readonly hooksUrl: string;
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
+  readonly confirmRegistration: AnswerHandshakeDeps["confirmRegistration"];
   readonly onAppended: (...appended: Appended) => void;
   readonly limitsOf: (organizationId: string) => Limits;
   readonly isOverLimit: (organizationId: string) => boolean;
@@ -146,6 +147,7 @@ export function createEventPath(deps: EventPathDeps) {
     wakeFirst: createWakeFirst({ wakes, metrics, clock, log: deps.log }),
     bufferWhilePaused: createPauseBuffer({ quarantine, pauses, drainPaused, newDeliveryId }),
     answerHandshake: createAnswerHandshake({
+      confirmRegistration: deps.confirmRegistration,
       async captureSecret(channel, secret) {
         const isKept = await deps.captureSecret(channel, secret);
         // This gateway must use the change immediately. Other gateways are notified by the change feed.

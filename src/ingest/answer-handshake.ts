@@ -1,5 +1,6 @@
 import type { ChannelIdentity } from "../event/channel.ts";
 import type { HandshakeReply } from "../event/ingest.ts";
+import type { RawRequest } from "../event/received.ts";
 import { err, type Result } from "../lib/result.ts";
 import type { MatchedHandshake } from "../verify/handshake/compile.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
@@ -10,6 +11,12 @@ export interface AnswerHandshakeDeps {
    * replaced.
    */
   readonly captureSecret: (channel: ChannelIdentity, secret: string) => Promise<boolean>;
+  /**
+   * Notes a handshake of a channel with a registration, because some providers confirm a registration by it.
+   *
+   * @throws UnavailableError
+   */
+  readonly confirmRegistration: (channel: ChannelIdentity, query: URLSearchParams) => Promise<void>;
   /**
    * Requests a URL from a verified handshake. The channel's config restricts which URLs are allowed.
    *
@@ -24,9 +31,10 @@ export type AnswerHandshake = ReturnType<typeof createAnswerHandshake>;
  * Creates a function that answers a sender's handshake. The function returns the reply, or an error that explains why there is no reply. It
  * throws `UnavailableError` if a step is temporarily impossible.
  */
-export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeDeps) {
+export function createAnswerHandshake({ captureSecret, confirmRegistration, visit }: AnswerHandshakeDeps) {
   return async (
-    { identity }: CompiledChannel,
+    { identity, config }: CompiledChannel,
+    request: Pick<RawRequest, "target">,
     { captured, visit: address, reply }: MatchedHandshake,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Result<HandshakeReply, string>> => {
@@ -39,6 +47,8 @@ export function createAnswerHandshake({ captureSecret, visit }: AnswerHandshakeD
       return err("the channel already has another secret");
     }
     if (address !== undefined) await visit(address.value, { signal });
+    if ("registration" in config && config.registration !== undefined)
+      await confirmRegistration(identity, new URL(request.target, "http://hook").searchParams);
     return answer;
   };
 }

@@ -167,7 +167,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
     request: RawRequest,
     handshake: MatchedHandshake,
   ): Promise<DeliveryResult> {
-    const reply = await deps.answerHandshake(channel, handshake, NEVER_ABORTED);
+    const reply = await deps.answerHandshake(channel, request, handshake, NEVER_ABORTED);
     if (!reply.ok) return rejectUnverified(channel, request, channel.sender.reject(request, reply.error));
     return { kind: "handshake", reply: reply.value };
   }

@@ -42,6 +42,9 @@ async function maintain(
   await deps.write({ state: "active", nextAtMs: Math.min(nextCheckMs, renewAt?.getTime() ?? nextCheckMs) });
 }
 
+/** Time in ms after which a renewal is repeated that the provider has not confirmed. */
+const UNCONFIRMED_MS = 3_600_000;
+
 /** Gives the provider another address, secret or list of events. */
 async function change(deps: Attempt, desired: RegistrationContents): Promise<void> {
   const { registration, row, contents, write, clock } = deps;
@@ -66,6 +69,9 @@ async function renew(deps: Attempt, confirmed: RegistrationContents): Promise<vo
   const result = await sendStep(deps, step, confirmed);
   if (!result.ok) return result.code === "gone" ? lapse(deps) : fail(deps, result);
   deps.notify({ kind: "renewed" });
+  // The provider's handshake states the new end.
+  if (registration.create.confirmation !== undefined)
+    return void (await write({ ...HEALTHY, nextAtMs: clock() + UNCONFIRMED_MS }));
   const expiresAtMs = readTimeMs(result.body, step.expiresPath) ?? endOfLifetime(deps);
   await write({ ...HEALTHY, ...toTimes(deps, expiresAtMs), nextAtMs: clock() });
 }
@@ -138,12 +144,17 @@ async function revive(deps: Attempt, confirmed: RegistrationContents): Promise<v
 
 /** Stores that the provider no longer sends. The secret stays valid, because late deliveries may still arrive. */
 async function lapse(deps: Attempt): Promise<void> {
-  const { row, contents, write, clock } = deps;
+  const { registration, row, contents, write, clock } = deps;
+  const { idPath, repeatable } = registration.create;
   deps.notify({ kind: "lapsed" });
+  // The provider accepts a name only once, and the name is the id of the row.
+  if (idPath === undefined && !repeatable) return deps.replace(findGapStart(row));
   await write({
     state: "lapsed",
     contents: { pending: contents.confirmed ?? contents.pending },
     providerId: null,
+    // Earlier confirmations do not count.
+    attemptedAtMs: clock(),
     lapsedAtMs: findGapStart(row),
     expiresAtMs: null,
     renewAtMs: null,

@@ -22,8 +22,12 @@ export interface Attempt {
   readonly send: SendStep;
   /** Stores a change. Returns false if another worker has taken over, or the registration was deleted. */
   readonly write: (change: RegistrationChange) => Promise<boolean>;
-  /** Creates a registration that takes the place of this one. */
-  readonly replace: () => Promise<void>;
+  /**
+   * Creates a registration that takes the place of this one.
+   *
+   * @param lapsedAtMs start of the gap of events, if the provider no longer sends
+   */
+  readonly replace: (lapsedAtMs?: number) => Promise<void>;
   readonly forget: () => Promise<void>;
   readonly notify: (event: RegistrationEvent) => void;
   readonly createSecret: () => string;

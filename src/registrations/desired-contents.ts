@@ -73,7 +73,7 @@ export function endOfLifetime(
 }
 
 /** Fraction of the lifetime after which a registration is renewed, less a random part that spreads the load. */
-const RENEW_AT = 0.5;
+export const RENEW_AT = 0.5;
 const JITTER = 0.1;
 
 export function toTimes(

@@ -1,3 +1,4 @@
+import { formatTimestamp } from "../lib/clock.ts";
 import type { PresetRegistration } from "../verify/preset-registration.ts";
 import type { ProviderRegistration } from "./find-at-provider.ts";
 import type { StepFailure } from "./provider.ts";
@@ -20,6 +21,13 @@ export const orphaned = ({ manualRemoval }: Pick<PresetRegistration, "manualRemo
     "orphaned",
     `Inlet never received the provider's response to the creation, so it cannot remove the registration. ${manualRemoval}`,
   );
+
+/** Shown until the provider's handshake arrives. */
+export const unconfirmed = (nowMs: number) => ({
+  code: "unconfirmed",
+  message: "The provider has accepted the request and not confirmed it yet",
+  at: formatTimestamp(nowMs),
+});
 
 export const unreadable = (what: string, path: string | undefined): StepFailure => ({
   code: "unreadable",

@@ -33,7 +33,7 @@ export interface ProviderDeps {
 
 export type SendStep = (
   registration: Pick<PresetRegistration, "connection" | "errors">,
-  connectionId: string,
+  connectionId: string | null,
   request: OutboundRequest,
   options: { readonly signal: AbortSignal },
 ) => Promise<StepResult>;
@@ -45,7 +45,7 @@ const NOT_STORED_STATUSES: readonly number[] = [400, 401, 403, 404, 405, 409, 41
 /** Creates a function that sends a request to a provider with the credentials of a connection. */
 export function createSendStep({ outbound, credentialsOf, clock }: ProviderDeps): SendStep {
   return async function sendStep(registration, connectionId, request, { signal }) {
-    const credentials = credentialsOf(connectionId);
+    const credentials = connectionId === null ? undefined : credentialsOf(connectionId);
     let sent: AuthorizedRequest | undefined;
     try {
       const response = await callAuthorized({ credentials, request, signal }, (authorized) => {
@@ -85,7 +85,8 @@ function findFailure(
   if (known !== undefined)
     return { code: CODES[known.means], message: `${known.message} (status ${status})`, isRejected };
   if (status >= 200 && status < 300) return undefined;
-  const scopes = connection.scopes.length === 0 ? "" : ` Required: ${connection.scopes.join(", ")}.`;
+  const scopes =
+    (connection?.scopes ?? []).length === 0 ? "" : ` Required: ${connection?.scopes.join(", ")}.`;
   const notBeforeMs = notBeforeOf(response, nowMs);
   if (status === 401 || (status === 403 && notBeforeMs === undefined))
     return {

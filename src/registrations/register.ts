@@ -1,4 +1,5 @@
 import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
+import { err, ok, type Result } from "../lib/result.ts";
 import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
 import {
   endOfLifetime,
@@ -7,8 +8,9 @@ import {
   toDesired,
   toTimes,
 } from "./desired-contents.ts";
-import { foreign, unreadable } from "./failures.ts";
+import { foreign, unconfirmed, unreadable } from "./failures.ts";
 import { type ProviderRegistration, readKept } from "./find-at-provider.ts";
+import type { StepFailure } from "./provider.ts";
 import { readText, readTimeMs } from "./read-path.ts";
 
 /**
@@ -22,6 +24,12 @@ export async function register(deps: Attempt, channel: RegisteredChannel): Promi
     await write({ contents: { ...contents, pending: desired }, nextAtMs: clock() + deps.settleMs });
     return;
   }
+  const { confirmation } = registration.create;
+  if (confirmation !== undefined && isConfirmedByProvider(row)) {
+    const { expiresAt } = row;
+    const own = { id: row.id, address: desired.address, kept: {}, expiresAtMs: expiresAt?.getTime() };
+    return activate(deps, desired, own, "created");
+  }
   const found = await findOwn(deps, desired);
   if (!found.ok) return fail(deps, found.error);
   const [own] = found.value;
@@ -33,9 +41,13 @@ export async function register(deps: Attempt, channel: RegisteredChannel): Promi
     const removed = await sendStep(deps, registration.remove, desired, own);
     if (!removed.ok && removed.code !== "gone") return fail(deps, removed);
   }
+  const prepared = await prepare(deps, desired);
+  if (!prepared.ok) return fail(deps, prepared.error);
   if (!(await write({ attemptedAtMs: clock(), contents: { ...contents, pending: desired } }))) return;
   const { create } = registration;
-  const result = await sendStep(deps, create, desired);
+  const result = await sendStep(deps, create, desired, { id: row.id, kept: prepared.value });
+  if (result.ok && confirmation !== undefined)
+    return void (await write({ nextAtMs: clock() + CONFIRMATION_MS, lastError: unconfirmed(clock()) }));
   if (result.ok) {
     const id = create.idPath === undefined ? row.id : readText(result.body, create.idPath);
     if (id === undefined) return fail(deps, unreadable("id", create.idPath));
@@ -66,6 +78,23 @@ export async function register(deps: Attempt, channel: RegisteredChannel): Promi
   }
   return fail(deps, result, result.isRejected && row.attemptedAt === null ? { attemptedAtMs: null } : {});
 }
+
+/** Reads the values that the creation needs. */
+async function prepare(
+  deps: Attempt,
+  desired: RegistrationContents,
+): Promise<Result<Readonly<Record<string, unknown>>, StepFailure>> {
+  const { first } = deps.registration.create;
+  if (first === undefined) return ok({});
+  const result = await sendStep(deps, first, desired);
+  return result.ok ? ok(readKept(result.body, first.keep)) : err(result);
+}
+
+/** Time in ms within which the provider must confirm a creation before Inlet repeats it. */
+const CONFIRMATION_MS = 300_000;
+
+const isConfirmedByProvider = ({ attemptedAt, confirmedAt }: Attempt["row"]): boolean =>
+  attemptedAt !== null && confirmedAt !== null && confirmedAt >= attemptedAt;
 
 async function activate(
   deps: Attempt,

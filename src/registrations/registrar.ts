@@ -28,6 +28,7 @@ import { type Secret, senderConfigSchema } from "../verify/sender-config.ts";
 import { advance } from "./advance.ts";
 import type { RegistrationEvent } from "./attempt.ts";
 import { type RegisteredChannel, toEventTypes } from "./desired-contents.ts";
+import { findRegistration } from "./find-registration.ts";
 import { createSendStep, type ProviderDeps } from "./provider.ts";
 
 export interface RegistrarTiming {
@@ -109,7 +110,7 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
         channel: await readChannel(deps, row, registration),
         send,
         write,
-        replace: () => replaceRegistration(db, row, clock()),
+        replace: (lapsedAtMs) => replaceRegistration(db, row, { nowMs: clock(), lapsedAtMs }),
         forget: () => forgetRegistration(db, row, holder),
         notify(event) {
           deps.metrics.registrations.inc({ preset: row.preset, result: event.kind });
@@ -152,11 +153,6 @@ async function reconcileGap(
   for (const uid of await listReconciling(db, { appId, uid: channelUid }))
     await wakes.store({ appId, uid }, clock());
 }
-
-export const findRegistration = (
-  presets: Presets,
-  { preset, target }: Pick<RegistrationRow, "preset" | "target">,
-): PresetRegistration | undefined => presets.get(preset)?.registrations.find((one) => one.target === target);
 
 async function readChannel(
   deps: Pick<RegistrarDeps, "db" | "keyring" | "hooksUrl">,

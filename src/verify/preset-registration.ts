@@ -55,11 +55,13 @@ export const presetRegistrationSchema = z.strictObject({
   title: label.describe("Title of the target."),
   description: hint.describe("Describes the deliveries after the registration."),
   documentationUrl: z.url().describe("URL of the provider's documentation of the API."),
-  connection: requiredConnectionSchema.describe("Connection that the registration needs."),
+  connection: requiredConnectionSchema
+    .nullable()
+    .describe("Connection that the registration needs; `null` if the provider accepts everyone."),
   params: paramsSchemaField.describe("JSON Schema (2020-12) of the channel's `registration.params`."),
   baseUrl: z
     .string()
-    .regex(/^https:\/\/[^?#]+[^/?#]$/)
+    .regex(/^(?:https:\/\/|\{\{params\.)[^?#]+[^/?#]$/)
     .describe("Start of all URLs, without a slash at the end. It may contain parameters."),
   headers: texts.default({}).describe("Headers of all requests."),
   slots: z
@@ -99,6 +101,18 @@ export const presetRegistrationSchema = z.strictObject({
       .describe("Path of the provider's id. Without it, `name` is the id of the registration."),
     expiresPath: path.optional().describe("Path of the end: ISO 8601 text, or a time in s or ms since 1970."),
     keep: z.record(z.string(), path).default({}).describe("Paths of values that later requests need."),
+    first: z
+      .strictObject({ ...stepFields, keep: z.record(z.string(), path) })
+      .optional()
+      .describe("A request before, whose values `kept.<name>` the creation needs."),
+    confirmation: z
+      .strictObject({
+        query: label.describe("Query parameter of the handshake that names the registration."),
+        equals: z.string().describe("Value of the parameter."),
+        leaseSeconds: label.optional().describe("Query parameter with the granted lifetime in seconds."),
+      })
+      .optional()
+      .describe("Handshake with which the provider confirms a creation or renewal after its response."),
     repeatable: z
       .boolean()
       .default(false)

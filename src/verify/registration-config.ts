@@ -11,7 +11,10 @@ export const registrationConfigSchema = z
     connectionId: z
       .string()
       .max(64)
-      .describe("Connection whose credentials may manage webhooks at the provider."),
+      .optional()
+      .describe(
+        "Connection whose credentials may manage webhooks at the provider. Required unless the provider accepts everyone.",
+      ),
     target: z
       .string()
       .max(64)

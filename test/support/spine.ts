@@ -128,6 +128,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           hooksUrl: "https://hooks.example",
           fetchPinned: options.fetchPinned ?? fetchNothing,
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
+          confirmRegistration: async () => {},
           storedChannels: createStoredChannels({ db, keyring }),
           metrics,
           log: createLog({ level: "silent" }),

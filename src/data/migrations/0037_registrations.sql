@@ -10,7 +10,8 @@ CREATE TABLE registrations (
   channel_number bigint REFERENCES channels ON DELETE SET NULL,
   -- The registration that takes the place of this one. This one is removed once the other is active.
   replaced_by text REFERENCES registrations ON DELETE SET NULL,
-  connection_id text NOT NULL CONSTRAINT registrations_connection REFERENCES connections,
+  -- Null if the provider needs no credentials.
+  connection_id text CONSTRAINT registrations_connection REFERENCES connections,
   preset text NOT NULL,
   target text NOT NULL,
   params json NOT NULL,
@@ -25,6 +26,8 @@ CREATE TABLE registrations (
   attempted_at timestamptz,
   expires_at timestamptz,
   renew_at timestamptz,
+  -- Time of the provider's last handshake, for providers that confirm a registration by one.
+  confirmed_at timestamptz,
   checked_at timestamptz,
   lapsed_at timestamptz,
   -- Incremented by each change of the channel, so that a worker notices a change during its requests.
@@ -41,7 +44,7 @@ CREATE TABLE registrations (
 CREATE UNIQUE INDEX registrations_channel ON registrations (channel_number)
   WHERE channel_number IS NOT NULL AND replaced_by IS NULL AND state <> 'removing';
 CREATE INDEX registrations_of_channel ON registrations (channel_number) WHERE channel_number IS NOT NULL;
-CREATE INDEX registrations_connection ON registrations (connection_id);
+CREATE INDEX registrations_connection ON registrations (connection_id) WHERE connection_id IS NOT NULL;
 CREATE INDEX registrations_organization ON registrations (organization_id);
 CREATE INDEX registrations_due ON registrations (next_at);
 CREATE TRIGGER registrations_master_key BEFORE INSERT OR UPDATE OF sealed_contents ON registrations

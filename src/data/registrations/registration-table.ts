@@ -34,7 +34,8 @@ export interface RegistrationsTable extends Timestamps {
   /** `null` after the channel was deleted. */
   channelNumber: number | null;
   replacedBy: string | null;
-  connectionId: string;
+  /** `null` if the provider needs no credentials. */
+  connectionId: string | null;
   preset: string;
   target: string;
   params: Json<Readonly<Record<string, unknown>>>;
@@ -47,6 +48,8 @@ export interface RegistrationsTable extends Timestamps {
   attemptedAt: ColumnType<Date | null, Date | undefined, Date | null>;
   expiresAt: ColumnType<Date | null, Date | undefined, Date | null>;
   renewAt: ColumnType<Date | null, Date | undefined, Date | null>;
+  /** Time of the provider's last handshake, for providers that confirm a registration by one. */
+  confirmedAt: ColumnType<Date | null, Date | undefined, Date | null>;
   checkedAt: ColumnType<Date | null, Date | undefined, Date | null>;
   lapsedAt: ColumnType<Date | null, Date | undefined, Date | null>;
   wanted: Generated<number>;

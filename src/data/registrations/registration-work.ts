@@ -126,3 +126,30 @@ export async function forgetRegistration(
     .where("state", "=", "removing")
     .execute();
 }
+
+/** Stores that the provider has confirmed a registration, and makes it due. */
+export async function noteConfirmation(
+  db: Queryable,
+  id: string,
+  times: {
+    readonly nowMs: number;
+    readonly expiresAtMs: number | null;
+    readonly renewAtMs: number | null;
+  },
+): Promise<void> {
+  const { nowMs, expiresAtMs, renewAtMs } = times;
+  const now = new Date(nowMs);
+  await db
+    .updateTable("registrations")
+    .set({
+      confirmedAt: now,
+      checkedAt: now,
+      expiresAt: expiresAtMs === null ? null : new Date(expiresAtMs),
+      renewAt: renewAtMs === null ? null : new Date(renewAtMs),
+      nextAt: now,
+    })
+    // A worker that has not stored the response to its request yet must not postpone the next one.
+    .set((eb) => ({ wanted: eb("wanted", "+", 1) }))
+    .where("id", "=", id)
+    .execute();
+}

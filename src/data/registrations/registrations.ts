@@ -11,13 +11,13 @@ export interface WantedRegistration {
   readonly target: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly baseUrl: string | null;
-  readonly connectionId: string;
+  readonly connectionId: string | null;
 }
 
 /** Returns the registration that a stored config asks for. The config was validated when it was written. */
 function readWanted({ preset, registration }: ChannelRow["config"]): WantedRegistration | undefined {
   if (registration === undefined) return undefined;
-  const { target, params, baseUrl = null, connectionId } = registration as WantedRegistration;
+  const { target, params, baseUrl = null, connectionId = null } = registration as WantedRegistration;
   return { preset: String(preset), target, params, baseUrl, connectionId };
 }
 
@@ -46,7 +46,11 @@ export async function followChannel(trx: Trx, channel: ChannelRow, nowMs: number
 }
 
 /** Replaces a registration by a new one for the same object, because the provider cannot change or extend it. */
-export async function replaceRegistration(db: Queryable, row: RegistrationRow, nowMs: number): Promise<void> {
+export async function replaceRegistration(
+  db: Queryable,
+  row: RegistrationRow,
+  { nowMs, lapsedAtMs }: { readonly nowMs: number; readonly lapsedAtMs: number | undefined },
+): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const current = await trx
       .selectFrom("registrations")
@@ -58,6 +62,19 @@ export async function replaceRegistration(db: Queryable, row: RegistrationRow, n
     if (!current || current.channelNumber === null) return;
     const channel = { ...current, number: current.channelNumber, uid: current.channelUid };
     await insertRegistration(trx, channel, current, current, nowMs);
+    // This worker sends no more requests for the old registration.
+    await trx
+      .updateTable("registrations")
+      .set({ leaseHolder: null, leaseExpiresAt: null })
+      .where("id", "=", row.id)
+      .execute();
+    if (lapsedAtMs === undefined) return;
+    await trx
+      .updateTable("registrations")
+      .set({ lapsedAt: new Date(lapsedAtMs) })
+      .where("channelNumber", "=", current.channelNumber)
+      .where("state", "=", "creating")
+      .execute();
   });
 }
 

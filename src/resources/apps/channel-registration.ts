@@ -3,8 +3,9 @@ import { requirePermission } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { invalidParameters, notFound } from "../../http/errors.ts";
 import { createBlockCheck } from "../../net/guarded-agent.ts";
-import { findRegistration } from "../../registrations/registrar.ts";
+import { findRegistration } from "../../registrations/find-registration.ts";
 import { renderStep } from "../../registrations/render-step.ts";
+import type { PresetRegistration } from "../../verify/preset-registration.ts";
 import type { RegistrationConfig } from "../../verify/registration-config.ts";
 import type { Deps } from "../kit/deps.ts";
 
@@ -24,25 +25,33 @@ export async function requireRegistration(
   base = "config.registration",
 ): Promise<void> {
   if (config.registration === undefined) return;
-  requirePermission(caller, "connections.read");
   const { connectionId, target = "", params, baseUrl } = config.registration as RegistrationConfig;
   const registration = findRegistration(presets, { preset: String(config.preset), target });
   if (registration === undefined) throw new Error(`the config names an unknown target: ${target}`);
   const reject = (field: string, message: string): never => {
     throw invalidParameters([{ path: field === "" ? base : `${base}.${field}`, message }]);
   };
-  const connection = await findConnection(db, caller.organizationId, connectionId);
-  if (connection === undefined) throw notFound("connection");
-  const { kinds } = registration.connection;
-  if (!kinds.some((kind) => kind === connection.kind))
-    reject(
-      "connectionId",
-      `must be a connection of the kind ${kinds.join(" or ")}, but it is ${connection.kind}`,
-    );
+  async function requireFitting(required: PresetRegistration["connection"]) {
+    if (required === null && connectionId === undefined) return undefined;
+    if (required === null)
+      return reject("connectionId", "must not be set, because the provider accepts everyone");
+    if (connectionId === undefined) return reject("connectionId", `is required. ${required.hint}`);
+    requirePermission(caller, "connections.read");
+    const found = await findConnection(db, caller.organizationId, connectionId);
+    if (found === undefined) throw notFound("connection");
+    if (!required.kinds.some((kind) => kind === found.kind))
+      reject(
+        "connectionId",
+        `must be a connection of the kind ${required.kinds.join(" or ")}, but it is ${found.kind}`,
+      );
+    return found;
+  }
+
+  const connection = await requireFitting(registration.connection);
   const values = { params, address: "", events: [], name: "", kept: {}, nowMs: 0 };
   const { url } = renderStep(registration, registration.create, values, baseUrl);
   const { origin } = new URL(url);
-  if (!connection.allowedOrigins.includes(origin))
+  if (connection !== undefined && !connection.allowedOrigins.includes(origin))
     reject(
       "connectionId",
       `the registration calls ${origin}, which is not one of the connection's allowed origins`,

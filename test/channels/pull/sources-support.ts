@@ -202,6 +202,7 @@ export async function startSourceRig(): Promise<SourceRig> {
         hooksUrl: "https://hooks.example",
         fetchPinned: () => Promise.reject(new Error("this test makes no requests")),
         captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
+        confirmRegistration: async () => {},
       }),
     );
     const runtime = beginning.use(
