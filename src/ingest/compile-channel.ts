@@ -256,8 +256,19 @@ function readConfig(kind: CompilableKind, { identity, config: stored }: StoredCh
     const details = sender.error.map(({ path, message }) => `${path.join(".")}: ${message}`);
     throw unavailable("uses a sender verification that is no longer supported", details);
   }
-  return { config, sender: sender.value, preset: senderConfig.data.preset ?? null };
+  const isRegistered = "registration" in config && config.registration !== undefined;
+  return {
+    config,
+    sender: isRegistered ? withoutCapture(sender.value) : sender.value,
+    preset: senderConfig.data.preset ?? null,
+  };
 }
+
+/** A registration supplies the secret. Its successor has another one, so the handshake must not compare it with a stored secret. */
+const withoutCapture = (sender: Sender): Sender => ({
+  ...sender,
+  handshakes: sender.handshakes.map(({ captureSecret: _, ...handshake }) => handshake),
+});
 
 function withoutSecrets({ secretFields }: CompilableKind, config: ChannelConfig): ChannelConfig {
   const shown = { ...config };

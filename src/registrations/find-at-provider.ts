@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../lib/result.ts";
 import type { PresetRegistration, RegistrationStep } from "../verify/preset-registration.ts";
 import type { StepFailure, StepResult } from "./provider.ts";
-import { readPath, readText, readTimeMs } from "./read-path.ts";
+import { readId, readPath, readText, readTimeMs } from "./read-path.ts";
 
 /** A registration as the provider lists it. */
 export interface ProviderRegistration {
@@ -30,7 +30,7 @@ export async function listAtProvider(
     if (!result.ok) return err(result);
     const items = readPath(result.body, list.itemsPath);
     for (const item of Array.isArray(items) ? items : []) {
-      const id = readText(item, list.idPath);
+      const id = readId(item, list.idPath);
       const address = readText(item, list.addressPath);
       if (id === undefined || address === undefined) continue;
       const kept = readKept(item, list.keep);

@@ -18,6 +18,12 @@ export function readText(value: unknown, path: string | undefined): string | und
   return (typeof found === "string" && found !== "") || typeof found === "number" ? String(found) : undefined;
 }
 
+/** Returns an id. If the provider identifies its objects by URLs, the id is the last part of the path. */
+export function readId(value: unknown, path: string | undefined): string | undefined {
+  const text = readText(value, path);
+  return text !== undefined && /^https?:/.test(text) ? URL.parse(text)?.pathname.split("/").at(-1) : text;
+}
+
 /** Numbers from here on are times in ms since 1970, and smaller ones are times in seconds. */
 const EPOCH_MS_FROM = 100_000_000_000;
 

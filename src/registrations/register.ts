@@ -11,7 +11,7 @@ import {
 import { foreign, unconfirmed, unreadable } from "./failures.ts";
 import { type ProviderRegistration, readKept } from "./find-at-provider.ts";
 import type { StepFailure } from "./provider.ts";
-import { readText, readTimeMs } from "./read-path.ts";
+import { readId, readText, readTimeMs } from "./read-path.ts";
 
 /**
  * Creates the registration, unless the provider already has it from an earlier attempt. A registration with the channel's address that
@@ -49,7 +49,7 @@ export async function register(deps: Attempt, channel: RegisteredChannel): Promi
   if (result.ok && confirmation !== undefined)
     return void (await write({ nextAtMs: clock() + CONFIRMATION_MS, lastError: unconfirmed(clock()) }));
   if (result.ok) {
-    const id = create.idPath === undefined ? row.id : readText(result.body, create.idPath);
+    const id = create.idPath === undefined ? row.id : readId(result.body, create.idPath);
     if (id === undefined) return fail(deps, unreadable("id", create.idPath));
     const secret =
       typeof registration.secret === "object"

@@ -98,7 +98,9 @@ export const presetRegistrationSchema = z.strictObject({
     ...stepFields,
     idPath: path
       .optional()
-      .describe("Path of the provider's id. Without it, `name` is the id of the registration."),
+      .describe(
+        "Path of the provider's id. If the value is a URL, the last part of its path is the id. Without `idPath`, `name` is the id of the registration.",
+      ),
     expiresPath: path.optional().describe("Path of the end: ISO 8601 text, or a time in s or ms since 1970."),
     keep: z.record(z.string(), path).default({}).describe("Paths of values that later requests need."),
     first: z
