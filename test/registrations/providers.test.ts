@@ -1,113 +1,150 @@
 import { describe, expect, it } from "vitest";
-import { getPresets } from "../../src/verify/presets.ts";
 import { installApp } from "../support/channels.ts";
 import { givenGateway } from "../support/given-gateway.ts";
-import type { StartEmulator } from "../support/providers/emulator.ts";
-import { startGitHub } from "../support/providers/github.ts";
-import { startGoogleCalendar, startGoogleDrive } from "../support/providers/google-push.ts";
-import { startMicrosoftGraph } from "../support/providers/microsoft-graph.ts";
-import { startStripe } from "../support/providers/stripe.ts";
-import { startWebSubHub } from "../support/providers/websub-hub.ts";
+import { sharedPresets } from "../support/presets.ts";
+import type { Emulator, Hook } from "../support/providers/emulator.ts";
+import { CEILING_MS } from "../support/until.ts";
+import { PROVIDER_SAMPLES, type ProviderSample } from "./provider-samples.ts";
 import { eventually, type Registration } from "./support.ts";
-
-/** A registration of a preset with its emulator. */
-interface Sample {
-  readonly preset: string;
-  readonly target: string;
-  readonly start: StartEmulator;
-  readonly params: (origin: string) => Readonly<Record<string, unknown>>;
-  /** Whether the provider needs no credentials. */
-  readonly isOpen?: boolean;
-  /** Whether the hooks end only with their lease, because Inlet confirms no removal. */
-  readonly endsWithLease?: boolean;
-  readonly events?: readonly object[];
-}
-
-const SAMPLES: readonly Sample[] = [
-  {
-    preset: "github",
-    target: "repository",
-    start: startGitHub,
-    params: () => ({ owner: "acme", repo: "shop" }),
-  },
-  { preset: "github", target: "organization", start: startGitHub, params: () => ({ org: "acme" }) },
-  { preset: "google-calendar", target: "events", start: startGoogleCalendar, params: () => ({}) },
-  { preset: "google-drive", target: "changes", start: startGoogleDrive, params: () => ({}) },
-  {
-    preset: "microsoft-graph",
-    target: "resource",
-    start: startMicrosoftGraph,
-    params: () => ({ resource: "me/messages" }),
-  },
-  { preset: "stripe", target: "account", start: startStripe, params: () => ({}) },
-  {
-    preset: "websub",
-    target: "topic",
-    start: startWebSubHub,
-    params: (hub) => ({ hub, topic: "https://example.com/feed" }),
-    isOpen: true,
-    endsWithLease: true,
-    events: [{ type: "changed" }],
-  },
-];
-
-/** Registrations whose requests equal those of another preset, apart from the address. */
-const SAME_AS_OTHERS = ["youtube channel"];
 
 const gateway = givenGateway(
   { INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
-  { registrarTiming: { tickMs: 50, settleMs: 100 } },
+  { registrarTiming: { tickMs: 20, settleMs: 100 } },
 );
 
-it("every registration of a preset is tested", () => {
-  const all = [...getPresets().values()].flatMap(({ preset, registrations }) =>
+it("every registration of a preset is tested with its provider", () => {
+  const targets = [...sharedPresets().values()].flatMap(({ preset, registrations }) =>
     registrations.map(({ target }) => `${preset} ${target}`),
   );
-  const tested = SAMPLES.map(({ preset, target }) => `${preset} ${target}`);
-  expect([...tested, ...SAME_AS_OTHERS].sort()).toEqual(all.sort());
+  expect(PROVIDER_SAMPLES.map(({ preset, target }) => `${preset} ${target}`)).toEqual(targets);
 });
 
-describe.each(SAMPLES)("$preset, $target", (sample) => {
-  it("registers the channel once, verifies the provider's deliveries, and removes the registration", async () => {
-    const { preset, target, start, params, isOpen = false, endsWithLease = false, events } = sample;
-    await using provider = await start({ clock: Date.now });
-    const foreign = provider.addForeign("https://other.example/hooks");
-    const connection = isOpen
-      ? undefined
-      : await gateway.api<{ id: string }>("POST", "/connections", {
-          name: preset,
-          kind: "bearer",
-          config: { token: provider.token },
-          allowedOrigins: [provider.url],
-        });
-    const app = await installApp(gateway, []);
-    const { url } = await gateway.api<{ url: string }>("POST", `/apps/${app.id}/channels`, {
-      uid: "hooks",
-      kind: "webhook",
-      config: {
-        preset,
-        registration: {
-          ...(connection && { connectionId: connection.id, baseUrl: provider.url }),
-          target,
-          params: params(provider.url),
-        },
-      },
-      ...(events && { events }),
-    });
-    const path = `/apps/${app.id}/channels/hooks`;
-    const own = () => provider.hooks().filter(({ address }) => address === url);
-    await eventually(async () =>
-      expect(await gateway.api<Registration>("GET", `${path}/registration`)).toMatchObject({
-        state: "active",
-        lastError: null,
-      }),
+describe.each(PROVIDER_SAMPLES)("registration at $preset ($target)", (sample) => {
+  const start = (): Promise<Emulator> => sample.start({ clock: Date.now });
+  const preset = sharedPresets().get(sample.preset);
+  const registration = preset?.registrations.find(({ target }) => target === sample.target);
+
+  it("creates a webhook whose deliveries verify, and removes it without those of others", async () => {
+    await using provider = await start();
+    const foreign =
+      registration?.slots === "one" ? undefined : provider.addForeign("https://other.example/hooks");
+    const channel = await givenRegistered(sample, provider);
+    await channel.untilState("active");
+    await channel.untilDelivered();
+    await channel.remove();
+    expect(provider.hooks()).toEqual(foreign === undefined ? [] : [foreign]);
+  });
+
+  it.skipIf(registration?.check === undefined && registration?.list === undefined)(
+    "creates the webhook again that the provider has dropped",
+    async () => {
+      await using provider = await start();
+      const channel = await givenRegistered(sample, provider);
+      await channel.untilState("active");
+      const before = await eventually(() => channel.onlyHook());
+      provider.drop(before.id);
+      await gateway.api("POST", `${channel.path}/registration/check`, {});
+      await eventually(() => channel.onlyHook());
+      await channel.untilState("active");
+      await channel.untilDelivered();
+      await channel.remove();
+    },
+  );
+
+  it.skipIf(registration?.renew === undefined)("renews the webhook before it expires", async () => {
+    await using provider = await start();
+    const channel = await givenRegistered(sample, provider);
+    const { expiresAt } = await channel.untilIdle();
+    const before = await eventually(() => channel.onlyHook());
+    const differenceMs = Date.parse(expiresAt ?? "") - (before.expiresAtMs ?? Number.NaN);
+    expect(Math.abs(differenceMs)).toBeLessThan(CEILING_MS);
+    await gateway.stores.db
+      .updateTable("registrations")
+      .set({ renewAt: new Date(0), nextAt: new Date(0) })
+      .where("channelUid", "=", "hooks")
+      .where("appId", "=", channel.appId)
+      .execute();
+    await eventually(() =>
+      expect(channel.onlyHook().expiresAtMs).toBeGreaterThan(before.expiresAtMs ?? Number.POSITIVE_INFINITY),
     );
-    expect(own()).toHaveLength(1);
-    const sent = await provider.deliver();
-    expect(sent.filter(({ hook }) => hook.address === url)).toMatchObject([{ status: 200 }]);
-    await gateway.api("DELETE", path);
-    if (!endsWithLease) await eventually(() => expect(own()).toEqual([]));
-    await eventually(async () => expect(await gateway.api("GET", "/registrations")).toEqual([]));
-    expect(provider.hooks()).toContainEqual(foreign);
+    await channel.untilState("active");
+    await channel.untilDelivered();
+    await channel.remove();
   });
 });
+
+/** Creates a channel that registers itself at the provider, with a connection if the provider needs one. */
+async function givenRegistered(sample: ProviderSample, provider: Emulator) {
+  const { preset, target, params, basePath = "", config, prepare } = sample;
+  const credentials = sample.connection?.(provider) ?? {
+    kind: "bearer",
+    config: { token: provider.token },
+  };
+  const connection = sample.isOpen
+    ? undefined
+    : await gateway.api<{ id: string }>("POST", "/connections", {
+        name: preset,
+        allowedOrigins: [provider.url],
+        ...credentials,
+      });
+  const app = await installApp(gateway, []);
+  const path = `/apps/${app.id}/channels/hooks`;
+  const { url } = await gateway.api<{ url: string }>("POST", `/apps/${app.id}/channels`, {
+    uid: "hooks",
+    kind: "webhook",
+    config: { preset, ...(typeof config === "function" ? config(provider) : config) },
+    events: [{ type: "any", typePath: null }],
+  });
+  await prepare?.(provider, url);
+  await gateway.api("PUT", path, {
+    config: {
+      registration: {
+        ...(connection && { connectionId: connection.id }),
+        target,
+        ...(typeof params === "function"
+          ? { params: params(provider) }
+          : { params, baseUrl: provider.url + basePath }),
+      },
+    },
+  });
+  const hooks = (): readonly Hook[] => provider.hooks().filter(({ address }) => address === url);
+  return {
+    appId: app.id,
+    path,
+    onlyHook(): Hook {
+      const [hook, ...others] = hooks();
+      if (hook === undefined || others.length > 0) throw new Error(`${hooks().length} webhooks`);
+      return hook;
+    },
+    /** Deletes the channel, and waits until Inlet needs the provider no longer. */
+    async remove(): Promise<void> {
+      await gateway.api("DELETE", path);
+      await eventually(async () => {
+        const left = await gateway.api<readonly { appId: string }[]>("GET", "/registrations");
+        expect(left.filter(({ appId }) => appId === app.id)).toEqual([]);
+      });
+      if (sample.endsWithLease !== true) return expect(hooks()).toEqual([]);
+      for (const { id } of hooks()) provider.drop(id);
+    },
+    /** Waits until one webhook delivers and the gateway, which learns a new secret within a second, accepts the delivery. */
+    untilDelivered: (): Promise<void> =>
+      eventually(async () => {
+        const results = (await provider.deliver()).filter(({ hook }) => hook.address === url);
+        expect(results).toMatchObject([{ status: 200 }]);
+      }),
+    /** Waits until the registration is active and its next check is far away. */
+    untilIdle: (): Promise<Registration & { readonly nextAt: string }> =>
+      eventually(async () => {
+        const found = await gateway.api<Registration & { nextAt: string }>("GET", `${path}/registration`);
+        expect(found).toMatchObject({ state: "active" });
+        expect(Date.parse(found.nextAt)).toBeGreaterThan(Date.now() + CEILING_MS);
+        return found;
+      }),
+    untilState: (state: string): Promise<Registration> =>
+      eventually(async () => {
+        const found = await gateway.api<Registration>("GET", `${path}/registration`);
+        expect(found).toMatchObject({ state });
+        return found;
+      }),
+  };
+}

@@ -21,6 +21,7 @@ const EVENTS = [
   "invitee.created",
   "invitee.canceled",
   "invitee_no_show.created",
+  "invitee_no_show.deleted",
   "routing_form_submission.created",
 ];
 

@@ -14,6 +14,9 @@ import type {
 } from "./emulator.ts";
 import type { Answer, Call, Message, Outgoing, Provider, ProviderContext, Reply, Route } from "./provider.ts";
 
+/** Token endpoint (RFC 6749, section 4.4) at which every client gets the emulator's token. */
+export const TOKEN_PATH = "/oauth2/token";
+
 /** Starts the HTTP server of a provider: routes, tokens, faults, records, expiry and deliveries. */
 export async function startEmulator<H extends Hook>(
   { clock, appSecret = "secret-of-the-app" }: EmulatorOptions,
@@ -70,8 +73,15 @@ export async function startEmulator<H extends Hook>(
       ),
       body: await text(request),
     };
-    requests.push(recorded);
     const url = new URL(recorded.path, local.origin);
+    if (url.pathname === TOKEN_PATH) {
+      write(response, {
+        status: 200,
+        body: { access_token: token, token_type: "bearer", expires_in: 3_600 },
+      });
+      return;
+    }
+    requests.push(recorded);
     for (const route of provider.routes) {
       const params = matchRoute(route.on, recorded.method, url.pathname);
       if (params === undefined) continue;
@@ -165,6 +175,14 @@ const createCall = (recorded: RecordedRequest, url: URL, params: Call["params"])
   form: new URLSearchParams(recorded.body),
   read: (schema) => schema.safeParse(parseJson(recorded.body)).data,
 });
+
+/** Returns the user name or the password of basic authentication. */
+export function readBasic({ headers }: RecordedRequest, part: "user" | "password"): string | undefined {
+  const encoded = /^basic (.+)$/i.exec(headers.authorization ?? "")?.[1];
+  if (encoded === undefined) return undefined;
+  const [user, password] = Buffer.from(encoded, "base64").toString().split(":", 2);
+  return part === "user" ? user : password;
+}
 
 export function readBearer({ headers }: RecordedRequest): string | undefined {
   return /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { SignJWT } from "jose";
 import { z } from "zod";
 import type { Emulator, EmulatorOptions, Hook } from "./emulator.ts";
-import { startEmulator } from "./emulator-server.ts";
+import { readBasic, readBearer, startEmulator } from "./emulator-server.ts";
 import type { Answer, Call, Message, Outgoing, Provider, ProviderContext, Route } from "./provider.ts";
 import { sign } from "./signatures.ts";
 
@@ -129,6 +129,7 @@ function createJira(context: ProviderContext<JiraHook>): Provider<JiraHook> {
   const adminPath = "/rest/webhooks/1.0/webhook";
   return {
     quota: MAX_APP_WEBHOOKS,
+    readToken: (call) => readBearer(call) ?? readBasic(call, "password"),
     unauthorized: { status: 401, body: { code: 401, message: "Unauthorized" } },
     forbidden: { status: 403, body: { errorMessages: ["The caller is not an app."], errors: {} } },
     notFound: NOT_FOUND,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Emulator, EmulatorOptions, Hook } from "./emulator.ts";
-import { readBearer, startEmulator } from "./emulator-server.ts";
+import { readBasic, readBearer, startEmulator } from "./emulator-server.ts";
 import type { Answer, Call, Message, Outgoing, Provider, ProviderContext } from "./provider.ts";
 import { sign } from "./signatures.ts";
 
@@ -82,7 +82,7 @@ function createStripe(context: ProviderContext<StripeHook>): Provider<StripeHook
 
   return {
     quota: MAX_ENDPOINTS,
-    readToken: (call) => readBearer(call) ?? readBasicUser(call),
+    readToken: (call) => readBearer(call) ?? readBasic(call, "user"),
     unauthorized: invalid("Invalid API Key provided: sk_test_****", { status: 401 }),
     forbidden: invalid("The provided key does not have the required permissions for this endpoint.", {
       status: 403,
@@ -165,8 +165,3 @@ const invalid = (
 
 const missing = (param: string): Answer =>
   invalid(`Missing required param: ${param}.`, { code: "parameter_missing", param });
-
-function readBasicUser({ headers }: Call): string | undefined {
-  const encoded = /^basic (.+)$/i.exec(headers.authorization ?? "")?.[1];
-  return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString().split(":")[0];
-}

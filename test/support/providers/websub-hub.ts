@@ -5,8 +5,13 @@ import type { Answer, Call, Message, Outgoing, Provider, ProviderContext } from 
 import { sign } from "./signatures.ts";
 
 /** A hub of https://www.w3.org/TR/websub/ that is open to all subscribers. */
-export const startWebSubHub = (options: EmulatorOptions): Promise<Emulator> =>
-  startEmulator(options, createHub);
+export const startWebSubHub = (
+  options: EmulatorOptions & {
+    /** Hash of the signatures, which the hub chooses. */
+    readonly algorithm?: "sha1" | "sha256";
+  },
+): Promise<Emulator> =>
+  startEmulator<WebSubHook>(options, (context) => createHub(context, options.algorithm ?? "sha256"));
 
 interface WebSubHook extends Hook {
   readonly topic: string;
@@ -17,7 +22,7 @@ const DEFAULT_LEASE_SECONDS = 432_000;
 const MAX_LEASE_SECONDS = 864_000;
 const MAX_SECRET_BYTES = 200;
 
-function createHub(context: ProviderContext<WebSubHook>): Provider<WebSubHook> {
+function createHub(context: ProviderContext<WebSubHook>, algorithm: string): Provider<WebSubHook> {
   const { hooks, nowMs, origin } = context;
   const idOf = (topic: string, address: string): string => `${topic} ${address}`;
 
@@ -77,7 +82,7 @@ function createHub(context: ProviderContext<WebSubHook>): Provider<WebSubHook> {
     unauthorized: { status: 401 },
     forbidden: { status: 403 },
     notFound: { status: 404 },
-    routes: [{ step: (call) => stepOf(call), on: "POST /", handle }],
+    routes: ["/", "/subscribe"].map((path) => ({ step: stepOf, on: `POST ${path}`, handle })),
     makeForeign: (address) => ({
       id: idOf("https://example.com/feed", address),
       address,
@@ -85,7 +90,7 @@ function createHub(context: ProviderContext<WebSubHook>): Provider<WebSubHook> {
       secret: "secret of another program",
       expiresAtMs: nowMs() + MAX_LEASE_SECONDS * 1_000,
     }),
-    sign: (hook, message) => build(hook, message, origin),
+    sign: (hook, message) => build(hook, message, { origin, algorithm }),
   };
 
   function stepOf({ form }: Call): "create" | "renew" | "remove" {
@@ -95,14 +100,18 @@ function createHub(context: ProviderContext<WebSubHook>): Provider<WebSubHook> {
   }
 }
 
-function build({ topic, secret }: WebSubHook, { id, payload }: Message, origin: string): Outgoing {
+function build(
+  { topic, secret }: WebSubHook,
+  { id, payload }: Message,
+  { origin, algorithm }: { origin: string; algorithm: string },
+): Outgoing {
   const body =
     typeof payload === "string" ? payload : `<feed xmlns="http://www.w3.org/2005/Atom"><id>${id}</id></feed>`;
   return {
     headers: {
       "content-type": "application/atom+xml",
       link: `<${origin}/>; rel="hub", <${topic}>; rel="self"`,
-      ...(secret && { "x-hub-signature": `sha256=${sign(body, secret)}` }),
+      ...(secret && { "x-hub-signature": `${algorithm}=${sign(body, secret, { algorithm })}` }),
     },
     body,
   };
