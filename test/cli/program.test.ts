@@ -200,6 +200,8 @@ describe("the event commands", () => {
 
   it("test a source with dry-run, and count the events that replay would send", async () => {
     const dry = await run("dry-run orders");
+    const recovered = await run("recover orders");
+    expect([recovered.code, recovered.stderr]).toEqual([1, expect.stringContaining("has no `reconciles`")]);
     expect([dry.code, rows(dry.stdout)[0]]).toMatchObject([1, { end: { kind: "failed" }, response: null }]);
     const counted = await run(`replay ${world.subscription.id} --since 1h --dry-run`);
     expect(rows(counted.stdout)[0]).toMatchObject({ replayed: 0, matched: expect.any(Number) });

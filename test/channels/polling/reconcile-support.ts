@@ -103,6 +103,7 @@ export async function givenReconciled(
     seen,
     numberOf,
     deps,
+    now: clock,
     pass: (seconds: number) => {
       offsetMs += seconds * 1000;
     },
