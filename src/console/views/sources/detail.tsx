@@ -16,6 +16,7 @@ import { hasPermission } from "../../session/session.ts";
 import { DryRun } from "./dry-run.tsx";
 import { MoveCursor } from "./move-cursor.tsx";
 import { Reconcile } from "./reconcile.tsx";
+import { Recover } from "./recover.tsx";
 import type { ShownSource } from "./shown-source.ts";
 import { SourceState } from "./state-badge.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -31,7 +32,7 @@ interface Props {
 export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) {
   const { channel, source } = shown;
   const path = `/apps/${appId}/channels/${channel.uid}`;
-  const [asked, setAsked] = useState<"dryRun" | "move" | "reset">();
+  const [asked, setAsked] = useState<"dryRun" | "move" | "recover" | "reset">();
   const close = (): void => setAsked(undefined);
   const turn = channel.state === "paused" ? "resume" : "pause";
   const toggle = useAction(async () => {
@@ -90,6 +91,9 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
           )}
           <Button onClick={() => setAsked("move")}>Move the cursor</Button>
           <Button onClick={() => setAsked("reset")}>Reset the cursor</Button>
+          {source.reconcile !== null && (
+            <Button onClick={() => setAsked("recover")}>Publish listed items</Button>
+          )}
           <Button disabled={toggle.isRunning} onClick={() => void toggle.run()}>
             {turn === "pause" ? "Pause" : "Resume"}
           </Button>
@@ -99,6 +103,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
       <ApiCall call={{ method: "GET", path: `${path}/source` }} />
       {asked === "dryRun" && <DryRun path={path} cursor={source.cursor.value} onClose={close} />}
       {asked === "move" && <MoveCursor path={path} shown={shown} onClose={close} onDone={onChanged} />}
+      {asked === "recover" && <Recover path={path} onClose={close} onDone={onChanged} />}
       {asked === "reset" && (
         <Confirm
           title="Reset the cursor?"
