@@ -45,7 +45,7 @@ import type { ProblemTiming } from "./maintenance/problems/problem-watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
 import { createFetchPinned } from "./net/fetch-pinned.ts";
-import { createConfirmRegistration } from "./registrations/confirm-registration.ts";
+import { createProviderMessages } from "./registrations/provider-messages.ts";
 import { type RegistrarTiming, startRegistrar } from "./registrations/registrar.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
 import { readPresets } from "./verify/presets.ts";
@@ -166,7 +166,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       hooksUrl: urls.hooksUrl,
       fetchPinned: createFetchPinned(outbound),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
-      confirmRegistration: createConfirmRegistration(foundation),
+      ...createProviderMessages(foundation),
       onAppended: appended.notify,
       timeoutMs,
     }),

@@ -21,6 +21,7 @@ import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
+import { createReactFirst } from "../ingest/react-first.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
 import { createValidatorFor } from "../ingest/validators.ts";
 import { createWakeFirst } from "../ingest/wake.ts";
@@ -31,6 +32,7 @@ import { createId } from "../lib/ids.ts";
 import { createChannelIdCheck } from "../lib/secrets/channel-id.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createPathCache } from "../normalize/paths/jsonpath.ts";
+import type { createProviderMessages } from "../registrations/provider-messages.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -45,6 +47,7 @@ export interface EventPathDeps
   readonly hooksUrl: string;
   readonly fetchPinned: FetchPinned;
   readonly captureSecret: AnswerHandshakeDeps["captureSecret"];
+  readonly reactToSignals: ReturnType<typeof createProviderMessages>["reactToSignals"];
   readonly confirmRegistration: AnswerHandshakeDeps["confirmRegistration"];
   readonly onAppended: (...appended: Appended) => void;
   readonly limitsOf: (organizationId: string) => Limits;
@@ -144,7 +147,10 @@ export function createEventPath(deps: EventPathDeps) {
     conclude,
     clock,
     maxCheckMs: deps.timeoutMs,
-    wakeFirst: createWakeFirst({ wakes, metrics, clock, log: deps.log }),
+    reactFirst: createReactFirst({
+      wakeFirst: createWakeFirst({ wakes, metrics, clock, log: deps.log }),
+      reactToSignals: (channel, signals) => deps.reactToSignals(channel, signals, wakes),
+    }),
     bufferWhilePaused: createPauseBuffer({ quarantine, pauses, drainPaused, newDeliveryId }),
     answerHandshake: createAnswerHandshake({
       confirmRegistration: deps.confirmRegistration,

@@ -22,7 +22,9 @@ import type { PathCache } from "../normalize/paths/jsonpath.ts";
 import type { KindProfile } from "../normalize/profile.ts";
 import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
 import type { KeySource } from "../verify/keys/key-source.ts";
+import type { RegistrationSignals } from "../verify/preset-registration.ts";
 import type { Presets } from "../verify/presets.ts";
+import type { RegistrationConfig } from "../verify/registration-config.ts";
 import { resolveSender, type Sender } from "../verify/sender.ts";
 import { senderConfigSchema } from "../verify/sender-config.ts";
 import type { FailureReason } from "../verify/verifier.ts";
@@ -62,6 +64,8 @@ export interface CompiledChannel extends ChannelHandle {
   readonly connectionId: string | null;
   /** The polling channels that each delivery wakes. `undefined` for most channels. */
   readonly wakes?: ChannelWakes;
+  /** Deliveries with which the provider reports the state of the channel's registration. `undefined` for most channels. */
+  readonly signals?: RegistrationSignals;
   /** The pause whose buffered deliveries must be published before new deliveries. `undefined` if there is no such pause. */
   readonly pause: number | undefined;
   /** When the next deliveries are recorded. `undefined` if the channel does not record deliveries. */
@@ -206,6 +210,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const uids = readWakes(shown);
     const wakes = uids && { uids, publishesNothing: stored.definitions.length === 0 };
     const acceptsContentType = wakes?.publishesNothing ? () => true : sharedSender.acceptsContentType;
+    const signals = findSignals(shown, preset, deps.presets);
     const ownChars = ownLength + JSON.stringify(secrets).length;
     return {
       answer,
@@ -221,12 +226,23 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       version,
       connectionId,
       ...(wakes && { wakes }),
+      ...(signals && { signals }),
       state,
       pause,
       ...(config.deliveryRecords && { sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }),
       rules: createRuleSet({ ...sharedDefinitions.compiled, config: shown }, identity, topics),
     };
   };
+}
+
+function findSignals(
+  config: ChannelConfig,
+  preset: string | null,
+  presets: Presets,
+): RegistrationSignals | undefined {
+  if (preset === null || !("registration" in config) || config.registration === undefined) return undefined;
+  const { target } = config.registration as RegistrationConfig;
+  return presets.get(preset)?.registrations.find((one) => one.target === target)?.signals;
 }
 
 /** Estimated memory of a compiled sender, in bytes. `EXPANSION` times the length of its JSON text is added. */

@@ -21,7 +21,7 @@ import { type Arrival, type Conclude, type DeliveryResult, NO_CHANNEL, toFailure
 import type { HookLimits } from "./hook-limits.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
-import type { WakeFirst } from "./wake.ts";
+import type { ReactFirst } from "./react-first.ts";
 import type { Writer } from "./write.ts";
 
 /** The part of a channel kind that inspects the head of a request before its body is read. */
@@ -51,7 +51,7 @@ export interface ReceiveDeps {
   readonly limits: HookLimits;
   readonly bodies: BodyBudget;
   readonly answerHandshake: AnswerHandshake;
-  readonly wakeFirst: WakeFirst;
+  readonly reactFirst: ReactFirst;
   readonly bufferWhilePaused: BufferWhilePaused;
   readonly normalize: Normalizer;
   readonly publishNormalized: Writer["publishNormalized"];
@@ -193,9 +193,10 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
     arrival.delivery = delivery;
     const response = limits.checkVerified(channel);
     if (response !== undefined) return { kind: "refused", response };
-    if (channel.wakes === undefined) return publishUnlessPaused(arrival, channel, delivery);
+    if (channel.wakes === undefined && channel.signals === undefined)
+      return publishUnlessPaused(arrival, channel, delivery);
     // A pause of this channel does not stop its wakes, because a provider may announce a change only once.
-    return deps.wakeFirst(channel, channel.wakes, () => publishUnlessPaused(arrival, channel, delivery));
+    return deps.reactFirst(channel, delivery, () => publishUnlessPaused(arrival, channel, delivery));
   }
 
   function publishUnlessPaused(arrival: Arrival, channel: CompiledChannel, delivery: VerifiedDelivery): Step {

@@ -1,5 +1,6 @@
 import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
 import type { RegistrationRow } from "../data/registrations/registrations.ts";
+import { readPath, readText, readTimeMs } from "../lib/json/read-path.ts";
 import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
 import {
   endOfLifetime,
@@ -11,7 +12,6 @@ import {
 } from "./desired-contents.ts";
 import { orphaned } from "./failures.ts";
 import type { ProviderRegistration } from "./find-at-provider.ts";
-import { readPath, readText, readTimeMs } from "./read-path.ts";
 import { register } from "./register.ts";
 
 /**

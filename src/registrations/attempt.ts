@@ -3,13 +3,13 @@ import type { RegistrationChange } from "../data/registrations/registration-work
 import type { RegistrationRow } from "../data/registrations/registrations.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { formatTimestamp } from "../lib/clock.ts";
+import { readText } from "../lib/json/read-path.ts";
 import type { Result } from "../lib/result.ts";
 import type { PresetRegistration, RegistrationStep } from "../verify/preset-registration.ts";
 import type { RegisteredChannel } from "./desired-contents.ts";
 import { slotTaken } from "./failures.ts";
 import { listAtProvider, type ProviderRegistration } from "./find-at-provider.ts";
 import type { SendStep, StepFailure, StepResult } from "./provider.ts";
-import { readText } from "./read-path.ts";
 import { renderStep } from "./render-step.ts";
 
 /** One attempt to bring a registration into the state that its channel asks for. */

@@ -1,7 +1,7 @@
+import { readId, readPath, readText, readTimeMs } from "../lib/json/read-path.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { PresetRegistration, RegistrationStep } from "../verify/preset-registration.ts";
 import type { StepFailure, StepResult } from "./provider.ts";
-import { readId, readPath, readText, readTimeMs } from "./read-path.ts";
 
 /** A registration as the provider lists it. */
 export interface ProviderRegistration {

@@ -1,4 +1,5 @@
 import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
+import { readId, readText, readTimeMs } from "../lib/json/read-path.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
 import {
@@ -11,7 +12,6 @@ import {
 import { foreign, unconfirmed, unreadable } from "./failures.ts";
 import { type ProviderRegistration, readKept } from "./find-at-provider.ts";
 import type { StepFailure } from "./provider.ts";
-import { readId, readText, readTimeMs } from "./read-path.ts";
 
 /**
  * Creates the registration, unless the provider already has it from an earlier attempt. A registration with the channel's address that

@@ -2,7 +2,6 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { Wakes } from "../bus/sources/wakes.ts";
 import { openAddress } from "../data/channels/address-columns.ts";
 import { openSecrets } from "../data/channels/channel-secrets.ts";
-import { listReconciling } from "../data/channels/sources.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
 import { openContents } from "../data/registrations/registration-contents.ts";
@@ -30,6 +29,7 @@ import type { RegistrationEvent } from "./attempt.ts";
 import { type RegisteredChannel, toEventTypes } from "./desired-contents.ts";
 import { findRegistration } from "./find-registration.ts";
 import { createSendStep, type ProviderDeps } from "./provider.ts";
+import { wakeReconciling } from "./provider-messages.ts";
 
 export interface RegistrarTiming {
   /** Interval in ms at which due registrations are searched for. */
@@ -123,7 +123,8 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
         settleMs: timing.settleMs,
         signal,
       });
-      if (hasGap) await reconcileGap(deps, row);
+      // If the wake cannot be stored, the schedule of the channel covers the gap.
+      if (hasGap) await wakeReconciling(deps, { appId: row.appId, uid: row.channelUid });
     } catch (err) {
       if (stopping.aborted) return;
       log.error({ event: "registration.error", err, ...facts }, "an attempt ended with an unexpected error");
@@ -143,15 +144,6 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
       await Promise.all(running.values());
     },
   };
-}
-
-/** Wakes the channels that find the events that the provider did not send. Their own schedule covers a wake that cannot be stored. */
-async function reconcileGap(
-  { db, wakes, clock }: Pick<RegistrarDeps, "db" | "wakes" | "clock">,
-  { appId, channelUid }: RegistrationRow,
-): Promise<void> {
-  for (const uid of await listReconciling(db, { appId, uid: channelUid }))
-    await wakes.store({ appId, uid }, clock());
 }
 
 async function readChannel(

@@ -157,12 +157,28 @@ export const presetRegistrationSchema = z.strictObject({
     .optional()
     .describe("Extends the registration. `recreate` creates a new one and removes the old one."),
   remove: step.describe("Removes the registration."),
+  signals: z
+    .strictObject({
+      itemsPath: path.describe("Path of the list of items in the JSON body."),
+      path: path.describe(
+        "Path of the signal in an item. A delivery whose items all have one is not published.",
+      ),
+      values: z
+        .record(z.string(), z.enum(["renew", "check", "reconcile"]))
+        .describe(
+          "Reaction to each value. `renew`: extend the registration. `check`: ask the provider whether it still exists. `reconcile`: find missed events.",
+        ),
+    })
+    .optional()
+    .describe("Deliveries with which the provider reports the state of the registration."),
   manualRemoval: hint.describe("How a person removes the registration at the provider."),
   errors: z.array(errorSchema).default([]).describe("Error responses of the provider with a known meaning."),
 });
 
 /** How Inlet registers the address of a channel at a provider. */
 export type PresetRegistration = z.output<typeof presetRegistrationSchema>;
+export type RegistrationSignals = NonNullable<PresetRegistration["signals"]>;
+export type RegistrationSignal = RegistrationSignals["values"][string];
 export type RegistrationStep = z.output<typeof step>;
 export type RegistrationError = z.output<typeof errorSchema>;
 

@@ -80,7 +80,7 @@ export function createTestReceive(
     limits: createTestLimits(),
     bodies: createBodyBudget(),
     answerHandshake: () => Promise.reject(new Error("the channel has no handshakes")),
-    wakeFirst: () => Promise.reject(new Error("the channel wakes no channels")),
+    reactFirst: () => Promise.reject(new Error("the channel has no reactions")),
     bufferWhilePaused: () => Promise.reject(new Error("the channel is not paused")),
     quarantine: { put: () => Promise.reject(new Error("no delivery is unverified")) },
     clock: Date.now,

@@ -102,7 +102,7 @@ function open(
     limits: createTestLimits(),
     bodies: createBodyBudget(),
     answerHandshake: () => Promise.reject(new Error("the channel has no handshakes")),
-    wakeFirst: () => Promise.reject(new Error("the channel wakes no channels")),
+    reactFirst: () => Promise.reject(new Error("the channel has no reactions")),
     bufferWhilePaused: () => Promise.reject(new Error("the channel is not paused")),
     normalize: deps.normalize,
     quarantine: deps.quarantine,

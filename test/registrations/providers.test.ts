@@ -3,6 +3,7 @@ import { installApp } from "../support/channels.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { sharedPresets } from "../support/presets.ts";
 import type { Emulator, Hook } from "../support/providers/emulator.ts";
+import { startMicrosoftGraph } from "../support/providers/microsoft-graph.ts";
 import { CEILING_MS } from "../support/until.ts";
 import { PROVIDER_SAMPLES, type ProviderSample } from "./provider-samples.ts";
 import { eventually, type Registration } from "./support.ts";
@@ -148,3 +149,37 @@ async function givenRegistered(sample: ProviderSample, provider: Emulator) {
       }),
   };
 }
+
+describe("a lifecycle notification of Microsoft Graph", () => {
+  it("extends the registration or checks it, and is not published", async () => {
+    await using graph = await startMicrosoftGraph({ clock: Date.now });
+    const connection = await gateway.api<{ id: string }>("POST", "/connections", {
+      name: "Graph",
+      kind: "bearer",
+      config: { token: graph.token },
+      allowedOrigins: [graph.url],
+    });
+    const app = await installApp(gateway, []);
+    const params = { resource: "me/messages" };
+    await gateway.api("POST", `/apps/${app.id}/channels`, {
+      uid: "hooks",
+      kind: "webhook",
+      config: {
+        preset: "microsoft-graph",
+        registration: { connectionId: connection.id, baseUrl: graph.url, params },
+      },
+      events: [{ type: "created" }],
+    });
+    const path = `/apps/${app.id}/channels/hooks/registration`;
+    const read = () => gateway.api<Registration>("GET", path);
+    await eventually(async () => expect(await read()).toMatchObject({ state: "active" }));
+    const sent = (method: string) => graph.requests.filter((request) => request.method === method).length;
+    expect(await graph.notifyLifecycle("reauthorizationRequired")).toMatchObject([{ status: 200 }]);
+    await eventually(() => expect(sent("PATCH")).toBe(1));
+    const [hook] = graph.hooks();
+    expect(await graph.notifyLifecycle("subscriptionRemoved")).toMatchObject([{ status: 200 }]);
+    await eventually(() => expect(graph.hooks()).toHaveLength(1));
+    expect(graph.hooks()[0]?.id).not.toBe(hook?.id);
+    expect(await gateway.api("GET", `/apps/${app.id}/quarantine`)).toEqual([]);
+  });
+});

@@ -129,6 +129,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           fetchPinned: options.fetchPinned ?? fetchNothing,
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
           confirmRegistration: async () => {},
+          reactToSignals: async () => {},
           storedChannels: createStoredChannels({ db, keyring }),
           metrics,
           log: createLog({ level: "silent" }),

@@ -190,7 +190,7 @@ export async function requestAction(
   trx: Trx,
   channelNumber: number,
   nowMs: number,
-  action: "check" | "recreate" = "check",
+  action: "check" | "recreate" | "renew" = "check",
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable("registrations")
@@ -198,7 +198,9 @@ export async function requestAction(
       nextAt: new Date(nowMs),
       failures: 0,
       updatedAt: new Date(nowMs),
-      ...(action === "check" ? { checkedAt: null } : { state: "lapsed" }),
+      ...(action === "check" && { checkedAt: null }),
+      ...(action === "renew" && { renewAt: new Date(nowMs) }),
+      ...(action === "recreate" && { state: "lapsed" as const }),
     })
     .set((eb) => ({ wanted: eb("wanted", "+", 1) }))
     .where("channelNumber", "=", channelNumber)

@@ -63,6 +63,6 @@ export async function requireRegistration(
   if (!isLocalProvider)
     reject(
       "",
-      `the provider cannot reach ${hooksUrl}. Set INLET_HOOKS_URL to a public URL. For a test on your machine, use \`inlet listen\` or a tunnel, as the guide "Receive webhooks on your machine" shows`,
+      `the provider cannot reach ${hooksUrl}. Set INLET_HOOKS_URL to a public URL. To try it on your machine, use a tunnel, or \`inlet listen\` with a gateway that is public: see docs/registrations#on-your-machine`,
     );
 }

@@ -203,6 +203,7 @@ export async function startSourceRig(): Promise<SourceRig> {
         fetchPinned: () => Promise.reject(new Error("this test makes no requests")),
         captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),
         confirmRegistration: async () => {},
+        reactToSignals: async () => {},
       }),
     );
     const runtime = beginning.use(

@@ -1,0 +1,70 @@
+import type { Wakes } from "../bus/sources/wakes.ts";
+import { listReconciling } from "../data/channels/sources.ts";
+import type { Queryable } from "../data/database.ts";
+import { noteConfirmation } from "../data/registrations/registration-work.ts";
+import { currentRegistration, requestAction } from "../data/registrations/registrations.ts";
+import type { ChannelIdentity } from "../event/channel.ts";
+import { fillPlaceholders } from "../lib/fill-placeholders.ts";
+import type { RegistrationSignal } from "../verify/preset-registration.ts";
+import type { Presets } from "../verify/presets.ts";
+import { RENEW_AT } from "./desired-contents.ts";
+import { findRegistration } from "./find-registration.ts";
+
+export interface ProviderMessagesDeps {
+  readonly db: Queryable;
+  readonly presets: Presets;
+  readonly clock: () => number;
+}
+
+/** Notes requests with which a provider reports the state of a registration. All functions throw UnavailableError. */
+export function createProviderMessages({ db, presets, clock }: ProviderMessagesDeps) {
+  return {
+    /**
+     * Notes the handshake with which a provider confirms a registration, and the lifetime that it grants. Handshakes that name another
+     * object are ignored, because anyone who knows the address can send them.
+     */
+    async confirmRegistration(
+      { number }: Pick<ChannelIdentity, "number">,
+      query: URLSearchParams,
+    ): Promise<void> {
+      const row = await currentRegistration(db, number).executeTakeFirst();
+      const confirmation = row && findRegistration(presets, row)?.create.confirmation;
+      if (!row || confirmation === undefined) return;
+      const expected = fillPlaceholders(confirmation.equals, {
+        has: () => true,
+        get: (name) => row.params[name.replace(/^params\./, "")],
+      });
+      if (query.get(confirmation.query) !== expected) return;
+      const granted = Number(query.get(confirmation.leaseSeconds ?? "") ?? Number.NaN);
+      const nowMs = clock();
+      const lifetimeMs = granted > 0 ? granted * 1_000 : undefined;
+      await noteConfirmation(db, row.id, {
+        nowMs,
+        expiresAtMs: lifetimeMs === undefined ? null : nowMs + lifetimeMs,
+        renewAtMs: lifetimeMs === undefined ? null : nowMs + lifetimeMs * RENEW_AT,
+      });
+    },
+
+    /** Stores the reactions to signals of a provider. A worker then carries them out. */
+    async reactToSignals(
+      channel: ChannelIdentity,
+      signals: ReadonlySet<RegistrationSignal>,
+      wakes: Pick<Wakes, "store">,
+    ): Promise<void> {
+      const nowMs = clock();
+      for (const action of ["renew", "check"] as const)
+        if (signals.has(action))
+          await db.transaction().execute((trx) => requestAction(trx, channel.number, nowMs, action));
+      if (signals.has("reconcile")) await wakeReconciling({ db, clock, wakes }, channel);
+    },
+  };
+}
+
+/** Wakes the channels that find the events that a webhook channel missed. */
+export async function wakeReconciling(
+  { db, clock, wakes }: Pick<ProviderMessagesDeps, "db" | "clock"> & { readonly wakes: Pick<Wakes, "store"> },
+  { appId, uid }: Pick<ChannelIdentity, "appId" | "uid">,
+): Promise<void> {
+  for (const reconciling of await listReconciling(db, { appId, uid }))
+    await wakes.store({ appId, uid: reconciling }, clock());
+}
