@@ -51,11 +51,11 @@ const byHeader =
     config: { in: "header", name, value: token },
   });
 
-const byOAuth = ({ url }: Emulator) => ({
+const byOAuth = ({ url, token }: Emulator) => ({
   kind: "oauth2",
   config: {
     grant: "clientCredentials",
-    tokenEndpoint: url + TOKEN_PATH,
+    tokenEndpoint: `${url}${TOKEN_PATH}?token=${token}`,
     clientId: "inlet",
     clientSecret: "secret-of-the-client",
   },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { PresetRegistration } from "../../src/verify/preset-registration.ts";
 import { installApp } from "../support/channels.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { sharedPresets } from "../support/presets.ts";
@@ -52,6 +53,27 @@ describe.each(PROVIDER_SAMPLES)("registration at $preset ($target)", (sample) =>
     },
   );
 
+  it.skipIf(!namesLimit(registration))("names the provider's limit", async () => {
+    await using provider = await start();
+    provider.setQuota(0);
+    const channel = await givenRegistered(sample, provider);
+    const { lastError } = await channel.untilState("failed");
+    expect(lastError).toMatchObject({ code: "quota" });
+    await channel.remove();
+  });
+
+  it.skipIf(sample.isOpen)("names the permission that the credentials lack", async () => {
+    await using provider = await start();
+    const channel = await givenRegistered(sample, { ...provider, token: provider.limitedToken });
+    const { lastError } = await channel.untilState("failed");
+    expect(lastError?.code).toMatch(/^(?:needsReauth|gone)$/);
+    const named = [
+      ...(registration?.errors.filter(({ means }) => means === "scope").map(({ message }) => message) ?? []),
+      ...(registration?.connection?.scopes ?? []),
+    ];
+    expect(named.some((text) => lastError?.message.includes(text))).toBe(true);
+  });
+
   it.skipIf(registration?.renew === undefined)("renews the webhook before it expires", async () => {
     await using provider = await start();
     const channel = await givenRegistered(sample, provider);
@@ -73,6 +95,9 @@ describe.each(PROVIDER_SAMPLES)("registration at $preset ($target)", (sample) =>
     await channel.remove();
   });
 });
+
+const namesLimit = (registration: PresetRegistration | undefined): boolean =>
+  registration?.errors.some(({ means }) => means === "quota") === true;
 
 /** Creates a channel that registers itself at the provider, with a connection if the provider needs one. */
 async function givenRegistered(sample: ProviderSample, provider: Emulator) {

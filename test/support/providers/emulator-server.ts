@@ -14,7 +14,7 @@ import type {
 } from "./emulator.ts";
 import type { Answer, Call, Message, Outgoing, Provider, ProviderContext, Reply, Route } from "./provider.ts";
 
-/** Token endpoint (RFC 6749, section 4.4) at which every client gets the emulator's token. */
+/** Token endpoint (RFC 6749, section 4.4) that issues the token in the parameter `token` of its URL. */
 export const TOKEN_PATH = "/oauth2/token";
 
 /** Starts the HTTP server of a provider: routes, tokens, faults, records, expiry and deliveries. */
@@ -77,7 +77,7 @@ export async function startEmulator<H extends Hook>(
     if (url.pathname === TOKEN_PATH) {
       write(response, {
         status: 200,
-        body: { access_token: token, token_type: "bearer", expires_in: 3_600 },
+        body: { access_token: url.searchParams.get("token"), token_type: "bearer", expires_in: 3_600 },
       });
       return;
     }
