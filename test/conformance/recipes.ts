@@ -33,6 +33,18 @@ export const RECIPES: Recipes = {
           events: [{ type: "push" }],
         })
       ).id,
+    reconcilingChannelId: async (scope) =>
+      (
+        await scope.call("POST", `/apps/${await scope.idOf("appId")}/channels`, {
+          uid: "missed",
+          kind: "polling",
+          config: {
+            request: { url: "https://feed.example.invalid/" },
+            discriminator: { by: "timestamp", path: "$.at" },
+            reconciles: "main",
+          },
+        })
+      ).id,
     registeredChannelId: async (scope) =>
       (
         await scope.call(

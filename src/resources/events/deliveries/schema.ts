@@ -54,7 +54,7 @@ const summaryFields = {
   durationMs: z.int().meta({ description: "Time from arrival to response, in milliseconds." }),
   status: z.enum(DELIVERY_STATUSES).meta({
     description:
-      "`quarantined`: at least one item was quarantined. `refused`: rejected with a 4xx. `failed`: ended with a 5xx, and some events may have been published. `handshake`: a provider's check of the address, not a delivery. `empty`: the delivery had no items. `woke`: the delivery had no events, and has woken polling channels.",
+      "`recovered`: the channel missed the delivery, and a poll found its events. `quarantined`: at least one item was quarantined. `refused`: rejected with a 4xx. `failed`: ended with a 5xx, and some events may have been published. `handshake`: a provider's check of the address, not a delivery. `empty`: the delivery had no items. `woke`: the delivery had no events, and has woken polling channels.",
   }),
   httpStatus: z
     .int()
