@@ -75,8 +75,8 @@ export interface ReconcileFindings {
 export interface ReconcileRun {
   /** Uid of the webhook channel. */
   readonly channelUid: string;
-  /** Dedupe window of the webhook channel. */
-  readonly windowMs: number;
+  /** Returns whether the webhook channel may have received an event of this time and forgotten its id. Both times are in ms. */
+  readonly isForgotten: (atMs: number, nowMs: number) => boolean;
   /** Whether the webhook channel is paused or still publishes the deliveries of a pause. Items cannot be compared meanwhile. */
   readonly isPaused: boolean;
   /**
@@ -182,7 +182,7 @@ export interface PolledSource {
   /** Polls at most one page without publishing its items. `cursor` replaces the stored cursor. */
   readonly dryRun: (
     run: Pick<SourceRun, "channel" | "config" | "credentials" | "cursor" | "startedAtMs" | "signal"> & {
-      readonly reconcile?: Pick<ReconcileRun, "channelUid" | "windowMs"> | undefined;
+      readonly reconcile?: Pick<ReconcileRun, "channelUid" | "isForgotten"> | undefined;
     },
   ) => Promise<DryRun>;
 }

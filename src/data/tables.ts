@@ -42,6 +42,10 @@ interface ChannelsTable extends Timestamps {
   pause: ColumnType<number | null, never, number | null>;
   /** Whether the channel comes from the blueprint of the app. False if it was added to the app separately. */
   fromBlueprint: Generated<boolean>;
+  /** Last change after which the channel may not recognize events that it has received earlier. */
+  dedupeChangedAt: Generated<Date | null>;
+  /** Seconds for which ids from before that change are still recognized. */
+  dedupeKeptSeconds: Generated<number | null>;
   /** Whether the gateway has ever fetched items for this pull channel. */
   hasBegun: Generated<boolean>;
   /** Incremented with each change of the channel. An update is rejected if the version has changed since it was read. */

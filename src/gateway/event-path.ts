@@ -10,7 +10,7 @@ import type { ReconciledChannel } from "../channels/pull/open-run.ts";
 import type { PollJob } from "../channels/pull/polls/poll-target.ts";
 import type { Limits } from "../data/accounts/limits.ts";
 import type { ChangeFeed } from "../data/changes.ts";
-import type { StoredChannels } from "../data/channels/stored-channels.ts";
+import type { StoredChannel, StoredChannels } from "../data/channels/stored-channels.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
 import { createCompareReconciled } from "../ingest/compare-reconciled.ts";
 import { type CompiledChannel, createCompileChannel, toPublishPolicy } from "../ingest/compile-channel.ts";
@@ -126,13 +126,20 @@ export function createEventPath(deps: EventPathDeps) {
   const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
   const findKnownIds = createFindKnownIds({ redis });
   const compare = createCompareReconciled({ normalize, findKnownIds, topics: createTopics({ redis }) });
-  const openReconciled = (channel: CompiledChannel): ReconciledChannel<CompiledChannel> => ({
-    channel,
-    windowMs: toPublishPolicy(channel).dedupeWindowMs,
-    // The events of a pause are not known before they are published.
-    isPaused: channel.state === "paused" || channel.pause !== undefined,
-    compare: (deliveries, options) => compare(channel, deliveries, options),
-  });
+  const openReconciled = (stored: StoredChannel): ReconciledChannel<CompiledChannel> => {
+    const channel = compileChannel(stored);
+    const { dedupeWindowMs } = toPublishPolicy(channel);
+    const { dedupeChange } = stored;
+    return {
+      channel,
+      // The events of a pause are not known before they are published.
+      isPaused: channel.state === "paused" || channel.pause !== undefined,
+      isForgotten: (atMs, nowMs) =>
+        nowMs - atMs > dedupeWindowMs ||
+        (dedupeChange !== undefined && atMs < dedupeChange.atMs && nowMs - atMs > dedupeChange.keptMs),
+      compare: (deliveries, options) => compare(channel, deliveries, options),
+    };
+  };
   const { aheadMs } = deps.redisClock;
   /** Every gateway opens the queue, because a gateway that receives webhooks may poll no sources itself. */
   const pollQueue = openJobQueue<PollJob>({ redis, name: "polls", aheadMs, log: deps.log });
@@ -206,7 +213,7 @@ export function createEventPath(deps: EventPathDeps) {
     async findSource(channelNumber: number) {
       const source = await storedChannels.findSource(channelNumber);
       if (source === undefined) return undefined;
-      const reconciled = source.reconciled && openReconciled(compileChannel(source.reconciled));
+      const reconciled = source.reconciled && openReconciled(source.reconciled);
       return { ...source, channel: compileChannel(source.channel), reconciled };
     },
     async [Symbol.asyncDispose]() {

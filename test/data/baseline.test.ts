@@ -164,7 +164,8 @@ describe("a database with the 34 migrations that the baseline replaces", () => {
     const openKeyring = (db: Queryable) => open(db, Buffer.alloc(32, 9));
     const adopting = migrate({ connection: database.connection, log, openKeyring });
     await expect(adopting).rejects.toThrow(WrongMasterKeyError);
-    expect(await select("SELECT * FROM channels ORDER BY number")).toEqual(before);
+    // Later migrations have added columns.
+    expect(await select("SELECT * FROM channels ORDER BY number")).toMatchObject(before);
     expect(await select("SELECT plain_addresses FROM cluster")).toEqual([{ plainAddresses: true }]);
   });
 

@@ -40,6 +40,7 @@ const stored = (number: number, changes: Partial<StoredChannel> = {}): StoredCha
   definitions: structuredClone(DEFINITIONS),
   topics: new Map(),
   connectionId: null,
+  dedupeChange: undefined,
   ...changes,
 });
 

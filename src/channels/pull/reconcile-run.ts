@@ -22,10 +22,10 @@ export function createReconcileRun<C extends SourceChannel>(
   deps: Pick<RunDeps<C>, "clock" | "observe"> & { readonly states: Pick<SourceStates, "read"> },
   { ingestAll, note, reconciled, source }: ReconcileRunOptions<C>,
 ): ReconcileRun {
-  const { channel: target, compare, isPaused, windowMs } = reconciled;
+  const { channel: target, compare, isForgotten, isPaused } = reconciled;
   return {
     channelUid: target.identity.uid,
-    windowMs,
+    isForgotten,
     isPaused,
     compare: (deliveries, options) => compare(deliveries.map(toVerifiedDelivery), options),
     ingestAll,

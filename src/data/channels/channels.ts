@@ -11,6 +11,7 @@ import type { AppRow, BlueprintChannel, ChannelRow } from "../tables.ts";
 import { sealAddress } from "./address-columns.ts";
 import { sealSecrets } from "./channel-secrets.ts";
 import { readyState } from "./channel-states.ts";
+import { toDedupeChange } from "./dedupe-change.ts";
 import { insertTopics, retireTopics, writeTopics } from "./topics.ts";
 
 /** Writable fields of a channel. The channel kind has already parsed the config and split off the secrets. */
@@ -104,6 +105,7 @@ export async function updateChannel(
     .updateTable("channels")
     .set({
       ...columnsOf(keyring, before.number, content, connectionId),
+      ...toDedupeChange(before, content, nowMs),
       // A manually paused channel stays paused when its config changes.
       ...(before.state === "paused" && { state: "paused" }),
       version: before.version + 1,

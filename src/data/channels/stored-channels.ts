@@ -34,6 +34,8 @@ export interface StoredChannel {
   readonly definitions: readonly Definition[];
   readonly topics: ReadonlyMap<string, string>;
   readonly connectionId: string | null;
+  /** The last change after which the channel may not recognize earlier events. `undefined` if there was none. */
+  readonly dedupeChange: { readonly atMs: number; readonly keptMs: number } | undefined;
 }
 
 export interface AddressedChannel {
@@ -152,6 +154,10 @@ function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel
     definitions: row.events,
     topics: new Map(Object.entries(row.topics ?? {})),
     connectionId: row.connectionId,
+    dedupeChange:
+      row.dedupeChangedAt === null
+        ? undefined
+        : { atMs: row.dedupeChangedAt.getTime(), keptMs: (row.dedupeKeptSeconds ?? 0) * 1_000 },
   };
 }
 

@@ -69,7 +69,7 @@ export function createReconciler(
       query: redactValues(query, redact),
       body: Buffer.from(redact(body)),
       arrivedAtMs,
-      reconciled: { match, isPastWindow: timeMs === undefined || timeMs < clock() - run.windowMs },
+      reconciled: { match, isPastWindow: timeMs === undefined || run.isForgotten(timeMs, clock()) },
     });
   }
 

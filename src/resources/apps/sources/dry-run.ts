@@ -46,7 +46,7 @@ export async function dryRun(
       startedAtMs: from.startedAtMs ?? clock(),
       reconcile: reconciled && {
         channelUid: reconciled.identity.uid,
-        windowMs: reconciled.config.dedupe.windowSeconds * 1000,
+        isForgotten: (atMs, nowMs) => nowMs - atMs > reconciled.config.dedupe.windowSeconds * 1_000,
       },
       signal: AbortSignal.any([options.signal, timeout]),
     });
