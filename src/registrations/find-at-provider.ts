@@ -24,9 +24,9 @@ export async function listAtProvider(
   send: (step: RegistrationStep, url?: string) => Promise<StepResult>,
 ): Promise<Result<readonly ProviderRegistration[], StepFailure>> {
   const found: ProviderRegistration[] = [];
-  let url: string | undefined;
+  let next: Page | undefined = { step: list };
   for (let page = 0; page < MAX_PAGES; page++) {
-    const result = await send(list, url);
+    const result = await send(next.step, next.url);
     if (!result.ok) return err(result);
     const items = readPath(result.body, list.itemsPath);
     for (const item of Array.isArray(items) ? items : []) {
@@ -36,19 +36,36 @@ export async function listAtProvider(
       const kept = readKept(item, list.keep);
       found.push({ id, address, kept, expiresAtMs: readTimeMs(item, list.expiresPath) });
     }
-    url =
-      list.next === "link"
-        ? result.nextUrl
-        : list.next === undefined
-          ? undefined
-          : readText(result.body, list.next);
-    if (url === undefined) return ok(found);
+    next = findNextPage(list, result);
+    if (next === undefined) return ok(found);
   }
   return err({
     code: "too_many",
     message: `The provider lists more than ${MAX_PAGES} pages of registrations. Delete those that are no longer used.`,
     isRejected: true,
   });
+}
+
+interface Page {
+  readonly step: RegistrationStep;
+  /** URL that the provider names for the page. By default, it is the URL of the step. */
+  readonly url?: string;
+}
+
+/** Returns the request for the page that follows the response. `undefined` if there is none. */
+function findNextPage(
+  list: NonNullable<PresetRegistration["list"]>,
+  { body, nextUrl }: Extract<StepResult, { ok: true }>,
+): Page | undefined {
+  const { next, query } = list;
+  if (typeof next === "object") {
+    const cursor = readText(body, next.path);
+    return cursor === undefined
+      ? undefined
+      : { step: { ...list, query: { ...query, [next.query]: cursor } } };
+  }
+  const url = next === "link" ? nextUrl : readText(body, next);
+  return url === undefined ? undefined : { step: list, url };
 }
 
 export const readKept = (

@@ -129,9 +129,11 @@ export const presetRegistrationSchema = z.strictObject({
       expiresPath: path.optional(),
       keep: z.record(z.string(), path).default({}).describe("Paths of values in an item, as in `create`."),
       next: z
-        .union([z.literal("link"), path])
+        .union([z.literal("link"), path, z.strictObject({ query: label, path })])
         .optional()
-        .describe("Location of the URL of the next page: the header `Link`, or a path."),
+        .describe(
+          "Location of the URL of the next page: the header `Link`, or a path. An object names a query parameter for the value at a path, such as a cursor.",
+        ),
     })
     .optional()
     .describe("Lists the registrations of the object, to find Inlet's own."),

@@ -23,6 +23,7 @@ interface TwitchHook extends Hook {
 }
 
 const MAX_TOTAL_COST = 10_000;
+const PAGE_SIZE = 100;
 
 const createSchema = z.object({
   type: z.string().min(1),
@@ -105,7 +106,10 @@ function createTwitch(context: ProviderContext<TwitchHook>): Provider<TwitchHook
           (status ?? hook.status) === hook.status &&
           (type ?? hook.events[0]) === hook.events[0],
       );
-    return { status: 200, body: { ...viewAll(found), pagination: {} } };
+    const start = Number(url.searchParams.get("after") ?? 0);
+    const end = start + PAGE_SIZE;
+    const pagination = found.length > end ? { cursor: String(end) } : {};
+    return { status: 200, body: { ...viewAll(found.slice(start, end)), pagination } };
   }
 
   function remove({ url }: Call): Answer {
