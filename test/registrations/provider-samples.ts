@@ -1,9 +1,11 @@
 import { sharedPresets } from "../support/presets.ts";
 import { startAirtable } from "../support/providers/airtable.ts";
 import { startAsana } from "../support/providers/asana.ts";
+import { startBitbucket } from "../support/providers/bitbucket.ts";
 import { startCalendly } from "../support/providers/calendly.ts";
 import type { Emulator, StartEmulator } from "../support/providers/emulator.ts";
 import { TOKEN_PATH } from "../support/providers/emulator-server.ts";
+import { startForgejo, startGitea } from "../support/providers/gitea.ts";
 import { startGitHub } from "../support/providers/github.ts";
 import { startGitLab } from "../support/providers/gitlab.ts";
 import { startGmail } from "../support/providers/gmail.ts";
@@ -70,7 +72,49 @@ export const PROVIDER_SAMPLES: readonly ProviderSample[] = [
     basePath: "/api/1.0",
     params: { resource: "1331", workspace: "1337" },
   },
+  {
+    preset: "bitbucket",
+    target: "repository",
+    start: startBitbucket,
+    basePath: "/2.0",
+    params: { workspace: "acme", repo: "shop" },
+  },
+  {
+    preset: "bitbucket",
+    target: "workspace",
+    start: startBitbucket,
+    basePath: "/2.0",
+    params: { workspace: "acme" },
+  },
   { preset: "calendly", target: "organization", start: startCalendly, params: { organization: "ours" } },
+  {
+    preset: "forgejo",
+    target: "repository",
+    start: startForgejo,
+    basePath: "/api/v1",
+    params: { owner: "acme", repo: "shop" },
+  },
+  {
+    preset: "forgejo",
+    target: "organization",
+    start: startForgejo,
+    basePath: "/api/v1",
+    params: { org: "acme" },
+  },
+  {
+    preset: "gitea",
+    target: "repository",
+    start: startGitea,
+    basePath: "/api/v1",
+    params: { owner: "acme", repo: "shop" },
+  },
+  {
+    preset: "gitea",
+    target: "organization",
+    start: startGitea,
+    basePath: "/api/v1",
+    params: { org: "acme" },
+  },
   { preset: "github", target: "repository", start: startGitHub, params: { owner: "acme", repo: "shop" } },
   { preset: "github", target: "organization", start: startGitHub, params: { org: "acme" } },
   {

@@ -1,4 +1,7 @@
 import { startAsana } from "../../support/providers/asana.ts";
+import { startBitbucket } from "../../support/providers/bitbucket.ts";
+import type { StartEmulator } from "../../support/providers/emulator.ts";
+import { startForgejo, startGitea } from "../../support/providers/gitea.ts";
 import { startGitHub } from "../../support/providers/github.ts";
 import { startGitLab } from "../../support/providers/gitlab.ts";
 import { startJira } from "../../support/providers/jira.ts";
@@ -44,9 +47,57 @@ const jiraWebhook = (url: string, name: string): object => ({
   secret: OUR_SECRET,
 });
 
+const giteaHooks = (preset: string, start: StartEmulator): ProviderSamples => {
+  const hooks = "/api/v1/repos/acme/shop/hooks";
+  return {
+    preset,
+    start,
+    create: (url) => ({
+      on: `POST ${hooks}`,
+      json: { type: preset, active: true, config: { url, content_type: "json", secret: OUR_SECRET } },
+    }),
+    list: { on: `GET ${hooks}?limit=50` },
+    check: ({ id }) => ({ on: `GET ${hooks}/${id}` }),
+    remove: ({ id }) => ({ on: `DELETE ${hooks}/${id}` }),
+    invalid: [{ on: `POST ${hooks}`, json: { type: "none", config: {} } }, [422, "Invalid hook type: none"]],
+    unauthorized: [401, "invalid username, password or token"],
+    limited: [403, "required scope"],
+    gone: [404, "couldn't be found"],
+    idPath: `$headers['x-${preset}-delivery']`,
+  };
+};
+
+const bitbucketHook = (url: string): object => ({
+  description: "ours",
+  url,
+  active: true,
+  secret: OUR_SECRET,
+  events: ["repo:push"],
+});
+
 export const DEVELOPER_TOOLS: readonly ProviderSamples[] = [
   hooksOf("/repos/acme/shop", "repository"),
   hooksOf("/orgs/acme", "organization"),
+  giteaHooks("gitea", startGitea),
+  giteaHooks("forgejo", startForgejo),
+  {
+    preset: "bitbucket",
+    start: startBitbucket,
+    create: (url) => ({ on: "POST /2.0/repositories/acme/shop/hooks", json: bitbucketHook(url) }),
+    list: { on: "GET /2.0/repositories/acme/shop/hooks?pagelen=100" },
+    check: ({ id }) => ({ on: `GET /2.0/repositories/acme/shop/hooks/${id}` }),
+    update: ({ id }, url) => ({
+      on: `PUT /2.0/repositories/acme/shop/hooks/${id}`,
+      json: bitbucketHook(url),
+    }),
+    remove: ({ id }) => ({ on: `DELETE /2.0/repositories/acme/shop/hooks/${id}` }),
+    invalid: [{ on: "POST /2.0/repositories/acme/shop/hooks", json: {} }, [400, "url: Required"]],
+    unauthorized: [401, "Token is invalid"],
+    limited: [403, "privilege scopes"],
+    gone: [404, "Resource not found"],
+    quota: [400, "limit of 1 webhooks"],
+    idPath: "$headers['x-request-uuid']",
+  },
   {
     preset: "gitlab",
     start: startGitLab,
