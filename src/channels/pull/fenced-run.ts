@@ -118,7 +118,12 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
         const written = deliveries.slice(from, from + gathered.count);
         from += gathered.count;
         const cursor = cursorAfter(from - 1);
-        sent.push(this.#write(cursor, (position) => this.#publish(written, gathered, { signal, position })));
+        const write = this.#write(cursor, (position) =>
+          this.#publish(written, gathered, { signal, position }),
+        );
+        // If `cursorAfter` throws later, no caller handles the rejection.
+        write.catch(() => {});
+        sent.push(write);
       }
     }
     return (await Promise.all(sent)).flat();
