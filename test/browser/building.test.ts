@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
+import { post } from "../support/deliver.ts";
 
 let console: TestConsole;
 beforeAll(async () => {
@@ -108,6 +109,39 @@ it("the channel view pauses and resumes a channel, creates a new address, and ch
   await settings.waitFor({ state: "detached" });
   const channel = await console.gateway.api<{ config: object }>("GET", `/apps/${app.id}/channels/hooks`);
   expect(channel.config).toMatchObject({ expectEverySeconds: 60 });
+});
+
+it("the settings of a webhook channel offer the polling channels of its app to wake, and the source shows the last wake", async () => {
+  const config = {
+    run: "always",
+    request: { url: "http://127.0.0.1:9/items" },
+    schedule: { intervalSeconds: 86_400 },
+    discriminator: { by: "seenSet" },
+    itemId: "$.id",
+  };
+  const app = await installApp(console.gateway, [
+    { uid: "bell", kind: "webhook" },
+    { uid: "items", kind: "polling", config, events: [{ type: "item" }] },
+  ]);
+  await using opened = await console.open(`/apps/${app.id}/channels?channel=bell`);
+  const { page } = opened;
+  const detail = page.getByRole("complementary", { name: "bell" });
+  await detail.getByRole("button", { name: "Settings", exact: true }).click();
+  const settings = page.getByRole("dialog", { name: "Settings of bell" });
+  await settings.locator("summary", { hasText: "more" }).first().click();
+  await settings.getByLabel("items", { exact: true }).check();
+  await settings.getByRole("button", { name: "Save" }).click();
+  await settings.waitFor({ state: "detached" });
+  const path = `/apps/${app.id}/channels/bell`;
+  expect((await console.gateway.api<{ config: object }>("GET", path)).config).toMatchObject({
+    wakes: ["items"],
+  });
+  // The gateway uses the change within two seconds.
+  const ring = () => post(`${console.gateway.origin}/hooks/${app.channels[0]?.id}`, "{}");
+  await expect.poll(async () => (await ring()).body.woken).toEqual(["items"]);
+  await using sources = await console.open(`/apps/${app.id}/sources?channel=items`);
+  await sources.page.getByText("Last wake", { exact: true }).waitFor();
+  await sources.page.getByText(/ · \d+ in total/).waitFor();
 });
 
 it("the setup views are accessible and fit the window, in both themes and two window sizes", async () => {

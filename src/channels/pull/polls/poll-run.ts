@@ -84,8 +84,10 @@ export async function pollOnce(
     const beganMs = performance.now();
     const plan = planFrom(target.plan, clock());
     const { open: run } = opening;
+    let hasStarted = false;
     const poll = async (): Promise<SourceEnd> => {
       await onWakeStarts?.();
+      hasStarted = true;
       return polled.poll(run);
     };
     const ended = await withinGrace(ABORT_GRACE_MS, poll(), runSignal).catch((error: unknown) =>
@@ -104,6 +106,8 @@ export async function pollOnce(
         "could not record the end of a poll",
       );
     }
+    // Without a started poll, the wake must run again.
+    if (!hasStarted) return { result: "ended" };
     return { result: end?.kind ?? "ended", againAtMs: next.isExtra ? next.nextAtMs : undefined };
   } finally {
     clearTimeout(timer);

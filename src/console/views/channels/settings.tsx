@@ -6,6 +6,7 @@ import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
+import type { Choices } from "../../kit/form/inputs.tsx";
 import type { Schema } from "../../kit/form/schema.ts";
 import { SchemaForm } from "../../kit/form/schema-form.tsx";
 
@@ -21,10 +22,14 @@ interface Props {
 export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   const kind = useLoad(
     async (signal) => {
-      const { rows } = await api.list("/channel-kinds", { signal });
+      const path = { appId };
+      const [{ rows }, { rows: channels }] = await Promise.all([
+        api.list("/channel-kinds", { signal }),
+        api.list("/apps/{appId}/channels", { path, query: { limit: 200 }, signal }),
+      ]);
       const found = rows.find((one) => one.kind === channel.kind);
       if (found === undefined) throw new Error(`there is no channel kind ${channel.kind}`);
-      return found;
+      return { ...found, choices: choicesOf(channel, channels) };
     },
     [channel.kind],
   );
@@ -43,10 +48,11 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
   return (
     <Dialog title={`Settings of ${channel.uid}`} onClose={onClose} wide>
       <WhenLoaded loaded={kind}>
-        {({ settings }) => (
+        {({ settings, choices }) => (
           <Form onSubmit={save.run}>
             <SchemaForm
               schema={settings as Schema}
+              choices={choices}
               value={config}
               onChange={setConfig}
               details={(save.error?.details ?? []).map(({ path, message }) => ({
@@ -60,4 +66,12 @@ export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
       </WhenLoaded>
     </Dialog>
   );
+}
+
+/** Returns the polling channels that the channel can wake, and the deleted ones that it still names. */
+function choicesOf({ config }: Schemas["Channel"], channels: readonly Schemas["Channel"][]): Choices {
+  const polling = channels.filter(({ kind }) => kind === "polling").map(({ uid }) => uid);
+  const named = "wakes" in config && Array.isArray(config.wakes) ? config.wakes : [];
+  const uids = [...new Set([...polling, ...named])];
+  return uids.length === 0 ? {} : { wakes: uids.map((uid) => ({ value: uid, label: uid })) };
 }

@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest";
 import { openJobQueue } from "../../../../src/bus/jobs/job-queue.ts";
 import { cursorKey, slotsKey } from "../../../../src/bus/keys.ts";
 import { createWakes, type WakeJob } from "../../../../src/bus/sources/wakes.ts";
+import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts";
 import type { SourceEnd } from "../../../../src/channels/source.ts";
+import { UnavailableError } from "../../../../src/lib/errors.ts";
 import { LONG_WRITE_TIMEOUT, openedBus, openTestRedis } from "../../../bus/support.ts";
 import { opened } from "../../../support/opened.ts";
 import { startRedis } from "../../../support/redis.ts";
@@ -201,6 +203,33 @@ describe.concurrent("a wake", () => {
     other.engine.sync([own.source]);
     await until(() => seen.ended >= 1);
     await untilNoWake(own.queueName);
+  });
+
+  it("runs again if its poll could not start, because Redis did not confirm that it stopped waiting", async () => {
+    await using own = openSource();
+    const { seen, poll } = record();
+    const real = openJobQueue<PollJob>({ redis, name: own.queueName, log: silent });
+    await using _ = real;
+    let rejections = 0;
+    const work: typeof real.work = (handler, options) =>
+      real.work((job, signal) => {
+        const stopWaiting = async () => {
+          if (rejections++ === 0) throw new UnavailableError("this test has no Redis");
+          await job.stopWaiting();
+        };
+        return handler({ ...job, stopWaiting }, signal);
+      }, options);
+    await using worker = startPollsWorker(redis, poll, { ...own, queue: { ...real, work } });
+    worker.engine.sync([own.source]);
+    await until(() => seen.ended === 1);
+    await own.wake();
+    await until(() => rejections === 1);
+    expect(await own.wake()).toBe(false);
+    // Ends the wait after the failure, as if it had passed.
+    await until(async () => (await server.client.hdel(cursorKey(own.number), "r", "rl")) > 0);
+    await until(() => seen.ended === 2);
+    await untilNoWake(own.queueName);
+    expect(rejections).toBe(2);
   });
 
   it("is not stored while Redis is unreachable, and the caller is told so", async () => {
