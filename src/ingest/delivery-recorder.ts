@@ -157,7 +157,9 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
   return {
     settled(channel, delivery, result, request) {
       const isPublished = result.kind === "accepted" && result.outcome.quarantined === 0;
-      if (!shouldSample(channel, delivery.arrivedAtMs, !isPublished)) return;
+      // Missed deliveries are rare, so they are recorded like failed ones.
+      const isRare = !isPublished || delivery.reconciled !== undefined;
+      if (!shouldSample(channel, delivery.arrivedAtMs, isRare)) return;
       const { body } = delivery;
       // The record needs a copy, because the memory of the request's body is freed after the response.
       const copy = body.length <= MAX_BODY_BYTES ? Buffer.from(body) : NO_BYTES;

@@ -103,6 +103,44 @@ describe("a poll that reconciles a webhook channel", () => {
   });
 });
 
+describe("the counts and records of a webhook channel that a poll reconciles", () => {
+  const read = async (name: string): Promise<number> => {
+    const metric = await spine.metrics.registry.getSingleMetric(name)?.get();
+    return (metric?.values ?? [])
+      .filter(({ labels }) => labels.kind === "webhook" && labels.result !== "listed")
+      .filter(({ labels }) => labels.status === undefined || labels.status === "recovered")
+      .reduce((sum, { value }) => sum + value, 0);
+  };
+
+  it("contain missed deliveries, and not those that the webhook delivered", async () => {
+    const rig = await givenProven();
+    const items = itemsOf(["a", "b", "c"]);
+    await rig.send(items[0]);
+    const names = ["inlet_deliveries_total", "inlet_deliveries_missed_total", "inlet_events_total"];
+    const before = await Promise.all(names.map(read));
+    rig.list(items);
+    await rig.pollAll();
+    const after = await Promise.all(names.map(read));
+    expect(after.map((value, index) => value - (before[index] ?? 0))).toEqual([0, 2, 2]);
+    await spine.path.recorder.flush();
+    const records = await spine.api.call.get(`${rig.appPath}/deliveries?status=recovered`);
+    expect(records).toMatchObject([
+      { channelUid: "hook", published: 1, verification: { result: "fetched" } },
+    ]);
+  });
+});
+
+describe("a source that reconciles", () => {
+  it("runs while a subscription covers the webhook channel", async () => {
+    const rig = await given({ config: { run: "subscribed" } });
+    const isWanted = async () => (await spine.path.findSource(rig.numberOf("poll"))) !== undefined;
+    expect(await isWanted()).toBe(false);
+    await spine.api.call.post(`${rig.appPath}/events/subscribe`, { eventUid: "hook:e" });
+    expect(await isWanted()).toBe(true);
+    expect((await rig.source()).state).toBe("waiting");
+  });
+});
+
 describe("the delivery that a poll builds from an item", () => {
   it("has the headers, query parameters and body that `as` describes", async () => {
     const rig = await given({
