@@ -7,7 +7,13 @@ import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { expect } from "vitest";
 import { launchChromium } from "./chromium.ts";
-import { createTestStores, startTestGateway, type TestGateway, type TestStores } from "./gateway.ts";
+import {
+  createTestStores,
+  startTestGateway,
+  type TestGateway,
+  type TestGatewayDeps,
+  type TestStores,
+} from "./gateway.ts";
 import { API_KEY } from "./gateway-process.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
@@ -47,11 +53,14 @@ export async function buildConsole(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(ROOT, "config", "console", "build.ts")]);
 }
 
-export async function startTestConsole(env: Readonly<Record<string, string>> = {}): Promise<TestConsole> {
+export async function startTestConsole(
+  env: Readonly<Record<string, string>> = {},
+  deps: TestGatewayDeps = {},
+): Promise<TestConsole> {
   await using starting = new AsyncDisposableStack();
   await buildConsole();
   const stores = starting.use(await createTestStores());
-  const gateway = starting.use(await startTestGateway({ ...stores.env, ...env }));
+  const gateway = starting.use(await startTestGateway({ ...stores.env, ...env }, deps));
   const browser = await launchChromium();
   starting.defer(() => browser.close());
   const owned = starting.move();

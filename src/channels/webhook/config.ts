@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { commonFields } from "../../event/channel.ts";
 import { wakesField } from "../../event/wakes.ts";
+import { wrongFields } from "../../lib/issue-message.ts";
 import { suggestNearest } from "../../lib/nearest.ts";
 import { parseParams } from "../../verify/preset-params.ts";
 import { getPresets } from "../../verify/presets.ts";
@@ -55,7 +56,7 @@ function resolveRegistration(
   }
   const parsed = parseParams(found.params, params);
   if (!parsed.success)
-    for (const { path, message } of parsed.error.issues) reject(["params", ...path], message);
+    for (const { path, message } of wrongFields(parsed.error, params)) reject(["params", ...path], message);
   return { registration: { ...registration, target, params: (parsed.data ?? params) as typeof params } };
 }
 

@@ -227,6 +227,12 @@ describe("settings of a registration", () => {
       { params: { owner: "acme" } },
       "config.registration.params.repo",
     ],
+    [
+      "an invalid parameter",
+      { preset: "github" },
+      { params: { ...params, owner: "not an owner" } },
+      '"config.registration.params.owner","message":"must match',
+    ],
   ])("rejects %s", async (_, config, registration, path) => {
     const connectionId = await givenConnection();
     await expect(create({ connectionId, ...registration }, config)).rejects.toThrow(path);

@@ -3,6 +3,7 @@ import type { ApiError } from "../../api/api-error.ts";
 import type { Loaded } from "../../api/use-load.ts";
 import { Button } from "../layout/button.tsx";
 import { CopyButton } from "../text/copy.tsx";
+import { Time } from "../text/time.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 
 interface EmptyProps {
@@ -60,6 +61,24 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
     </div>
   );
 }
+
+interface LastErrorProps {
+  readonly error: { readonly code: string; readonly message: string; readonly at: string };
+  /** Whether the failure is permanent, or needs the user. */
+  readonly isBad: boolean;
+}
+
+/** Shows the last failure of work in the background. */
+export const LastError = ({ error: { code, message, at }, isBad }: LastErrorProps) => (
+  <div class={isBad ? "note bad" : "note warn"}>
+    <p>
+      <UntrustedText>{message}</UntrustedText>
+    </p>
+    <p class="faint">
+      <code>{code}</code> · <Time at={at} as="ago" />
+    </p>
+  </div>
+);
 
 export function Loading({ lines = 5 }: { readonly lines?: number }) {
   return (

@@ -31,3 +31,14 @@ export const SOURCE_TONES: Tones<Schemas["Source"]["health"]> = {
   failing: "bad",
   stopped: "plain",
 };
+
+export const REGISTRATION_TONES: Tones<Schemas["Registration"]["state"]> = {
+  none: "plain",
+  suspended: "warn",
+  creating: "info",
+  active: "ok",
+  renewing: "info",
+  lapsed: "warn",
+  failed: "bad",
+  removing: "plain",
+};

@@ -7,13 +7,14 @@ import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
-import { Facts } from "../../kit/layout/page.tsx";
+import { Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
+import { isRegistered, Registration } from "./registration.tsx";
 import { Settings } from "./settings.tsx";
 import { ChannelState } from "./state-badge.tsx";
 
@@ -98,6 +99,11 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
           </a>
         )}
       </div>
+      {isRegistered(channel) && (
+        <Section title="Registration">
+          <Registration appId={appId} channelUid={uid} />
+        </Section>
+      )}
       <Payload content={JSON.stringify(config)} label="settings" fileName={`${uid}.json`} />
     </>
   );
@@ -187,6 +193,7 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
           <p>
             The channel stops within two seconds. Its secrets, cursor and quarantined items are deleted. Its
             events stay until retention removes them.
+            {isRegistered(channel) && " Inlet also removes its webhook at the provider."}
           </p>
         </Confirm>
       )}

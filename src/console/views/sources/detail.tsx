@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { ErrorNote, LastError } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
@@ -43,16 +43,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
   return (
     <DetailPanel title={channel.uid} href={href} onClose={onClose}>
       <SourceState {...source} />
-      {source.lastError && (
-        <div class={source.health === "failing" ? "note bad" : "note"}>
-          <p>
-            <UntrustedText>{source.lastError.message}</UntrustedText>
-          </p>
-          <p class="faint">
-            <code>{source.lastError.code}</code> · <Time at={source.lastError.at} as="ago" />
-          </p>
-        </div>
-      )}
+      {source.lastError && <LastError error={source.lastError} isBad={source.health === "failing"} />}
       <Timeline source={source} />
       {source.reconcile !== null && <Reconcile appId={appId} reconcile={source.reconcile} />}
       <Facts
@@ -65,7 +56,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
             channel.connectionId === null ? (
               "none"
             ) : (
-              <a href={`/console/connections?connection=${channel.connectionId}`}>{channel.connectionId}</a>
+              <a href={`/console/connections?id=${channel.connectionId}`}>{channel.connectionId}</a>
             ),
           ...(channel.kind === "polling" && {
             "Last wake":

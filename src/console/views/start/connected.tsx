@@ -11,6 +11,7 @@ import { Badge } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { isRegistered, Registration } from "../channels/registration.tsx";
 
 type Channel = Schemas["Channel"];
 type Preset = Schemas["Preset"];
@@ -36,32 +37,43 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
     <WhenLoaded loaded={loaded}>
       {(channel) => (
         <ol class="steps">
-          <li class="card">
-            <h2>Give {preset?.title ?? "the sender"} this address</h2>
-            {channel.url === null ? (
-              <p class="note warn">
-                The address is a credential. You need the permission channels.read to see it.
+          {isRegistered(channel) ? (
+            <li class="card">
+              <h2>Inlet registers the address at {preset?.title ?? "the provider"}</h2>
+              <Registration appId={appId} channelUid={channelUid} />
+              <p>
+                While it is active, deliveries become events.{" "}
+                <a href={`/console/apps/${appId}/events`}>See the events</a>
               </p>
-            ) : (
-              <Code text={channel.url} label="address" wrap />
-            )}
-            {preset && (
-              <ul class="notes">
-                {preset.notes.map((note) => (
-                  <li key={note}>
-                    <UntrustedText>{note}</UntrustedText>
+            </li>
+          ) : (
+            <li class="card">
+              <h2>Give {preset?.title ?? "the sender"} this address</h2>
+              {channel.url === null ? (
+                <p class="note warn">
+                  The address is a credential. You need the permission channels.read to see it.
+                </p>
+              ) : (
+                <Code text={channel.url} label="address" wrap />
+              )}
+              {preset && (
+                <ul class="notes">
+                  {preset.notes.map((note) => (
+                    <li key={note}>
+                      <UntrustedText>{note}</UntrustedText>
+                    </li>
+                  ))}
+                  <li>
+                    <a href={preset.documentationUrl} target="_blank" rel="noreferrer noopener">
+                      Documentation by {preset.title}
+                    </a>
+                    , and <a href={`/docs/presets/${preset.preset}`}>Inlet's page about it</a>.
                   </li>
-                ))}
-                <li>
-                  <a href={preset.documentationUrl} target="_blank" rel="noreferrer noopener">
-                    Documentation by {preset.title}
-                  </a>
-                  , and <a href={`/docs/presets/${preset.preset}`}>Inlet's page about it</a>.
-                </li>
-              </ul>
-            )}
-          </li>
-          {preset?.secret && (
+                </ul>
+              )}
+            </li>
+          )}
+          {preset?.secret && !isRegistered(channel) && (
             <li class="card">
               <h2>
                 Set the channel's secret{" "}

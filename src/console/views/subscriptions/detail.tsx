@@ -3,7 +3,7 @@ import { api, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { ErrorNote, LastError, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
@@ -72,16 +72,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
     subscription;
   return (
     <>
-      {lastError && (
-        <div class={state === "failing" ? "note bad" : "note warn"}>
-          <p>
-            <UntrustedText>{lastError.message}</UntrustedText>
-          </p>
-          <p class="faint">
-            last failure · <code>{lastError.code}</code> · <Time at={lastError.at} as="ago" />
-          </p>
-        </div>
-      )}
+      {lastError && <LastError error={lastError} isBad={state === "failing"} />}
       <Facts
         facts={{
           Events: <UntrustedText>{eventUid}</UntrustedText>,
