@@ -92,6 +92,26 @@ it("a newcomer creates a connection and registers a repository in one form, and 
   await expect.poll(() => hooksOf(url)).toEqual([]);
 });
 
+it("the form adds a channel to an existing app, and registers an organization for all event types", async () => {
+  const appId = await givenRegistered("existing");
+  await using opened = await console.open(`/start?preset=github`);
+  const { page } = opened;
+  await page.getByLabel("How events arrive").selectOption("register:organization");
+  await page.getByLabel("Organization", { exact: true }).fill("acme");
+  await page.getByLabel("URL of the API").fill(github.url);
+  await page.getByLabel("Connection").selectOption({ index: 1 });
+  await page.getByLabel("Event types, one per line").fill("");
+  await page.locator(".make-channel").getByLabel("App").selectOption(appId);
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  await page.locator(".badge").getByText("active", { exact: true }).waitFor();
+  const { url, config } = await console.gateway.api<{ url: string; config: object }>(
+    "GET",
+    `/apps/${appId}/channels/github`,
+  );
+  expect(config).toMatchObject({ registration: { target: "organization", params: { org: "acme" } } });
+  expect(hooksOf(url)).toMatchObject([{ events: ["*"] }]);
+});
+
 it("the channel view shows the registration, checks it, shows its requests, and creates it again", async () => {
   const appId = await givenRegistered("shown");
   const registration = () =>

@@ -87,21 +87,19 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
         path: `/apps/${appId}/channels`,
         body: stream ? { ...channel, ...settings } : channel,
       };
+  const install = async (blueprintId: string): Promise<string> => {
+    const body = { blueprintId, channels: called ? { [uid]: settings } : {} };
+    const app = await send<Schemas["App"]>("POST", "/apps/install", { body }).catch(async (error) => {
+      // The user can correct the settings and try again, which creates the blueprint again.
+      await send("DELETE", `/blueprints/${blueprintId}`);
+      throw error;
+    });
+    await reloadApps();
+    return app.id;
+  };
   const action = useAction(async () => {
-    if (isNew) {
-      const { id: blueprintId } = await send<Schemas["Blueprint"]>(call.method, call.path, call);
-      const body = { blueprintId, channels: called ? { [uid]: settings } : {} };
-      const app = await send<Schemas["App"]>("POST", "/apps/install", { body }).catch(async (error) => {
-        // The user can correct the settings and try again, which creates the blueprint again.
-        await send("DELETE", `/blueprints/${blueprintId}`);
-        throw error;
-      });
-      await reloadApps();
-      onMade({ app: app.id, channel: uid, isPolled: stream !== undefined });
-    } else {
-      await send<Schemas["Channel"]>(call.method, call.path, call);
-      onMade({ app: appId, channel: uid, isPolled: stream !== undefined });
-    }
+    const { id } = await send<{ readonly id: string }>(call.method, call.path, call);
+    onMade({ app: isNew ? await install(id) : appId, channel: uid, isPolled: stream !== undefined });
   });
   const origin = called && findOrigin(called, choice);
   return (
