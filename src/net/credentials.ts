@@ -18,6 +18,8 @@ export interface AuthorizedRequest {
   /** Names of the headers (lower case) and query parameters with secret values. Logs, dry runs and quarantine omit them. */
   readonly secretHeaders: readonly string[];
   readonly secretQuery: readonly string[];
+  /** Start of the URL's path that is secret, such as `/bot123:abc`. `undefined` if the path contains no secret. */
+  readonly secretPath?: string | undefined;
   /** Number of the token in the request, which grows with each renewal. `undefined` if the credentials cannot be renewed. */
   readonly generation: number | undefined;
 }

@@ -28,7 +28,9 @@ async function startEcho() {
   const server = createServer(async (request, response) => {
     const echoed = await describeRequest(request);
     requests.push(echoed);
-    const { pathname } = new URL(request.url ?? "/", "http://echo");
+    // A connection can add a credential to the start of the path.
+    const { pathname: path } = new URL(request.url ?? "/", "http://echo");
+    const pathname = path.slice(path.lastIndexOf("/"));
     const json = (status: number, body: object): void => {
       response.writeHead(status, {
         "content-type": "application/json",
@@ -286,6 +288,7 @@ async function connectAll(): Promise<void> {
         query: { custom: "{{b}}" },
       },
     ],
+    path: ["custom", { fields: { c: secret("credential in a path") }, path: "/bot{{c}}" }],
     oauth: ["oauth2", { ...oauth, clientSecret: secret("client secret") }],
     broken: ["oauth2", { ...broken, clientSecret: secret("client secret that is refused") }],
   };
@@ -443,6 +446,7 @@ it("the search for leaked secrets covers events, quarantine and dead letters, an
     "password",
     "bearer token",
     "field of a custom connection",
+    "credential in a path",
     "client secret",
     "access token",
   ])

@@ -37,6 +37,18 @@ describe("the credentials of a connection", () => {
     });
   });
 
+  it("are added to the start of the path", async () => {
+    const config = { fields: { token: "123:abc" }, path: "/bot{{token}}" };
+    const authorized = await rig
+      .startWorker()(await rig.create(config, "custom"))
+      .authorize(REQUEST, { signal });
+    const { origin, pathname } = new URL(REQUEST.url);
+    expect(authorized).toMatchObject({
+      request: { url: `${origin}/bot123:abc${pathname}` },
+      secretPath: "/bot123:abc",
+    });
+  });
+
   it.each([
     "http://api.example.com/",
     "https://api.example.com:8443/",

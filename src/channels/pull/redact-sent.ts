@@ -6,11 +6,12 @@ import type { AuthorizedRequest } from "../../net/credentials.ts";
  * links.
  */
 export function redactSent(sent: Omit<AuthorizedRequest, "generation">): Redact {
-  const { request, secretHeaders, secretQuery } = sent;
+  const { request, secretHeaders, secretQuery, secretPath } = sent;
   const query = new URL(request.url).searchParams;
   return createRedact([
     ...secretHeaders.flatMap((name) => extractCredentials(request.headers[name] ?? "")),
     ...secretQuery.flatMap((name) => query.getAll(name)),
+    ...(secretPath === undefined ? [] : [secretPath.slice(1)]),
   ]);
 }
 

@@ -45,6 +45,7 @@ export function createCredentialsOf({ load, renewer, noteUse, clock }: Credentia
         request: withCredentials(request, applied),
         secretHeaders: Object.keys(applied.headers ?? {}),
         secretQuery: Object.keys(applied.query ?? {}),
+        secretPath: applied.path,
         generation: kind.issuesTokens ? generation : undefined,
       };
     },

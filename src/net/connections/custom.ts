@@ -37,9 +37,21 @@ const configSchema = z
         "Query parameters to add to each request. Their values are templates, in which `{{name}}` stands for a field.",
       )
       .default({}),
+    path: template.max(1_024).optional().meta({
+      description:
+        "Start of the path, for APIs that expect a credential there. A template that begins with a slash. Inlet sends a request for `/getMe` to `/bot…/getMe`.",
+      example: "/bot{{key}}",
+    }),
   })
   .check(
-    checkFields(({ fields, headers, query }, note) => {
+    checkFields(({ fields, headers, query, path }, note) => {
+      const start = path === undefined ? undefined : render(path, fields);
+      if (start?.ok === false) note(["path"], start.error);
+      else if (start !== undefined && !isPathStart(start.value))
+        note(
+          ["path"],
+          "must render to /segments of letters, digits and - . _ ~ : @ = + that are not . or ..",
+        );
       for (const [part, templates] of Object.entries({ headers, query })) {
         for (const [name, text] of Object.entries(templates)) {
           const rendered = render(text, fields);
@@ -55,11 +67,18 @@ export const custom: ConnectionKind<typeof configSchema, "custom"> = {
   kind: "custom",
   configSchema,
   secretFields: ["fields"],
-  apply: ({ fields, headers, query }) => ({
-    headers: renderAll(headers, fields),
-    query: renderAll(query, fields),
-  }),
+  apply({ fields, headers, query, path = "" }) {
+    const start = render(path, fields);
+    return {
+      headers: renderAll(headers, fields),
+      query: renderAll(query, fields),
+      ...(start.ok && start.value !== "" && { path: start.value }),
+    };
+  },
 };
+
+/** Returns whether URL parsers leave the start of a path as it is, so that it can be removed from addresses again. */
+const isPathStart = (text: string): boolean => /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~:@=+-]+)+$/.test(text);
 
 const renderAll = (templates: Fields, fields: Fields): Fields =>
   Object.fromEntries(

@@ -2,11 +2,13 @@ import type { z } from "zod";
 import { appendToQuery, removeFromQuery } from "../../lib/url-query.ts";
 import type { OutboundRequest } from "../outbound.ts";
 
-/** Headers and query parameters that authenticate a request. All of their values are secret. */
+/** Headers, query parameters and the start of the path that authenticate a request. All of their values are secret. */
 export interface AppliedCredentials {
   /** Header names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
+  /** Start of the URL's path, which precedes the path of the request. */
+  readonly path?: string;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends s
   /** Set if this kind of connection obtains access tokens from an OAuth issuer. */
   readonly issuesTokens?: true;
   /**
-   * Returns the headers and query parameters to add to a request.
+   * Returns the headers, query parameters and start of the path to add to a request.
    *
    * @param accessToken current access token; set for kinds with `issuesTokens`
    */
@@ -37,9 +39,10 @@ export interface ConnectionKind<S extends z.ZodObject = z.ZodObject, K extends s
 /** Adds credentials to a request. Existing headers and query parameters of the same name are replaced. */
 export function withCredentials(
   request: OutboundRequest,
-  { headers = {}, query = {} }: AppliedCredentials,
+  { headers = {}, query = {}, path = "" }: AppliedCredentials,
 ): OutboundRequest {
   const url = new URL(request.url);
+  if (path !== "") url.pathname = path + url.pathname;
   removeFromQuery(url, Object.keys(query));
   appendToQuery(url, Object.entries(query));
   return { ...request, url: url.href, headers: { ...request.headers, ...headers } };

@@ -103,7 +103,7 @@ async function learn(
 ) {
   const headers = { "content-type": contentType, "x-state": ["ok"], link: "</2>; rel=next" };
   const answer = { status: 200, headers, body: Buffer.from(body), url: "https://example.com/rows" };
-  const read = await reader.page(answer, ["token"]);
+  const read = await reader.page(answer, { secretQuery: ["token"] });
   if (!read.ok) return read.error;
   const { items, itemCount, kind } = read.value;
   const texts = items.map(({ line, span }) => line ?? (span && read.value.text.slice(span.start, span.end)));

@@ -5,6 +5,7 @@ import {
   type TimestampFormat,
 } from "../../../src/channels/polling/config/timestamps.ts";
 import { SeenKeys } from "../../../src/channels/polling/cursor/seen-keys.ts";
+import { redactRequest, removeCredentials } from "../../../src/channels/polling/fetch/secrets.ts";
 import { findLink } from "../../../src/channels/polling/pagination/link-header.ts";
 import { redactSent } from "../../../src/channels/pull/redact-sent.ts";
 
@@ -103,5 +104,20 @@ describe("the credentials of a request", () => {
     expect(redact("Bearer abc-def-ghi, abc-def-ghi, a/b-secret a%2Fb-secret")).toBe("***, ***, *** ***");
     expect(redact('{"n":12345678}')).toBe('{"n":12345678}');
     expect(redactOf("short")("short")).toBe("short");
+  });
+
+  it("are replaced in a path, and removed from addresses that the server returns", () => {
+    const secretPath = "/bot123:abc-def";
+    const sent = {
+      request: { method: "GET", url: `https://x${secretPath}/rows?key=k-secret`, headers: {} },
+      secretHeaders: [],
+      secretQuery: ["key"],
+      secretPath,
+    };
+    expect(redactRequest(sent).url).toBe("https://x/***/rows?key=***");
+    expect(redactSent(sent)("see /bot123:abc-def/rows")).toBe("see /***/rows");
+    const cleaned = (text: string) => removeCredentials(new URL(text), sent);
+    expect(cleaned(`https://x${secretPath}/rows?page=2&key=k-secret`)).toBe("https://x/rows?page=2");
+    expect(cleaned("https://x/bot123:abc-defg/rows")).toBe("https://x/bot123:abc-defg/rows");
   });
 });

@@ -127,7 +127,7 @@ export function createPageFetcher(
       const isExpired = expiredOn?.path !== undefined && isFirst && (await reportsExpired(response));
       return isExpired ? expired("position", refusal) : { kind: "ended", end: refusal };
     }
-    const read = await reader.page(response, sent.secretQuery);
+    const read = await reader.page(response, sent);
     if (!read.ok) {
       if (await isUnsuccessful(response)) return { kind: "ended", end: NOT_SUCCESSFUL };
       const { code, message } = read.error;

@@ -1,4 +1,5 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
+import type { AuthorizedRequest } from "../../../net/credentials.ts";
 import type { OutboundResponse } from "../../../net/outbound.ts";
 import { isLarge } from "../../../normalize/body/bodies.ts";
 import type { ReadInWorker } from "../../kind.ts";
@@ -15,7 +16,7 @@ import {
   readContent,
   resolveContentType,
 } from "./page.ts";
-import { removeQueryParameters } from "./secrets.ts";
+import { removeCredentials } from "./secrets.ts";
 
 export interface PageReaderDeps {
   readonly readInWorker: ReadInWorker;
@@ -25,13 +26,13 @@ export interface PageReaderDeps {
 export interface PageReader {
   /**
    * Parses a response as a page.
-   * @param secretQuery names of query parameters that contain secrets
+   * @param sent the request, whose credentials are removed from addresses in the page
    * @throws PathBudgetError, which reading values from the returned page can also throw
    * @throws UnavailableError
    */
   readonly page: (
     answer: OutboundResponse,
-    secretQuery: readonly string[],
+    sent: Pick<AuthorizedRequest, "secretQuery" | "secretPath">,
   ) => Promise<Result<Page, PageFault>>;
   /** Parses a response that need not be a page, such as an error response, so the result has no items. Throws the same errors as `page`. */
   readonly document: (answer: OutboundResponse) => Promise<Result<PageContent, PageFault>>;
@@ -70,11 +71,10 @@ export function createPageReader(
   }
 
   return {
-    async page(answer, secretQuery) {
+    async page(answer, sent) {
       const content = await read(answer, { decode, itemsOptional, itemsPath }, reads);
       if (!content.ok) return content;
-      const addressOf: Page["addressOf"] = (text) =>
-        removeQueryParameters(URL.parse(text, answer.url), secretQuery);
+      const addressOf: Page["addressOf"] = (text) => removeCredentials(URL.parse(text, answer.url), sent);
       return ok({ ...content.value, headers: answer.headers, addressOf });
     },
     document(answer) {

@@ -14,13 +14,14 @@ export function redactValues(values: Values, redact: Redact): Values {
 }
 
 export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryRun["request"] {
-  const { request, secretHeaders, secretQuery } = sent;
+  const { request, secretHeaders, secretQuery, secretPath } = sent;
   const redact = redactSent(sent);
   const url = new URL(request.url);
   for (const name of secretQuery.filter((each) => url.searchParams.has(each))) {
     removeFromQuery(url, [name]);
     appendToQuery(url, [[name, HIDDEN]]);
   }
+  if (secretPath !== undefined) url.pathname = `/${HIDDEN}${url.pathname.slice(secretPath.length)}`;
   const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [
     name,
     secretHeaders.includes(name) ? HIDDEN : redact(value),
@@ -33,8 +34,14 @@ export function redactRequest(sent: Omit<AuthorizedRequest, "generation">): DryR
   };
 }
 
-/** Returns the URL without the query parameters that contain credentials, so that the URL can be stored. */
-export function removeQueryParameters(url: URL | null, names: readonly string[]): string | undefined {
-  if (url !== null) removeFromQuery(url, names);
-  return url?.href;
+/** Returns the URL without the credentials in its query and path, so that the URL can be stored and they can be added again. */
+export function removeCredentials(
+  url: URL | null,
+  { secretQuery, secretPath }: Pick<AuthorizedRequest, "secretQuery" | "secretPath">,
+): string | undefined {
+  if (url === null) return undefined;
+  removeFromQuery(url, secretQuery);
+  if (secretPath !== undefined && url.pathname.startsWith(`${secretPath}/`))
+    url.pathname = url.pathname.slice(secretPath.length);
+  return url.href;
 }
