@@ -15,6 +15,7 @@ import { startJira } from "../support/providers/jira.ts";
 import { startMicrosoftGraph } from "../support/providers/microsoft-graph.ts";
 import { startShopify } from "../support/providers/shopify.ts";
 import { startStripe } from "../support/providers/stripe.ts";
+import { startTelegram } from "../support/providers/telegram.ts";
 import { startTrello } from "../support/providers/trello.ts";
 import { startTwitch } from "../support/providers/twitch.ts";
 import { startTypeform } from "../support/providers/typeform.ts";
@@ -189,6 +190,13 @@ export const PROVIDER_SAMPLES: readonly ProviderSample[] = [
     config: APP_SECRET,
   },
   { preset: "stripe", target: "account", start: startStripe, params: {} },
+  {
+    preset: "telegram",
+    target: "bot",
+    start: startTelegram,
+    params: {},
+    connection: ({ token }) => ({ kind: "custom", config: { fields: { token }, path: "/bot{{token}}" } }),
+  },
   {
     preset: "trello",
     target: "model",
