@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
+import { openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
+import { createWakes, type WakeJob } from "../../../src/bus/sources/wakes.ts";
 import { openTestRedis } from "../../bus/support.ts";
-import { startPollsWorker, wanted } from "../../channels/pull/polls/polls-support.ts";
+import { silent, startPollsWorker, wanted } from "../../channels/pull/polls/polls-support.ts";
 import { startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
@@ -36,4 +38,22 @@ it("sources are polled on schedule and within their concurrency limits in a Redi
   expect(most).toBe(3);
   const slots = await Promise.all(cluster.masters.map(({ client }) => client.keys("inlet:{jobs.polls}*")));
   expect(slots.filter((keys) => keys.length > 0)).toHaveLength(1);
+});
+
+it("a source is polled when it is woken in a Redis Cluster, and the wakes are counted", async () => {
+  await using cluster = await startRedisCluster();
+  await using redis = await openTestRedis(cluster.url);
+  await using queue = openJobQueue<WakeJob>({ redis, name: "polls", log: silent });
+  const wakes = createWakes({ redis, queue });
+  let polls = 0;
+  await using worker = startPollsWorker(redis, async () => {
+    polls++;
+    return { kind: "done" } as const;
+  });
+  const source = wanted(1);
+  worker.engine.sync([source]);
+  await until(() => polls === 1);
+  await wakes.store(source.identity, Date.now());
+  await until(() => polls === 2);
+  expect(await wakes.readCount(source.identity)).toMatchObject({ count: 1 });
 });
