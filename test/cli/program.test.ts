@@ -103,6 +103,20 @@ describe("each command", () => {
     expect(rows(stdout)[0]).toMatchObject(expected);
   });
 
+  it("add and show a channel that finds missed events, and publish its listed items", async () => {
+    const { app, gateway } = world;
+    const webhook = { uid: "stripe", kind: "webhook", config: { preset: "stripe" } };
+    await gateway.api("POST", `/apps/${app.id}/channels`, webhook);
+    const added = await run("channels poll stripe events --uid missed --reconciles stripe");
+    expect(rows(added.stdout)[0]).toMatchObject({ events: [], config: { reconciles: "stripe" } });
+    const shown = await run("sources get missed");
+    expect(rows(shown.stdout)[0]).toMatchObject({
+      reconcile: { channelUid: "stripe", last: null, missed: null },
+    });
+    expect(await run("recover missed")).toMatchObject({ code: 0, stdout: "" });
+    for (const uid of ["missed", "stripe"]) await run(`channels delete ${uid} --yes`);
+  });
+
   it("inlet problems lists open problems, and exits with code 1 if a problem has the severity error", async () => {
     const { code, stdout } = await run("problems");
     const severities = stdout === "" ? [] : rows(stdout).map(({ severity }) => severity);

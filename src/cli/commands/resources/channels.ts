@@ -32,6 +32,7 @@ interface PollOptions {
   readonly uid?: string;
   readonly connection?: string;
   readonly every?: number;
+  readonly reconciles?: string;
 }
 
 interface RegisterOptions {
@@ -97,17 +98,18 @@ export function define(command: Command, context: CommandContext): void {
     async (
       { api, appPath },
       [preset, stream, texts],
-      { uid = stream, connection: connectionId, every: intervalSeconds },
+      { uid = stream, connection: connectionId, every: intervalSeconds, reconciles },
     ) => {
       const { streams } = await api.get<Preset>(formatPath("presets", preset));
       const params = parseParams(texts, streams.find(({ name }) => name === stream)?.params);
       const schedule = intervalSeconds === undefined ? {} : { schedule: { intervalSeconds } };
-      const config = { preset, stream, params, ...schedule };
+      const config = { preset, stream, params, ...schedule, reconciles };
       return api.post<Channel>(await appPath("channels"), { uid, kind: "polling", connectionId, config });
     },
   )
     .option("--uid <uid>", "name of the channel (default: the name of the stream)")
     .option("--connection <connectionId>", "connection with the credentials for the provider")
+    .option("--reconciles <channel>", "uid of the webhook channel whose missed events are published")
     .option(
       "--every <seconds>",
       "time between two polls (default: the preset's time)",
