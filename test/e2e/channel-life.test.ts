@@ -91,7 +91,10 @@ async function passTime(seconds: number): Promise<void> {
   await stores.db.updateTable("channelAddresses").set({ expiresAt }).execute();
   const now = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => now() + seconds * 1_000);
+  // The change feed uses the same clock: a gateway rejects deliveries until it has read the feed again.
+  for (const gateway of [one, other]) await until(async () => (await fetch(`${gateway.origin}/readyz`)).ok);
 }
+
 describe("a channel with a new address", () => {
   it("accepts deliveries at its old address until the grace period ends, and detects duplicates across both addresses", async () => {
     const first = await install();
