@@ -95,6 +95,7 @@ describe("each command", () => {
     ["subscriptions create * --start-at earliest", { eventUid: "*", startAt: "earliest" }],
     ["presets shopify", { preset: "shopify" }],
     ["presets get github", { preset: "github", typePath: "$headers['x-github-event']" }],
+    ["presets show github", { preset: "github" }],
     ["keys", { permissions: ["*"] }],
     ["keys create ci --permission apps.read", { name: "ci", permissions: ["apps.read"] }],
   ])("succeeds against a running gateway: inlet %s", async (line, expected) => {

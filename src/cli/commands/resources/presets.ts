@@ -52,7 +52,7 @@ export function define(command: Command, context: CommandContext): void {
         return ["can be registered", `${title}: ${command}`] as const;
       }),
     ]);
-  });
+  }).alias("show");
   examples(command, [
     ["inlet presets shop", "presets about shops"],
     ["inlet presets get github", "where to find its secret, and notes"],
