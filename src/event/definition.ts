@@ -26,6 +26,10 @@ export const definitionSchema = z
     idPath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
     payloadPath: path.optional(),
     schema: jsonSchemaDocument.optional(),
+    agents: z
+      .boolean()
+      .optional()
+      .describe("Whether AI agents may subscribe to the events of this type. Default: false."),
   })
   .readonly()
   .meta({
