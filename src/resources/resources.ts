@@ -31,6 +31,7 @@ import { roomMessages } from "./conversation/rooms/messages.ts";
 import { participants } from "./conversation/rooms/participants.ts";
 import { rooms } from "./conversation/rooms/routes.ts";
 import { tasks } from "./conversation/tasks/routes.ts";
+import { eventCatalog } from "./events/catalog/routes.ts";
 import { deadLetters } from "./events/dead-letters/routes.ts";
 import { deliveries } from "./events/deliveries/routes.ts";
 import { events } from "./events/events/routes.ts";
@@ -139,6 +140,7 @@ const RESOURCES: readonly Resource[] = [
   deliveries,
   quarantine,
   topics,
+  eventCatalog,
   events,
   eventStream,
   problems,

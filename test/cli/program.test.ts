@@ -202,6 +202,18 @@ describe("the event commands", () => {
     ]);
   });
 
+  it("inlet catalog lists the event types of an app or a channel", async () => {
+    const listed = rows((await run(`catalog ${world.app.id}`)).stdout);
+    expect(listed.map(({ channelUid, type }) => `${channelUid}:${type}`)).toEqual(
+      expect.arrayContaining(["hooks:issues", "hooks:push", "inbox:received"]),
+    );
+    expect(rows((await run("catalog --channel hooks")).stdout)).toMatchObject([
+      { type: "issues", agents: false },
+      { type: "push", example: { ref: "refs/heads/main" } },
+    ]);
+    expect((await run("catalog nothing")).stderr).toContain("There is no app nothing");
+  });
+
   it("list, show, redrive and delete quarantined items", async () => {
     await post("strict", '{"type":"b"}');
     const [item] = rows((await run("quarantine --reason no_match --channel strict")).stdout);

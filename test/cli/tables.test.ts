@@ -35,6 +35,10 @@ describe("a command at a terminal", () => {
       /^ITEM +OUTCOME +TYPE .*\n +new +received .*\nverification: skipped; 1 items/,
     ],
     ['explain strict --data {"type":"b"}', /no_match +closest: a /],
+    [
+      "catalog --channel hooks",
+      /^CHANNEL +TYPE +SCHEMA +AGENTS +LAST DAY +LAST SEEN\nhooks +issues +no +no +\d+/,
+    ],
     ["dry-run orders", /^GET http:.*\nno response\nend: failed \(refused\): [^\n]+\nnext cursor: null\n/],
   ])("prints a table for the command inlet %s", async (line, expected) => {
     const named = line.replace("{app}", world.app.id);

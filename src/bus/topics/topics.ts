@@ -11,6 +11,16 @@ export interface TopicEntry {
   readonly fields: Readonly<Record<string, string>>;
 }
 
+/** How many entries were appended to a topic recently. */
+export interface TopicActivity {
+  /** Redis time of the last append in ms, even if that entry has been removed since. `undefined` if no entry was ever appended. */
+  readonly lastAppendedMs: number | undefined;
+  /** Number of retained entries of the last day that were counted. */
+  readonly lastDay: number;
+  /** False if more entries may have been appended: some were removed, or there are more than the count visits. */
+  readonly isExact: boolean;
+}
+
 export type TopicInfo = NonNullable<Awaited<ReturnType<Topics["find"]>>>;
 export type Topics = ReturnType<typeof createTopics>;
 
@@ -19,11 +29,16 @@ const DEAD_LETTERS_PER_PAGE = 50;
 /** Number of entries per page in the search for received events. It is small, because events may be large. */
 const EXAMINED_AT_ONCE = 20;
 const EXAMINED_PAGES = 10;
+const DAY_MS = 24 * 3600 * 1000;
+/** Maximum number of entries that one count visits, so that it blocks Redis for a few milliseconds at most. */
+const MAX_COUNTED = 500;
+const MAX_COUNTED_BYTES = 4 * 1024 * 1024;
 /** Number of samples for MEMORY USAGE. More samples give a better estimate but make the command slower. */
 const MEMORY_SAMPLES = 10;
 
 export function createTopics({ redis }: { readonly redis: RedisBus }) {
   const runDelete = luaScript(redis, new URL("./topic-delete.lua", import.meta.url));
+  const runActivity = luaScript(redis, new URL("./topic-activity.lua", import.meta.url));
   const runLastAppended = luaScript(redis, new URL("./last-appended.lua", import.meta.url));
 
   /**
@@ -87,6 +102,12 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       );
       const newest = Math.max(0, ...times.map(Number));
       return newest === 0 ? undefined : newest;
+    },
+    /** Counts the entries of the last day. Visits at most `MAX_COUNTED` of them if the topic also has older entries. */
+    async readActivity(topic: string): Promise<TopicActivity> {
+      const reply = await runActivity([topic], [DAY_MS, MAX_COUNTED, MAX_COUNTED_BYTES]);
+      const [last, lastDay, more] = reply as [number, number, number];
+      return { lastAppendedMs: last === 0 ? undefined : last, lastDay, isExact: more === 0 };
     },
     /**
      * Returns whether senders have delivered events to any of these topics since a time. Test events and events that a poll has recovered do

@@ -32,5 +32,11 @@ export async function findApp(api: Api, named: string | undefined): Promise<App>
   );
 }
 
+/** Finds the app that an argument names, or else the selected one. @throws CommandError */
+export const getNamedApp = (
+  { api, app }: { readonly api: Api; readonly app: () => Promise<App> },
+  named: string | undefined,
+): Promise<App> => (named === undefined ? app() : findApp(api, named));
+
 export const getChannel = (api: Api, app: App, named: string): Promise<Channel> =>
   api.get<Channel>(`${formatPath("apps", app.id, "channels", named)}`);

@@ -65,6 +65,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     keys: ["List, create, revoke API keys", () => import("./resources/keys.ts")],
   }),
   ...groupOf("Events:", {
+    catalog: ["List the event types of an app", () => import("./events/catalog.ts")],
     events: ["List an app's events, or get one", () => import("./events/events.ts")],
     tail: ["Show events as they arrive", () => import("./events/tail.ts")],
     listen: [

@@ -56,7 +56,7 @@ export interface Deps extends CheckChannelDeps, EntityDeps {
   readonly entries: EntryIndex;
   readonly topics: Pick<
     Topics,
-    "find" | "findEntry" | "deleteEntry" | "deleteDeadLetters" | "lastAppendedMs"
+    "find" | "findEntry" | "deleteEntry" | "deleteDeadLetters" | "lastAppendedMs" | "readActivity"
   >;
   readonly readings: GroupProgressReader;
   readonly quarantine: Pick<QuarantineStore, "list" | "find" | "delete">;
