@@ -1,3 +1,4 @@
+import { toCertainSeconds } from "../event/dedupe.ts";
 import type { Definition } from "../event/definition.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { Finding } from "../lib/errors.ts";
@@ -43,6 +44,9 @@ export function findReconcileErrors(
   const asTarget = others.flatMap((other) => {
     const ofOther = findSettings(deps, other);
     if (ofOther?.channelUid !== channel.uid) return [];
+    const kind = deps.channelKinds.get(channel.kind);
+    if (kind === undefined || !isReconcilable(kind))
+      return [{ path: "kind", message: `must be webhook, ${formatBecause(other.uid)}` }];
     return findObstacles(deps, ofOther, other.uid, channel).map(({ inWebhook }) => inWebhook);
   });
   return [...own, ...asTarget];
@@ -70,6 +74,9 @@ function findSourceErrors(
   return findObstacles(deps, settings, "", target).map(({ inSource }) => inSource);
 }
 
+const formatBecause = (sourceUid: string): string =>
+  `because the channel ${sourceUid} reconciles this channel`;
+
 /** Whether deliveries of this kind can be built from items: senders post them, and their format is not fixed. */
 const isReconcilable = ({ addressed, profile }: ChannelKind): boolean =>
   addressed && profile.readItems === undefined;
@@ -96,7 +103,7 @@ function findObstacles(
   if (!definitions.ok) return [];
   const { always, groups } = definitions.value;
   const obstacles: Obstacle[] = [];
-  const because = `because the channel ${sourceUid} reconciles this channel`;
+  const because = formatBecause(sourceUid);
   const reject = (path: string, message: string, inSource?: Finding): void => {
     obstacles.push({
       inWebhook: { path, message: `${message}, ${because}` },
@@ -118,11 +125,16 @@ function findObstacles(
         path: "config.discriminator.lookBackSeconds",
         message: `must be at most ${windowSeconds}, the dedupe window of the channel ${uid}`,
       });
-    if (windowSeconds <= settleSeconds)
-      reject("config.dedupe.windowSeconds", `must be above ${settleSeconds} (its settleSeconds)`, {
-        path: "config.settleSeconds",
-        message: `must be below ${windowSeconds}, the dedupe window of the channel ${uid}`,
-      });
+    const certainSeconds = toCertainSeconds(windowSeconds);
+    if (certainSeconds <= settleSeconds)
+      reject(
+        "config.dedupe.windowSeconds",
+        `must be longer, because its settleSeconds are ${settleSeconds}`,
+        {
+          path: "config.settleSeconds",
+          message: `must be below ${Math.floor(certainSeconds)}, for which the channel ${uid} is certain to remember an id`,
+        },
+      );
   }
   const typed = groups.flatMap(({ byType, path }) =>
     [...byType.values()].map((rule) => ({ rule, typePath: path })),

@@ -75,6 +75,8 @@ export interface ReconcileFindings {
 export interface ReconcileRun {
   /** Uid of the webhook channel. */
   readonly channelUid: string;
+  /** Hash of the webhook channel's settings that decide which ids its events get. */
+  readonly idRules: string;
   /** Returns whether the webhook channel may have received an event of this time and forgotten its id. Both times are in ms. */
   readonly isForgotten: (atMs: number, nowMs: number) => boolean;
   /** Whether the webhook channel is paused or still publishes the deliveries of a pause. Items cannot be compared meanwhile. */
@@ -90,8 +92,8 @@ export interface ReconcileRun {
   ) => Promise<{
     /** Whether an event of the deliveries is known. */
     readonly isKnown: boolean;
-    /** Whether the channel received events of the same types since then. */
-    readonly hasReceived: boolean;
+    /** When the channel received the first event of the same types since then. `undefined` if it received none, or if an event is known. */
+    readonly firstReceivedMs: number | undefined;
   }>;
   readonly ingestAll: StreamRun["ingestAll"];
   /** Adds findings to the visible state of the source. */

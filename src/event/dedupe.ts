@@ -49,3 +49,13 @@ export const dedupeSchema = z.strictObject({
 export const getConflictRule = ({
   onConflict,
 }: Pick<z.output<typeof dedupeSchema>, "onConflict">): ConflictRule => CONFLICT_RULES[onConflict];
+
+/** Maximum time that passes between the decision whether an id may be forgotten, and the write. A poll takes at most five minutes. */
+const MAX_DECISION_SECONDS = 300;
+
+/**
+ * Returns the age in seconds up to which an event of a window is certainly remembered. It is shorter than the window, because time passes
+ * until the event is written, and because the provider's clock may be fast.
+ */
+export const toCertainSeconds = (windowSeconds: number): number =>
+  windowSeconds - Math.min(MAX_DECISION_SECONDS, windowSeconds / 10);

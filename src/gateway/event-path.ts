@@ -13,7 +13,7 @@ import type { ChangeFeed } from "../data/changes.ts";
 import type { StoredChannel, StoredChannels } from "../data/channels/stored-channels.ts";
 import { type AnswerHandshakeDeps, createAnswerHandshake } from "../ingest/answer-handshake.ts";
 import { createCompareReconciled } from "../ingest/compare-reconciled.ts";
-import { type CompiledChannel, createCompileChannel, toPublishPolicy } from "../ingest/compile-channel.ts";
+import { type CompiledChannel, createCompileChannel } from "../ingest/compile-channel.ts";
 import { createConclude } from "../ingest/conclude.ts";
 import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
@@ -22,6 +22,7 @@ import { createGather } from "../ingest/gather.ts";
 import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createReactFirst } from "../ingest/react-first.ts";
+import { createIsForgotten, hashIdRules } from "../ingest/reconciled.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
 import { createValidatorFor } from "../ingest/validators.ts";
 import { createWakeFirst } from "../ingest/wake.ts";
@@ -128,15 +129,12 @@ export function createEventPath(deps: EventPathDeps) {
   const compare = createCompareReconciled({ normalize, findKnownIds, topics: createTopics({ redis }) });
   const openReconciled = (stored: StoredChannel): ReconciledChannel<CompiledChannel> => {
     const channel = compileChannel(stored);
-    const { dedupeWindowMs } = toPublishPolicy(channel);
-    const { dedupeChange } = stored;
     return {
       channel,
+      idRules: hashIdRules(stored),
       // The events of a pause are not known before they are published.
       isPaused: channel.state === "paused" || channel.pause !== undefined,
-      isForgotten: (atMs, nowMs) =>
-        nowMs - atMs > dedupeWindowMs ||
-        (dedupeChange !== undefined && atMs < dedupeChange.atMs && nowMs - atMs > dedupeChange.keptMs),
+      isForgotten: createIsForgotten(channel, stored.dedupeChange),
       compare: (deliveries, options) => compare(channel, deliveries, options),
     };
   };

@@ -7,7 +7,7 @@ import type { Normalizer } from "./normalizer.ts";
 export interface CompareDeps {
   readonly normalize: Normalizer;
   readonly findKnownIds: FindKnownIds;
-  readonly topics: Pick<Topics, "hasReceived">;
+  readonly topics: Pick<Topics, "firstReceivedMs">;
 }
 
 /** Creates a function that compares deliveries with the events that a channel knows. It publishes nothing. */
@@ -16,13 +16,13 @@ export function createCompareReconciled({ findKnownIds, normalize, topics }: Com
     channel: CompiledChannel,
     deliveries: readonly VerifiedDelivery[],
     { sinceMs }: { readonly sinceMs: number },
-  ): Promise<{ readonly isKnown: boolean; readonly hasReceived: boolean }> {
+  ): Promise<{ readonly isKnown: boolean; readonly firstReceivedMs: number | undefined }> {
     const { dedupeWindowMs } = toPublishPolicy(channel);
     const normalized = await Promise.all(deliveries.map((one) => normalize(channel.rules, one)));
     const events = normalized.flatMap((one) => (one.kind === "normalized" ? one.events : []));
     const known = await findKnownIds(events, { dedupeWindowMs });
-    if (known.some(({ kind }) => kind !== "new")) return { isKnown: true, hasReceived: true };
+    const isKnown = known.some(({ kind }) => kind !== "new");
     const used = [...new Set(events.map(({ topic }) => topic))];
-    return { isKnown: false, hasReceived: await topics.hasReceived(used, sinceMs) };
+    return { isKnown, firstReceivedMs: isKnown ? undefined : await topics.firstReceivedMs(used, sinceMs) };
   };
 }

@@ -110,22 +110,27 @@ export function createTopics({ redis }: { readonly redis: RedisBus }) {
       return { lastAppendedMs: last === 0 ? undefined : last, lastDay, isExact: more === 0 };
     },
     /**
-     * Returns whether senders have delivered events to any of these topics since a time. Test events and events that a poll has recovered do
-     * not count. Examines only the first entries since then.
+     * Returns when senders delivered the first event to one of these topics since a time, in ms by the clock of Redis. Test events and events
+     * that a poll has recovered do not count. Examines only the first entries since then. Returns `undefined` if there is none.
      */
-    async hasReceived(topics: readonly string[], sinceMs: number): Promise<boolean> {
+    async firstReceivedMs(topics: readonly string[], sinceMs: number): Promise<number | undefined> {
+      let first: number | undefined;
       for (const topic of topics) {
         let from = String(Math.max(0, Math.floor(sinceMs)));
         for (let page = 0; page < EXAMINED_PAGES; page++) {
           const args = [topic, from, "+", "COUNT", EXAMINED_AT_ONCE];
           const entries = (await redis.call("xrange", args)) as RawEntry[];
-          if (entries.some(([, fields]) => !isTestEvent(fields) && !isRecovered(fields))) return true;
+          const received = entries.find(([, fields]) => !isTestEvent(fields) && !isRecovered(fields));
+          if (received !== undefined) {
+            first = Math.min(first ?? Number.POSITIVE_INFINITY, Number.parseInt(received[0], 10));
+            break;
+          }
           const last = entries.at(-1);
           if (last === undefined || entries.length < EXAMINED_AT_ONCE) break;
           from = `(${last[0]}`;
         }
       }
-      return false;
+      return first;
     },
     /** Deletes the stream of a topic, its consumer groups and all related keys. */
     async delete(topic: string): Promise<void> {

@@ -17,8 +17,9 @@ export async function dryRunPoll(
   let known = 0;
   const reconcile: ReconcileRun | undefined = run.reconcile && {
     ...run.reconcile,
+    idRules: "",
     isPaused: false,
-    compare: async () => ({ isKnown: true, hasReceived: true }),
+    compare: async () => ({ isKnown: true, firstReceivedMs: undefined }),
     async ingestAll(all, { cursorAfter }) {
       deliveries.push(...all);
       cursor = cursorAfter(all.length - 1);

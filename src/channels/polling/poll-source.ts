@@ -133,14 +133,13 @@ function openReconciler(
 ): Reconciler | SourceEnd | undefined {
   const { reconcile } = plan;
   if (reconcile === undefined) return undefined;
-  const { channelUid, settings } = reconcile;
+  const { channelUid } = reconcile;
   if (run === undefined) return broken("reconciles", `The channel ${channelUid} no longer exists`);
   if (run.isPaused) {
     warn("reconciles_paused", `The channel ${channelUid} is paused, so its deliveries cannot be compared`);
     return doneAt(undefined);
   }
-  const current = isDryRun ? { settings, isProven: true } : state;
-  return createReconciler(plan, reconcile, run, { state: current, clock, nowMs, signal });
+  return createReconciler(plan, reconcile, run, { state, isDryRun, clock, nowMs, signal });
 }
 
 const LATE_START =

@@ -15,7 +15,7 @@ export interface SourceChannel extends ChannelHandle {
 
 /** A webhook channel whose missed events a source publishes. */
 export interface ReconciledChannel<C extends SourceChannel = SourceChannel>
-  extends Pick<ReconcileRun, "isForgotten" | "isPaused"> {
+  extends Pick<ReconcileRun, "idRules" | "isForgotten" | "isPaused"> {
   readonly channel: C;
   /** Compares deliveries with the events that the channel knows. */
   readonly compare: (

@@ -22,9 +22,10 @@ export function createReconcileRun<C extends SourceChannel>(
   deps: Pick<RunDeps<C>, "clock" | "observe"> & { readonly states: Pick<SourceStates, "read"> },
   { ingestAll, note, reconciled, source }: ReconcileRunOptions<C>,
 ): ReconcileRun {
-  const { channel: target, compare, isForgotten, isPaused } = reconciled;
+  const { channel: target, compare, idRules, isForgotten, isPaused } = reconciled;
   return {
     channelUid: target.identity.uid,
+    idRules,
     isForgotten,
     isPaused,
     compare: (deliveries, options) => compare(deliveries.map(toVerifiedDelivery), options),

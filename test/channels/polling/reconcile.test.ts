@@ -253,7 +253,7 @@ describe("the first poll", () => {
   it("publishes nothing if the webhook received events in that time and no item has the id of one", async () => {
     const rig = await given({
       webhook: { events: [{ type: "e", idPath: "$headers['x-id']" }] },
-      config: { as: { headers: { "x-id": "$.wrong" } } },
+      config: { settleSeconds: 0, as: { headers: { "x-id": "$.wrong" } } },
     });
     const items = itemsOf(["a", "b"], 320).map((item) => ({ ...item, wrong: `other ${item.id}` }));
     for (const item of items) await rig.send(item, { "x-id": item.id });
@@ -292,7 +292,7 @@ describe("the first poll", () => {
   it("lets missed events be published if the webhook received none, but compares again once it does", async () => {
     const rig = await given({
       webhook: { events: [{ type: "e", idPath: "$headers['x-id']" }] },
-      config: { as: { headers: { "x-id": "$.wrong" } } },
+      config: { settleSeconds: 0, as: { headers: { "x-id": "$.wrong" } } },
     });
     const itemOf = (id: string, seconds: number) => ({ id, wrong: `other ${id}`, at: secondsAgo(seconds) });
     const a = itemOf("a", 900);
@@ -304,6 +304,51 @@ describe("the first poll", () => {
     rig.list([a, b]);
     expect(await rig.pollAll()).toMatchObject({ kind: "failed", code: "reconcile_mismatch" });
     expect(await rig.ids()).toEqual(["other a", "b"]);
+  });
+});
+
+describe("a poll that compares ids", () => {
+  const WRONG = { settleSeconds: 0, as: { headers: { "x-id": "$.wrong" } } };
+  const itemOf = (id: string) => ({ id, wrong: `other ${id}`, at: secondsAgo(0) });
+
+  it("waits if the items of all received events are younger than `settleSeconds`, and then continues", async () => {
+    const rig = await given();
+    const items = [...itemsOf(["missed"], 350), { id: "received", at: secondsAgo(200) }];
+    await rig.send(items[1]);
+    rig.list(items);
+    expect(await rig.pollAll()).toEqual({ kind: "done" });
+    expect(await rig.ids()).toEqual(["received"]);
+    rig.pass(150);
+    await rig.pollAll();
+    expect((await rig.ids()).toSorted()).toEqual(["missed", "received"]);
+  });
+
+  it("compares again after a change of the webhook channel that can change the ids", async () => {
+    const rig = await givenProven({ config: WRONG });
+    await spine.api.call.put(`${rig.appPath}/channels/hook`, {
+      events: [{ type: "e", idPath: "$headers['x-id']" }],
+    });
+    const items = [itemOf("a"), itemOf("b")];
+    for (const item of items) await rig.send(item, { "x-id": item.id });
+    rig.list(items);
+    expect(await rig.pollAll()).toMatchObject({ kind: "failed", code: "reconcile_mismatch" });
+    expect(await rig.ids()).toEqual(["seed", "a", "b"]);
+  });
+
+  it("compares again after the webhook channel was created again", async () => {
+    const rig = await givenProven({ config: WRONG });
+    await spine.api.call("DELETE", `${rig.appPath}/channels/hook`);
+    const events = [{ type: "e", idPath: "$headers['x-id']" }];
+    const hook = await spine.api.call.post(`${rig.appPath}/channels`, {
+      uid: "hook",
+      kind: "webhook",
+      events,
+    });
+    const item = itemOf("a");
+    await spine.send(hook.id, item, { "x-id": "a" });
+    rig.list([item]);
+    expect(await rig.pollAll()).toMatchObject({ kind: "failed", code: "reconcile_mismatch" });
+    expect(await rig.ids()).toEqual(["seed", "a"]);
   });
 });
 
@@ -327,6 +372,21 @@ describe("an item that is older than the dedupe window of the webhook channel", 
     expect(redriven).toMatchObject({ status: "released", events: [{ id: "old", status: "recovered" }] });
     expect(await rig.send({ id: "old", other: "data" })).toMatchObject({ duplicates: 1 });
     expect((await rig.events()).at(-1)).toMatchObject({ id: "old", inletvia: "poll" });
+  });
+});
+
+describe("an item that leaves the dedupe window within five minutes", () => {
+  it("is listed too, because its id could be forgotten before the write", async () => {
+    const rig = await givenProven({
+      webhook: { events: [{ type: "e", idPath: "$.id" }], config: { dedupe: { windowSeconds: 3600 } } },
+    });
+    rig.list([...itemsOf(["edge"], 3400), ...itemsOf(["a"], 3200)]);
+    await spine.api.call.put(`${rig.appPath}/channels/poll/source/cursor`, {
+      value: { timestamp: secondsAgo(5000) },
+    });
+    await rig.pollAll();
+    expect(await rig.ids()).toEqual(["seed", "a"]);
+    expect(await rig.quarantine()).toMatchObject([{ reason: "window_passed" }]);
   });
 });
 
@@ -483,7 +543,7 @@ describe("the problems of a webhook channel that a poll reconciles", () => {
   });
 
   it("contain wrong ids until a comparison succeeds", async () => {
-    const rig = await given({ config: { as: { body: { id: "$.wrong" } } } });
+    const rig = await given({ config: { settleSeconds: 0, as: { body: { id: "$.wrong" } } } });
     const [item] = itemsOf(["a"], 320);
     await rig.send(item);
     rig.list([{ id: "a", ...item, wrong: "b", at: item?.at ?? "" }]);

@@ -57,7 +57,7 @@ describe("a polling channel with `reconciles`", () => {
     expect([created.status, created.body.details]).toEqual([400, [{ path: "config.reconciles", message }]]);
     const channels = [...others, source];
     const blueprint = await spine.api.call("POST", "/blueprints", { title: "b", channels });
-    expect(blueprint.body.details).toEqual([{ path: "channels[2].config.reconciles", message }]);
+    expect(blueprint.body.details).toContainEqual({ path: "channels[2].config.reconciles", message });
   });
 
   it.each([
@@ -143,6 +143,19 @@ describe("both channels are checked together, whichever of them is written", () 
     const source = poll({ settleSeconds: 1000 });
     const { body } = await spine.api.call("POST", `/apps/${app.id}/channels`, source);
     expect(body.details).toMatchObject([{ path: "config.settleSeconds" }]);
+  });
+
+  it("with a channel of another kind that replaces a deleted webhook channel", async () => {
+    const app = await spine.install(hook(), poll());
+    await spine.api.call("DELETE", `/apps/${app.id}/channels/hook`);
+    const { body } = await spine.api.call("POST", `/apps/${app.id}/channels`, {
+      uid: "hook",
+      kind: "cloudevents",
+      events: [{ type: "e" }],
+    });
+    expect(body.details).toEqual([
+      { path: "kind", message: "must be webhook, because the channel poll reconciles this channel" },
+    ]);
   });
 
   it("with the paths of a preset, which an unnamed definition inherits", async () => {

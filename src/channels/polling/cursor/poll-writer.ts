@@ -151,13 +151,14 @@ export function createPollWriter(
     },
     save,
     /**
-     * Ends a poll that has only compared items: stores that the next poll may publish them, or returns why it must not. Returns `undefined`
-     * for any other poll.
+     * Ends a poll that has only compared items: stores that the next poll may publish them, or returns why it must not. If it is too early to
+     * tell, the next poll compares again. Returns `undefined` for any other poll.
      */
     async endComparison(): Promise<SourceEnd | undefined> {
       if (reconciler?.hasCompared() !== true) return undefined;
       const concluded = reconciler.conclude();
       if (!concluded.ok) return concluded.error;
+      if (concluded.value === undefined) return { kind: "done" };
       await moveTo(markCompared(plan, stored, concluded.value));
       return { kind: "done", notBeforeMs: nowMs };
     },

@@ -10,7 +10,7 @@ import { getItemText, type PageItem } from "../fetch/page.ts";
 import { redactValues } from "../fetch/secrets.ts";
 
 /**
- * State of the settings that decide the ids of items. `settings` is their hash.
+ * State of the settings of both channels that decide the ids of items. `settings` is their hash.
  *
  * The first poll with new settings only compares. `isProven` is set when an item has the id of a received event. Until then, every item is
  * compared before it is published, because wrong settings would publish each event a second time under another id.
@@ -33,21 +33,24 @@ export type Reconciler = ReturnType<typeof createReconciler>;
 /** Publishes items that a webhook channel missed. */
 export function createReconciler(
   { discriminator }: Pick<Plan, "discriminator">,
-  { build, match, settings }: ReconcilePlan,
+  { build, match, settleMs, settings: ownSettings }: ReconcilePlan,
   run: ReconcileRun,
   options: {
     readonly state: ReconcileState | undefined;
+    /** Whether the poll publishes nothing, so that it need not compare first. */
+    readonly isDryRun: boolean;
     readonly clock: () => number;
     readonly nowMs: number;
     readonly signal: AbortSignal;
   },
 ) {
-  const { clock, nowMs, signal } = options;
+  const { clock, isDryRun, nowMs, signal } = options;
+  const settings = `${ownSettings}.${run.idRules}`;
   const before = options.state?.settings === settings ? options.state : undefined;
   /** Whether this poll only compares. */
-  const isTrial = before === undefined;
-  let isProven = before?.isProven === true;
-  let hasReceived = false;
+  const isTrial = before === undefined && !isDryRun;
+  let isProven = isDryRun || before?.isProven === true;
+  let firstReceivedMs: number | undefined;
   let seen = 0;
   let compared = 0;
   const found = { items: 0, known: 0, recovered: 0, listed: 0, failed: 0 };
@@ -86,8 +89,9 @@ export function createReconciler(
     );
     compared += recent.length;
     isProven = result.isKnown;
-    hasReceived ||= result.hasReceived;
-    return isProven || !result.hasReceived;
+    const received = result.firstReceivedMs;
+    if (received !== undefined) firstReceivedMs = Math.min(firstReceivedMs ?? received, received);
+    return isProven || received === undefined;
   }
 
   function note({ items }: Step, results: readonly IngestResult[]): void {
@@ -137,9 +141,13 @@ export function createReconciler(
     },
     /** Whether this poll has seen items that it must not publish. The cursor then stays where it was. */
     hasCompared: () => isTrial && seen > 0,
-    /** Returns the state to store after a poll that only compared, or the end of the poll if the ids cannot be right. */
-    conclude(): Result<ReconcileState, SourceEnd> {
-      if (isProven || !hasReceived) return ok({ settings, isProven });
+    /**
+     * Returns the state to store after a poll that only compared, or the end of the poll if the ids cannot be right. Returns `undefined` if it
+     * is too early to tell: the items of all received events are still younger than `settleSeconds`, so they were not compared.
+     */
+    conclude(): Result<ReconcileState | undefined, SourceEnd> {
+      if (isProven || firstReceivedMs === undefined) return ok({ settings, isProven });
+      if (firstReceivedMs > nowMs - settleMs) return ok(undefined);
       return err(failed("reconcile_mismatch", describeMismatch(compared, run.channelUid)));
     },
     /** Reports the findings of the poll, even if the poll failed later. A failed poll without findings is not reported. */
