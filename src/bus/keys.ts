@@ -30,6 +30,7 @@ import calculateSlot from "cluster-key-slot";
  * | `inlet:{sub.<subscription>}:readers`, `:owners` | sorted set, hash | readers and their topics for ordered reading (consumer/rebalance.lua) | ten leases after the last renewal |
  * | `inlet:rate:<limit>:<key>` | string | counter of a rate limit (rate-count.lua) | that of its window |
  * | `inlet:{jobs.<queue>}:…` | | job queue, in BullMQ's layout | jobs until they end; schedulers until they are removed |
+ * | `inlet:{jobs.<queue>}:t` | string | empty; written so that WAIT has a write to wait for (confirm-durability.ts) | one second |
  * | `inlet:{slots}:<semaphore>` | sorted set | slot holders by the end of their hold (slots-take.lua) | until the last hold ends |
  * | `inlet:{slots}:<semaphore>:w` | sorted set | waiting names by the time since which they wait | ten minutes after the last one was added |
  * | `inlet:{marker.<n>}` | hash | marker that reveals data loss: `id` as in the database, `at` time of the last check (redis-marker.lua); one, or 64 in a Cluster | unlimited |
@@ -48,6 +49,7 @@ export const wakesKey = ({ appId, uid }: { readonly appId: string; readonly uid:
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;
 export const rateKey = (limit: string, key: string): string => `inlet:rate:${limit}:${key}`;
 export const jobsPrefix = (queue: string): string => `inlet:{jobs.${queue}}`;
+export const jobsMarkKey = (queue: string): string => `${jobsPrefix(queue)}:t`;
 /** Returns the key of a semaphore. All semaphores share one Cluster slot, because one script takes several at once. */
 export const slotsKey = (semaphore: string): string => `inlet:{slots}:${semaphore}`;
 

@@ -4,6 +4,7 @@ import { createShardLeases } from "../bus/sources/shard-leases.ts";
 import { createSourcePositions } from "../bus/sources/source-positions.ts";
 import { createSourceStates, SOURCE_STATES } from "../bus/sources/source-states.ts";
 import type { ChannelRuntime } from "../channels/kind.ts";
+import type { PollsTiming } from "../channels/pull/polls/poll-target.ts";
 import { startPolls } from "../channels/pull/polls/polls.ts";
 import { createSourcePace } from "../channels/pull/source-pace.ts";
 import { createSourceRuns } from "../channels/pull/source-runs.ts";
@@ -42,7 +43,8 @@ export interface SourcesDeps
 }
 
 /** Timing of the workers that run sources. A worker without a heartbeat for `ttlMs` loses its sources to other workers. */
-export type SourcesTiming = NonNullable<SupervisorDeps["timing"]>;
+export type SourcesTiming = NonNullable<SupervisorDeps["timing"]> &
+  Partial<Pick<PollsTiming, "wakeSpacingMs">>;
 
 /** The sources that this worker runs. Disposal lets other workers take over. */
 export type Sources = Pick<Supervisor, "shards" | "workers"> & AsyncDisposable;
@@ -114,6 +116,7 @@ export function startSources(deps: SourcesDeps): Sources {
     clock,
     log,
     metrics,
+    timing: timing?.wakeSpacingMs === undefined ? {} : { wakeSpacingMs: timing.wakeSpacingMs },
   });
   const supervisor = startSupervisor({
     db,

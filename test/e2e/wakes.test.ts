@@ -13,7 +13,10 @@ const upstream = opened(() => PollUpstream.start());
 const api = givenGateway({ ...env, INLET_ROLES: "api" });
 const { stores } = api;
 const hooks = givenGateway({ ...env, INLET_ROLES: "hooks" }, { stores });
-const worker = givenGateway({ ...env, INLET_ROLES: "sources" }, { stores });
+const worker = givenGateway(
+  { ...env, INLET_ROLES: "sources" },
+  { stores, sourcesTiming: { wakeSpacingMs: 0 } },
+);
 const app = opened(() => {
   upstream.nowMs += 1_000;
   upstream.insert();

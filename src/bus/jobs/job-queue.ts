@@ -5,7 +5,7 @@ import type { Log } from "../../log.ts";
 import { openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode, toBusError } from "../connection/redis-errors.ts";
-import { jobsPrefix } from "../keys.ts";
+import { jobsMarkKey, jobsPrefix } from "../keys.ts";
 import { formatPlan, type JobPlan, nextTimeMs, parsePlan } from "./job-plan.ts";
 import { type JobHandler, startJobWorker, type WorkOptions } from "./job-worker.ts";
 import { createRedisTimeBackend } from "./redis-time-backend.ts";
@@ -147,6 +147,8 @@ export function openJobQueue<D extends object>(deps: {
         const job = await queue.add(name, data, { ...REMOVE_WHEN_DONE, timestamp, jobId, deduplication });
         return job.id === jobId;
       }),
+    /** A key for `createConfirmDurability`, in the Cluster slot of the jobs. */
+    markKey: jobsMarkKey(name),
     /** Makes the job that waits with this name due now. Returns false if there is none, or if its handler is running. */
     bringForward: (waitsAs: string): Promise<boolean> =>
       callRedis(async () => {

@@ -47,8 +47,11 @@ export interface TakeOverOptions {
   readonly skipBackoff?: boolean;
   /** `undefined` if runs need no minimum interval. */
   readonly spacing?: RunSpacing | undefined;
-  /** Whether this run may start before the minimum interval has passed. The next run counts its interval from this one. */
-  readonly skipInterval?: boolean;
+  /**
+   * Minimum time since the start of the last run, in ms, for a run that a webhook requested. Replaces `spacing` for this run. The next run
+   * counts its interval from this one.
+   */
+  readonly wakeSpacingMs?: number | undefined;
 }
 
 /** Result of a run of a pull source, and the wait before the next run. */
@@ -124,7 +127,7 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
      */
     async takeOver(
       source: SourceRef,
-      { skipBackoff = false, spacing, skipInterval = false }: TakeOverOptions = {},
+      { skipBackoff = false, spacing, wakeSpacingMs }: TakeOverOptions = {},
     ): Promise<AcquiredSource | BackoffPending> {
       const { intervalMs, retryMs } = spacing ?? { intervalMs: 0, retryMs: 0 };
       let minEpoch = 0;
@@ -132,8 +135,8 @@ export function createSourcePositions({ redis }: { readonly redis: RedisBus }) {
       let isFirst = false;
       for (let attempt = 0; attempt < MAX_TAKE_OVERS; attempt++) {
         // Do not wait again on a retry, because the previous attempt has already recorded the start of this run.
-        const waits = isRetry ? [0, 0] : [intervalMs, retryMs];
-        const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits, skipInterval ? "1" : "0"];
+        const waits = isRetry ? [0, 0, ""] : [intervalMs, retryMs, wakeSpacingMs ?? ""];
+        const args = [source.number, minEpoch, skipBackoff ? "1" : "0", ...waits];
         const reply = await runTakeOver(keysOf(source), args);
         const [kind, first, ...rest] = reply as [string, string | number, ...(string | null)[]];
         if (kind === "backoff" || kind === "interval") return { kind, waitMs: Number(first) };

@@ -10,7 +10,8 @@
 --   3. "1" to ignore earlier failures, because a user has changed the configuration; else "0"
 --   4. minimum time between the starts of two runs (ms)
 --   5. minimum time that applies instead if the last run did not finish, or if a user has changed the configuration since (ms)
---   6. "1" to ignore both minimum times for this run; else "0". The next run must still wait for them.
+--   6. minimum time that applies to this run instead of both (ms), because a webhook requested the run; else "". The next run must
+--      wait for the usual times.
 --
 -- Reply, one of:
 --   - {"backoff" or "interval", remaining wait (ms)}: the source must wait. Its owner has not changed.
@@ -32,7 +33,7 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- @include ./source-epochs.lua
 local source, minEpoch = ARGV[1], tonumber(ARGV[2])
-local intervalMs, retryMs = tonumber(ARGV[4]), tonumber(ARGV[5])
+local intervalMs, retryMs, wakeMs = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 if ARGV[3] == '1' then
   call('HDEL', KEYS[1], 'r', 'rl', 'f', 'd', 'w', 'ws')
 end
@@ -49,15 +50,14 @@ local backoff = math.max(
   latest('n', held[6], now + tonumber(held[10] or held[6] or 0)),
   latest('r', held[7], now + tonumber(held[11] or held[7] or 0))
 )
-local isSpaced = held[8] and ARGV[6] ~= '1'
-local interval = isSpaced and latest('b', held[8], now) + (held[9] and intervalMs or retryMs) or 0
+local interval = held[8] and latest('b', held[8], now) + (wakeMs or held[9] and intervalMs or retryMs) or 0
 if math.max(backoff, interval) > now then
   return { interval > backoff and 'interval' or 'backoff', math.max(backoff, interval) - now }
 end
 local epoch = math.max(tonumber(held[1] or 0) + 1, highestEpoch(source, 2) + 1, now, minEpoch)
 local began = held[3] or string.format('%d', now)
 call('HSET', KEYS[1], 'e', string.format('%d', epoch), 's', began)
-if intervalMs > 0 then
+if intervalMs > 0 or wakeMs then
   call('HSET', KEYS[1], 'b', string.format('%d', now))
   call('HDEL', KEYS[1], 'd')
 end

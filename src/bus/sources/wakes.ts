@@ -1,4 +1,5 @@
 import { luaScript } from "../../lib/lua.ts";
+import { createConfirmDurability } from "../connection/confirm-durability.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import type { JobQueue } from "../jobs/job-queue.ts";
 import { wakesKey } from "../keys.ts";
@@ -42,17 +43,22 @@ export function createWakes<D extends object>({
   queue,
 }: {
   readonly redis: RedisBus;
-  readonly queue: Pick<JobQueue<D | WakeJob>, "addWaiting">;
+  readonly queue: Pick<JobQueue<D | WakeJob>, "addWaiting" | "markKey">;
 }) {
+  const confirmDurability = createConfirmDurability(redis, queue.markKey);
   const runCount = luaScript(redis, new URL("./wake-count.lua", import.meta.url));
   return {
     /**
-     * Stores a wake. A poll that starts after this call will follow. Returns false if a wake of this channel is already waiting, whose poll
-     * also covers this wake.
+     * Stores a wake, as durable as configured. A poll that starts after this call will follow. Returns false if a wake of this channel is
+     * already waiting, whose poll also covers this wake.
      */
     async store(channel: WokenChannel, nowMs: number): Promise<boolean> {
       const isNew = await queue.addWaiting(formatWakeName(channel), { wake: formatWakeName(channel) });
-      await runCount([wakesKey(channel)], [nowMs, COUNT_TTL_SECONDS]);
+      await Promise.all([
+        // A waiting wake may not be durable yet either.
+        confirmDurability(),
+        runCount([wakesKey(channel)], [nowMs, COUNT_TTL_SECONDS]),
+      ]);
       return isNew;
     },
     /** Returns `undefined` if the channel was not woken for 30 days. */

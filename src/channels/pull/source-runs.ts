@@ -9,7 +9,7 @@ export interface SourceRuns {
    * Acquires the source for this worker and fences its previous owner, unless the source must not run yet.
    * @param options.skipBackoff whether to ignore the backoff of earlier failures, because a person changed the channel
    * @param options.spacing minimum time between runs; none by default
-   * @param options.skipInterval whether this run may start earlier than `spacing` allows
+   * @param options.wakeSpacingMs minimum time since the last run for a run that a webhook requested, which replaces `spacing`
    * @throws UnavailableError when Redis or the database is unavailable
    * @throws StaleSourceError when another worker takes the source over at the same time
    */
@@ -18,7 +18,7 @@ export interface SourceRuns {
     options: RunOptions & {
       readonly skipBackoff?: boolean;
       readonly spacing?: RunSpacing | undefined;
-      readonly skipInterval?: boolean;
+      readonly wakeSpacingMs?: number | undefined;
     },
   ) => Promise<OpeningRun>;
 }
@@ -64,13 +64,13 @@ export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C
   const started = new Set<number>();
   const inFlight = new FairLimiter(MAX_BYTES_IN_FLIGHT);
   return {
-    async openRun(channelNumber, { skipBackoff = false, spacing, skipInterval = false, ...options }) {
+    async openRun(channelNumber, { skipBackoff = false, spacing, wakeSpacingMs, ...options }) {
       const source = await findSource(channelNumber);
       if (source === undefined) return { kind: "none" };
       options.signal.throwIfAborted();
       const { channel, reconciled, topics } = source;
       const hasRunBefore = started.has(channelNumber) || source.hasRunBefore;
-      const waits = { skipBackoff, spacing, skipInterval };
+      const waits = { skipBackoff, spacing, wakeSpacingMs };
       const acquired = await positions.takeOver({ number: channelNumber, topics }, waits);
       if (acquired.kind !== "acquired") return acquired;
       // Must happen after the source was acquired. Otherwise a source without a cursor would be reported as having lost its cursor.

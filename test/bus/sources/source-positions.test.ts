@@ -90,6 +90,26 @@ describe("taking over a pull source", () => {
     await expect(write(before.epoch, 1, "y")).rejects.toMatchObject({ stale: "epoch" });
   });
 
+  test("waits only for the minimum time between wakes if a webhook requested the run", async () => {
+    const { ref } = testSource();
+    const spacing = { intervalMs: 3_600_000, retryMs: 1_800_000 };
+    const take = (wakeSpacingMs?: number) => positions.takeOver(ref, { spacing, wakeSpacingMs });
+    expect(await take(60_000)).toMatchObject({ kind: "acquired" });
+    const waiting = await take(60_000);
+    expect(waiting).toMatchObject({ kind: "interval" });
+    expect(waiting.kind === "interval" && waiting.waitMs).toBeLessThanOrEqual(60_000);
+    expect(await take(0)).toMatchObject({ kind: "acquired" });
+    const scheduled = await take();
+    expect(scheduled.kind === "interval" && scheduled.waitMs).toBeGreaterThan(1_700_000);
+  });
+
+  test("counts the minimum time between wakes even if the source has no interval", async () => {
+    const { ref } = testSource();
+    expect(await positions.takeOver(ref, { wakeSpacingMs: 60_000 })).toMatchObject({ kind: "acquired" });
+    expect(await positions.takeOver(ref, { wakeSpacingMs: 60_000 })).toMatchObject({ kind: "interval" });
+    expect(await positions.takeOver(ref)).toMatchObject({ kind: "acquired" });
+  });
+
   test("waits for the delay that the server requested, even if the caller skips the backoff", async () => {
     const { ref, take, channel } = testSource();
     const first = await take();

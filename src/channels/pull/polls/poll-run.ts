@@ -29,8 +29,8 @@ export interface PollOptions {
   readonly skipBackoff: boolean;
   readonly lagMs: number;
   /**
-   * Set if a wake requested this poll. The poll then ignores the interval of the source. Called directly before the first request: wakes
-   * that arrive later need another poll.
+   * Set if a wake requested this poll. The poll then only waits for the minimum time between wakes, not for the interval of the source.
+   * Called directly before the first request: wakes that arrive later need another poll.
    */
   readonly onWakeStarts?: (() => Promise<void>) | undefined;
 }
@@ -51,10 +51,11 @@ export async function pollOnce(
   target: PollTarget,
   options: PollOptions,
 ): Promise<PolledOnce> {
-  const { runs, owner, clock, deadlineMs } = deps;
+  const { runs, owner, clock, deadlineMs, wakeSpacingMs: maxWakeSpacingMs } = deps;
   const { signal, skipBackoff, lagMs, onWakeStarts } = options;
-  const skipInterval = onWakeStarts !== undefined;
   const { source, polled, spacing } = target;
+  const wakeSpacingMs =
+    onWakeStarts && Math.min(maxWakeSpacingMs, spacing?.intervalMs ?? Number.POSITIVE_INFINITY);
   const { number } = source.identity;
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), deadlineMs);
@@ -62,7 +63,7 @@ export async function pollOnce(
     const runSignal = AbortSignal.any([signal, deadline.signal]);
     const open = (): Promise<OpeningRun | undefined> =>
       runs
-        .openRun(number, { signal: runSignal, owner, skipBackoff, skipInterval, spacing, lagMs })
+        .openRun(number, { signal: runSignal, owner, skipBackoff, wakeSpacingMs, spacing, lagMs })
         .catch((error) => {
           if (!(error instanceof StaleSourceError || runSignal.aborted)) throw error;
           return undefined;

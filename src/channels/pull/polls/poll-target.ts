@@ -24,7 +24,7 @@ export interface ChannelJob {
   readonly sinceMs?: number;
 }
 
-export type PollQueue = Omit<JobQueue<PollJob>, "findFirst" | "addWaiting">;
+export type PollQueue = Omit<JobQueue<PollJob>, "findFirst" | "addWaiting" | "markKey">;
 
 /** Concurrency limits of polls, counted across all workers. */
 export interface PollLimits {
@@ -51,6 +51,8 @@ export interface PollsDeps {
 
 export interface PollsTiming {
   readonly deadlineMs: number;
+  /** Minimum time from the start of a poll to the start of a poll that a wake requested. A shorter poll interval takes precedence. */
+  readonly wakeSpacingMs: number;
   /** Interval between searches for missing and unknown schedules. */
   readonly reconcileEveryMs: number;
   /** How long a shutdown waits for polls in flight before it aborts the polls. */

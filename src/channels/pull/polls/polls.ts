@@ -24,7 +24,12 @@ export interface Polls extends AsyncDisposable {
   readonly requestPoll: (channelNumber: number) => void;
 }
 
-const TIMING: PollsTiming = { deadlineMs: 300_000, reconcileEveryMs: 30_000, graceMs: 2_000 };
+const TIMING: PollsTiming = {
+  deadlineMs: 300_000,
+  wakeSpacingMs: 5_000,
+  reconcileEveryMs: 30_000,
+  graceMs: 2_000,
+};
 
 /**
  * Starts polling sources on schedule. Any worker can take a job, and a source has at most one poll at a time. Lost or superfluous jobs do

@@ -101,6 +101,7 @@ export function startPollsWorker(
     log,
     metrics,
     ...deps,
+    timing: { wakeSpacingMs: 0, ...deps.timing },
   });
   const worker: PollsWorker = {
     engine,

@@ -165,6 +165,26 @@ describe.concurrent("a wake", () => {
     expect(Number(await server.client.hget(cursorKey(own.number), "b"))).toBeGreaterThan(before);
   });
 
+  it("starts its poll no sooner than the minimum time after the start of the poll before", async () => {
+    await using own = openSource();
+    const spacingMs = 1_000;
+    const starts: number[] = [];
+    const poll: Poll = async () => {
+      starts.push(Date.now());
+      return DONE;
+    };
+    await using worker = startPollsWorker(redis, poll, { ...own, timing: { wakeSpacingMs: spacingMs } });
+    worker.engine.sync([own.source]);
+    for (let polls = 1; polls < 4; polls++) {
+      await until(() => starts.length === polls);
+      await own.wake();
+    }
+    await until(() => starts.length === 4);
+    const gaps = starts.slice(1).map((atMs, index) => atMs - (starts[index] ?? 0));
+    // A poll starts a few ms after its source was taken over, from which the time is counted.
+    expect(Math.min(...gaps)).toBeGreaterThan(spacingMs - 200);
+  });
+
   it("is ignored if its source is paused, deleted or in another app", async () => {
     await using own = openSource();
     const { seen, poll } = record();
@@ -241,5 +261,29 @@ describe.concurrent("a wake", () => {
     await wakes.store(channel, Date.now());
     down.signal("SIGKILL");
     await expect(wakes.store(channel, Date.now())).rejects.toThrow("Redis");
+  });
+
+  it("is confirmed only once a replica has it, also if it is combined with a waiting wake", async () => {
+    const options = ["--appendonly", "yes", "--appendfsync", "always"];
+    await using main = await startRedis(options);
+    await using replica = await startRedis(["--replicaof", `127.0.0.1 ${main.port}`]);
+    await until(async () => (await main.client.info("replication")).includes("state=online"));
+    await using mainRedis = await openTestRedis(main.url, { durability: "replica" });
+    await using queue = openJobQueue<WakeJob>({ redis: mainRedis, name: "polls", log: silent });
+    const wakes = createWakes({ redis: mainRedis, queue });
+    const channel = { appId: "app_1", uid: "tiny" };
+    expect(await wakes.store(channel, Date.now())).toBe(true);
+    expect(await replica.client.keys("inlet:{jobs.polls}:polls:wake.*")).toHaveLength(1);
+    replica.signal("SIGSTOP");
+    const stored = [channel, { ...channel, uid: "other" }].map((one) => wakes.store(one, Date.now()));
+    for (const result of await Promise.allSettled(stored))
+      expect(result).toMatchObject({ status: "rejected", reason: { name: "UnavailableError" } });
+    replica.signal("SIGCONT");
+    await until(() =>
+      wakes
+        .store(channel, Date.now())
+        .catch(() => undefined)
+        .then((isNew) => isNew === false),
+    );
   });
 });
