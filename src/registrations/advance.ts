@@ -1,7 +1,7 @@
 import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
 import type { RegistrationRow } from "../data/registrations/registrations.ts";
 import { readPath, readText, readTimeMs } from "../lib/json/read-path.ts";
-import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
+import { type Attempt, checkSlot, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
 import {
   endOfLifetime,
   isConfirmed,
@@ -10,7 +10,7 @@ import {
   toDesired,
   toTimes,
 } from "./desired-contents.ts";
-import { orphaned } from "./failures.ts";
+import { orphaned, slotTaken, unreadableCheck } from "./failures.ts";
 import type { ProviderRegistration } from "./find-at-provider.ts";
 import { register } from "./register.ts";
 
@@ -21,8 +21,11 @@ import { register } from "./register.ts";
 export async function advance(deps: Attempt): Promise<void> {
   const { row, contents, channel } = deps;
   if (row.state === "removing" || channel === undefined) return remove(deps);
-  const isRegistered = contents.confirmed !== undefined && row.state !== "creating" && row.state !== "lapsed";
-  return isRegistered ? maintain(deps, channel, contents.confirmed) : register(deps, channel);
+  const { confirmed } = contents;
+  const isRegistered = row.providerId !== null && row.state !== "creating" && row.state !== "lapsed";
+  return isRegistered && confirmed !== undefined
+    ? maintain(deps, channel, confirmed)
+    : register(deps, channel);
 }
 
 async function maintain(
@@ -30,10 +33,12 @@ async function maintain(
   channel: RegisteredChannel,
   confirmed: RegistrationContents,
 ): Promise<void> {
-  const { registration, row, clock } = deps;
+  const { registration, contents, row, clock } = deps;
   const nowMs = clock();
   const desired = toDesired(deps, channel);
-  if (!isConfirmed(registration, desired, confirmed)) return change(deps, desired);
+  // The result of an update is unknown, so the provider may have its contents.
+  const isUpdating = contents.pending !== undefined && registration.update !== undefined;
+  if (isUpdating || !isConfirmed(registration, desired, confirmed)) return change(deps, desired);
   const { renewAt, expiresAt, checkedAt } = row;
   if (expiresAt !== null && expiresAt.getTime() <= nowMs) return lapse(deps);
   if (renewAt !== null && renewAt.getTime() <= nowMs) return renew(deps, confirmed);
@@ -52,6 +57,8 @@ async function change(deps: Attempt, desired: RegistrationContents): Promise<voi
   if (update === undefined) return deps.replace();
   const isSettled = !needsSettling(deps, desired);
   const pending = { ...contents, pending: desired };
+  const slot = await checkSlot(deps, desired);
+  if (!slot.ok) return fail(deps, slot.error);
   if (!isSettled) return void (await write({ contents: pending, nextAtMs: clock() + deps.settleMs }));
   if (!(await write({ contents: pending }))) return;
   const result = await sendStep(deps, update, desired);
@@ -87,6 +94,7 @@ async function check(
   if (step !== undefined) {
     const result = await sendStep(deps, step, confirmed);
     if (!result.ok) return result.code === "gone" ? lapse(deps) : fail(deps, result);
+    if (result.body === undefined) return fail(deps, unreadableCheck);
     const address = readText(result.body, step.addressPath);
     const isActive =
       step.active === undefined || readPath(result.body, step.active.path) === step.active.equals;
@@ -115,7 +123,11 @@ async function remove(deps: Attempt): Promise<void> {
   const { registration, row, contents, forget } = deps;
   const known = contents.confirmed ?? contents.pending;
   if (row.attemptedAt === null || known === undefined) return forget();
-  if (row.expiresAt !== null && row.expiresAt.getTime() <= deps.clock()) return forget();
+  const expiresAtMs = row.expiresAt?.getTime() ?? endOfLifetime(deps, row.attemptedAt.getTime());
+  if (expiresAtMs !== undefined && expiresAtMs <= deps.clock()) return forget();
+  const slot = await checkSlot(deps, known);
+  if (!slot.ok && slot.error === slotTaken) return forget();
+  if (!slot.ok) return fail(deps, slot.error, { state: "removing" });
   let own: Pick<ProviderRegistration, "id" | "kept"> | undefined =
     row.providerId === null ? undefined : { id: row.providerId, kept: row.kept };
   if (own === undefined && registration.list !== undefined) {
@@ -152,9 +164,7 @@ async function lapse(deps: Attempt): Promise<void> {
   await write({
     state: "lapsed",
     contents: { pending: contents.confirmed ?? contents.pending },
-    providerId: null,
-    // Earlier confirmations do not count.
-    attemptedAtMs: clock(),
+    confirmedAtMs: null,
     lapsedAtMs: findGapStart(row),
     expiresAtMs: null,
     renewAtMs: null,

@@ -7,16 +7,22 @@ import { readText } from "../lib/json/read-path.ts";
 import type { Result } from "../lib/result.ts";
 import type { PresetRegistration, RegistrationStep } from "../verify/preset-registration.ts";
 import type { RegisteredChannel } from "./desired-contents.ts";
-import { slotTaken } from "./failures.ts";
+import { slotTaken, unreadableCheck } from "./failures.ts";
 import { listAtProvider, type ProviderRegistration } from "./find-at-provider.ts";
 import type { SendStep, StepFailure, StepResult } from "./provider.ts";
 import { renderStep } from "./render-step.ts";
 
-/** One attempt to bring a registration into the state that its channel asks for. */
-export interface Attempt {
-  readonly registration: PresetRegistration;
+/** A stored registration with its opened contents. */
+export interface StoredRegistration {
   readonly row: RegistrationRow;
   readonly contents: SealedContents;
+}
+
+/** One attempt to bring a registration into the state that its channel asks for. */
+export interface Attempt extends StoredRegistration {
+  readonly registration: PresetRegistration;
+  /** Other registrations of the same channel, which are being removed or wait for this one. */
+  readonly siblings: readonly StoredRegistration[];
   /** `undefined` if the channel was deleted, or asks for another registration. */
   readonly channel: RegisteredChannel | undefined;
   readonly send: SendStep;
@@ -71,30 +77,60 @@ export async function fail(
   });
 }
 
-/** Finds the registrations with the address at the provider. Empty if the provider has no list. */
+/** Returns whether both belong to the same installation of a provider, so that their ids can be compared. */
+const isSameProvider = (a: RegistrationRow, b: RegistrationRow): boolean =>
+  a.preset === b.preset && a.baseUrl === b.baseUrl;
+
+/**
+ * Finds the registrations with the channel's address at the provider, apart from those that belong to siblings. Empty if the provider has
+ * no list.
+ */
 export async function findOwn(
   deps: Attempt,
   contents: RegistrationContents,
 ): Promise<Result<readonly ProviderRegistration[], StepFailure>> {
-  const { registration } = deps;
-  const { list, check: step, slots } = registration;
-  const addresses = [contents.address, deps.contents.confirmed?.address, deps.contents.pending?.address];
+  const { registration, row } = deps;
+  const { list } = registration;
+  const addresses = getAddresses(deps, contents);
+  const siblings = deps.siblings.filter((one) => isSameProvider(one.row, row)).map((one) => one.row);
+  const taken = siblings.map(({ providerId }) => providerId);
   if (list !== undefined) {
     const listed = await listAtProvider(list, (request, url) =>
       sendStep(deps, request, contents, undefined, url),
     );
-    return listed.ok
-      ? { ok: true, value: listed.value.filter(({ address }) => addresses.includes(address)) }
-      : listed;
+    if (!listed.ok) return listed;
+    const own = listed.value.filter(({ id, address }) => addresses.includes(address) && !taken.includes(id));
+    // The provider may have stored these for siblings whose response was lost.
+    const unknown = siblings.filter(
+      ({ attemptedAt, providerId }) => attemptedAt !== null && providerId === null,
+    );
+    return { ok: true, value: row.attemptedAt === null ? own.slice(unknown.length) : own };
   }
-  if (slots === "many" || step === undefined) return { ok: true, value: [] };
-  const result = await sendStep(deps, step, contents);
-  if (!result.ok) return result.code === "gone" ? { ok: true, value: [] } : { ok: false, error: result };
-  const address = readText(result.body, step.addressPath);
-  return address === undefined || addresses.includes(address)
-    ? { ok: true, value: [] }
-    : { ok: false, error: slotTaken };
+  const slot = await checkSlot(deps, contents);
+  return slot.ok ? { ok: true, value: [] } : slot;
 }
+
+/** Fails with `slotTaken` if the provider stores only one webhook, and it is another program's. */
+export async function checkSlot(
+  deps: Attempt,
+  contents: RegistrationContents,
+): Promise<Result<undefined, StepFailure>> {
+  const { check: step, slots } = deps.registration;
+  if (slots === "many" || step === undefined) return { ok: true, value: undefined };
+  const result = await sendStep(deps, step, contents);
+  if (!result.ok)
+    return result.code === "gone" ? { ok: true, value: undefined } : { ok: false, error: result };
+  if (result.body === undefined) return { ok: false, error: unreadableCheck };
+  const address = readText(result.body, step.addressPath);
+  const isFree = address === undefined || getAddresses(deps, contents).includes(address);
+  return isFree ? { ok: true, value: undefined } : { ok: false, error: slotTaken };
+}
+
+/** Returns the addresses of the channel that the provider may have. */
+const getAddresses = (
+  { contents: { confirmed, pending } }: Pick<Attempt, "contents">,
+  { address }: RegistrationContents,
+): readonly (string | undefined)[] => [address, confirmed?.address, pending?.address];
 
 /** Sends a step. @param own the registration at the provider, which is the stored one by default */
 export function sendStep(

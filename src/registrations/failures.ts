@@ -1,11 +1,10 @@
 import { formatTimestamp } from "../lib/clock.ts";
 import type { PresetRegistration } from "../verify/preset-registration.ts";
-import type { ProviderRegistration } from "./find-at-provider.ts";
 import type { StepFailure } from "./provider.ts";
 
 const failure = (code: string, message: string): StepFailure => ({ code, message, isRejected: true });
 
-export const foreign = ({ id }: Pick<ProviderRegistration, "id">): StepFailure =>
+export const foreign = ({ id }: { readonly id: string }): StepFailure =>
   failure(
     "foreign",
     `The provider already sends to this channel through the webhook ${id}, which Inlet did not create. Delete that webhook at the provider, then run the check again.`,
@@ -34,3 +33,11 @@ export const unreadable = (what: string, path: string | undefined): StepFailure 
   message: `The provider's response to the creation contains no ${what} at ${path}`,
   isRejected: false,
 });
+
+export const unreadableCheck: StepFailure = failure(
+  "unreadable",
+  "The provider's response to the check is not JSON.",
+);
+
+export const unreadableList = (path: string): StepFailure =>
+  failure("unreadable", `The provider's response contains no list of webhooks at ${path}.`);

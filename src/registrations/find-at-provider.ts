@@ -1,6 +1,7 @@
 import { readId, readPath, readText, readTimeMs } from "../lib/json/read-path.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { PresetRegistration, RegistrationStep } from "../verify/preset-registration.ts";
+import { unreadableList } from "./failures.ts";
 import type { StepFailure, StepResult } from "./provider.ts";
 
 /** A registration as the provider lists it. */
@@ -29,7 +30,9 @@ export async function listAtProvider(
     const result = await send(next.step, next.url);
     if (!result.ok) return err(result);
     const items = readPath(result.body, list.itemsPath);
-    for (const item of Array.isArray(items) ? items : []) {
+    // Without a list, Inlet could create a second registration.
+    if (!Array.isArray(items)) return err(unreadableList(list.itemsPath));
+    for (const item of items) {
       const id = readId(item, list.idPath);
       const address = readText(item, list.addressPath);
       if (id === undefined || address === undefined) continue;

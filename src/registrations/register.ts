@@ -1,6 +1,7 @@
-import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
+import type { RegistrationContents, SealedContents } from "../data/registrations/registration-contents.ts";
 import { readId, readText, readTimeMs } from "../lib/json/read-path.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import type { PresetRegistration } from "../verify/preset-registration.ts";
 import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
 import {
   endOfLifetime,
@@ -18,65 +19,116 @@ import type { StepFailure } from "./provider.ts";
  * Inlet did not create is left alone.
  */
 export async function register(deps: Attempt, channel: RegisteredChannel): Promise<void> {
-  const { registration, row, contents, write, clock } = deps;
+  const { registration, row, contents } = deps;
+  const { create, secret } = registration;
   const desired = toDesired(deps, channel);
-  if (needsSettling(deps, desired)) {
-    await write({ contents: { ...contents, pending: desired }, nextAtMs: clock() + deps.settleMs });
-    return;
-  }
-  const { confirmation } = registration.create;
-  if (confirmation !== undefined && isConfirmedByProvider(row)) {
+  // Contents of the last request that may have created the registration. The channel may have changed since.
+  const sent = row.attemptedAt === null ? undefined : (contents.pending ?? contents.confirmed);
+  if (sent === undefined && needsSettling(deps, desired)) return settle(deps, desired);
+  if (sent !== undefined && create.confirmation !== undefined && row.confirmedAt !== null) {
     const { expiresAt } = row;
-    const own = { id: row.id, address: desired.address, kept: {}, expiresAtMs: expiresAt?.getTime() };
-    return activate(deps, desired, own, "created");
+    const own = { id: row.id, address: sent.address, kept: {}, expiresAtMs: expiresAt?.getTime() };
+    return activate(deps, { confirmed: sent }, own, "created");
   }
-  const found = await findOwn(deps, desired);
+  const found = await findOwn(deps, sent ?? desired);
   if (!found.ok) return fail(deps, found.error);
   const [own] = found.value;
-  if (own !== undefined && row.attemptedAt === null) return fail(deps, foreign(own));
-  if (own !== undefined && typeof registration.secret !== "object")
-    return activate(deps, desired, own, "adopted");
+  if (own !== undefined && sent === undefined) return fail(deps, foreign(own));
+  if (own !== undefined && sent !== undefined && typeof secret !== "object") return adopt(deps, sent, own);
   // The secret was lost with the response to `create`.
   if (own !== undefined) {
     const removed = await sendStep(deps, registration.remove, desired, own);
     if (!removed.ok && removed.code !== "gone") return fail(deps, removed);
   }
+  if (sent !== undefined && !isFindable(registration)) {
+    // A second request would create a second registration.
+    if (row.providerId !== null && registration.check !== undefined) {
+      const result = await sendStep(deps, registration.check, sent);
+      if (!result.ok && result.code !== "gone") return fail(deps, result);
+      const { id, kept } = { id: row.providerId, kept: row.kept };
+      if (result.ok) return adopt(deps, sent, { id, kept, address: sent.address, expiresAtMs: undefined });
+    } else if (row.providerId !== null || !isSame(sent, desired)) return deps.replace();
+  }
+  if (needsSettling(deps, desired)) return settle(deps, desired);
+  return sendCreation(deps, desired);
+}
+
+/** Returns whether a repeated creation cannot lead to a second registration. */
+const isFindable = ({ list, create }: PresetRegistration): boolean => list !== undefined || create.repeatable;
+
+const isSame = (a: RegistrationContents, b: RegistrationContents): boolean =>
+  a.address === b.address && a.secret === b.secret && JSON.stringify(a.events) === JSON.stringify(b.events);
+
+/** Stores contents with a new secret, and waits until all gateways accept it. */
+async function settle({ contents, write, clock, settleMs }: Attempt, desired: RegistrationContents) {
+  await write({ contents: { ...contents, pending: desired }, nextAtMs: clock() + settleMs });
+}
+
+/** Takes over the registration of an earlier attempt. A changed channel then leads to an update. */
+const adopt = (deps: Attempt, sent: RegistrationContents, own: ProviderRegistration): Promise<void> => {
+  const { confirmed, pending } = deps.contents;
+  // The provider may have either of the two.
+  const contents = confirmed && pending ? { confirmed, pending } : { confirmed: sent };
+  return activate(deps, contents, own, "adopted");
+};
+
+async function sendCreation(deps: Attempt, desired: RegistrationContents): Promise<void> {
+  const { registration, row, contents, write, clock } = deps;
+  const { create, secret: origin } = registration;
   const prepared = await prepare(deps, desired);
   if (!prepared.ok) return fail(deps, prepared.error);
-  if (!(await write({ attemptedAtMs: clock(), contents: { ...contents, pending: desired } }))) return;
-  const { create } = registration;
+  const attempted = { attemptedAtMs: clock(), confirmedAtMs: null, providerId: null };
+  if (!(await write({ ...attempted, contents: { ...contents, pending: desired } }))) return;
   const result = await sendStep(deps, create, desired, { id: row.id, kept: prepared.value });
-  if (result.ok && confirmation !== undefined)
+  if (!result.ok) return reactToRejection(deps, desired, result);
+  if (create.confirmation !== undefined)
     return void (await write({ nextAtMs: clock() + CONFIRMATION_MS, lastError: unconfirmed(clock()) }));
-  if (result.ok) {
-    const id = create.idPath === undefined ? row.id : readId(result.body, create.idPath);
-    if (id === undefined) return fail(deps, unreadable("id", create.idPath));
-    const secret =
-      typeof registration.secret === "object"
-        ? readText(result.body, registration.secret.path)
-        : desired.secret;
-    if (typeof registration.secret === "object" && secret === undefined)
-      return fail(deps, unreadable("secret", registration.secret.path));
-    const expiresAtMs = readTimeMs(result.body, create.expiresPath) ?? endOfLifetime(deps);
-    const kept = readKept(result.body, create.keep);
-    return activate(
-      deps,
-      { ...desired, secret },
-      { id, address: desired.address, expiresAtMs, kept },
-      "created",
-    );
-  }
+  const id = create.idPath === undefined ? row.id : readId(result.body, create.idPath);
+  if (id === undefined) return fail(deps, unreadable("id", create.idPath));
+  const secret = typeof origin === "object" ? readText(result.body, origin.path) : desired.secret;
+  if (typeof origin === "object" && secret === undefined)
+    return fail(deps, unreadable("secret", origin.path));
+  const expiresAtMs = readTimeMs(result.body, create.expiresPath) ?? endOfLifetime(deps);
+  const own = { id, address: desired.address, expiresAtMs, kept: readKept(result.body, create.keep) };
+  return activate(deps, { confirmed: { ...desired, secret } }, own, "created");
+}
+
+async function reactToRejection(
+  deps: Attempt,
+  desired: RegistrationContents,
+  failure: StepFailure,
+): Promise<void> {
+  const { registration, row, siblings, write, notify, clock } = deps;
+  // This request changed nothing, so the earlier knowledge is still true.
+  const before = failure.isRejected
+    ? { attemptedAtMs: row.attemptedAt?.getTime() ?? null, providerId: row.providerId }
+    : {};
+  if (failure.code !== "exists") return fail(deps, failure, before);
   // A registration whose name is its id was created by an earlier request. Its other values are unknown, so it stays until it expires.
-  if (result.code === "exists" && create.idPath === undefined && row.attemptedAt !== null) {
+  if (registration.create.idPath === undefined && row.attemptedAt !== null) {
     const expiresAtMs = endOfLifetime(deps, row.attemptedAt.getTime());
-    return activate(
-      deps,
-      desired,
-      { id: row.id, address: desired.address, expiresAtMs, kept: {} },
-      "adopted",
-    );
+    const own = { id: row.id, address: desired.address, expiresAtMs, kept: {} };
+    return activate(deps, { confirmed: desired }, own, "adopted");
   }
-  return fail(deps, result, result.isRejected && row.attemptedAt === null ? { attemptedAtMs: null } : {});
+  const former = siblings.find(
+    (one) =>
+      one.row.replacedBy === row.id &&
+      one.row.target === row.target &&
+      one.contents.confirmed?.address === desired.address,
+  );
+  if (former?.contents.confirmed === undefined || former.row.providerId === null)
+    return fail(deps, failure, before);
+  // The provider accepts the address only once, so the former registration ends before this one begins.
+  const nowMs = clock();
+  if (!(await write({ ...before, lapsedAtMs: nowMs }))) return;
+  const removed = await sendStep(
+    { ...deps, row: former.row },
+    registration.remove,
+    former.contents.confirmed,
+  );
+  if (!removed.ok && removed.code !== "gone") return fail(deps, removed);
+  notify({ kind: "lapsed" });
+  await write({ nextAtMs: nowMs });
 }
 
 /** Reads the values that the creation needs. */
@@ -93,19 +145,16 @@ async function prepare(
 /** Time in ms within which the provider must confirm a creation before Inlet repeats it. */
 const CONFIRMATION_MS = 300_000;
 
-const isConfirmedByProvider = ({ attemptedAt, confirmedAt }: Attempt["row"]): boolean =>
-  attemptedAt !== null && confirmedAt !== null && confirmedAt >= attemptedAt;
-
 async function activate(
   deps: Attempt,
-  confirmed: RegistrationContents,
+  contents: SealedContents,
   { id, expiresAtMs, kept }: ProviderRegistration,
   kind: "created" | "adopted",
 ): Promise<void> {
   const nowMs = deps.clock();
   const change = {
     ...HEALTHY,
-    contents: { confirmed },
+    contents,
     providerId: id,
     kept,
     checkedAtMs: nowMs,

@@ -12,6 +12,7 @@ import {
 } from "../data/registrations/registration-work.ts";
 import {
   claimHooksUrl,
+  listSiblings,
   type RegistrationRow,
   replaceRegistration,
 } from "../data/registrations/registrations.ts";
@@ -25,7 +26,7 @@ import type { Presets } from "../verify/presets.ts";
 import { registrationConfigSchema } from "../verify/registration-config.ts";
 import { type Secret, senderConfigSchema } from "../verify/sender-config.ts";
 import { advance } from "./advance.ts";
-import type { RegistrationEvent } from "./attempt.ts";
+import type { RegistrationEvent, StoredRegistration } from "./attempt.ts";
 import { type RegisteredChannel, toEventTypes } from "./desired-contents.ts";
 import { findRegistration } from "./find-registration.ts";
 import { createSendStep, type ProviderDeps } from "./provider.ts";
@@ -107,6 +108,7 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
         registration,
         row,
         contents: openContents(deps.keyring, row),
+        siblings: await readSiblings(deps, row),
         channel: await readChannel(deps, row, registration),
         send,
         write,
@@ -144,6 +146,14 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
       await Promise.all(running.values());
     },
   };
+}
+
+async function readSiblings(
+  { db, keyring }: Pick<RegistrarDeps, "db" | "keyring">,
+  registration: RegistrationRow,
+): Promise<readonly StoredRegistration[]> {
+  const rows = await listSiblings(db, registration);
+  return rows.map((row) => ({ row, contents: openContents(keyring, row) }));
 }
 
 async function readChannel(

@@ -21,15 +21,30 @@ it("every registration of a preset is tested with its provider", () => {
   expect(PROVIDER_SAMPLES.map(({ preset, target }) => `${preset} ${target}`)).toEqual(targets);
 });
 
-describe.each(PROVIDER_SAMPLES)("registration at $preset ($target)", (sample) => {
-  const start = (): Promise<Emulator> => sample.start({ clock: Date.now });
-  const preset = sharedPresets().get(sample.preset);
-  const registration = preset?.registrations.find(({ target }) => target === sample.target);
+const getRegistration = (sample: ProviderSample): PresetRegistration => {
+  const found = sharedPresets()
+    .get(sample.preset)
+    ?.registrations.find(({ target }) => target === sample.target);
+  if (found === undefined) throw new Error(`the preset ${sample.preset} has no target ${sample.target}`);
+  return found;
+};
 
-  it("creates a webhook whose deliveries verify, and removes it without those of others", async () => {
-    await using provider = await start();
+const start = (sample: ProviderSample): Promise<Emulator> => sample.start({ clock: Date.now });
+
+/** Samples whose registration has a property, so that a test applies to them. */
+const samplesWith = (applies: (registration: PresetRegistration) => boolean): readonly ProviderSample[] =>
+  PROVIDER_SAMPLES.filter((sample) => applies(getRegistration(sample)));
+
+// Each test has a provider, an app and a channel of its own, and waits most of its time.
+describe.concurrent("a registration", () => {
+  it.each(
+    PROVIDER_SAMPLES,
+  )("at $preset ($target) creates a webhook whose deliveries verify, and removes it without those of others", async (sample) => {
+    await using provider = await start(sample);
     const foreign =
-      registration?.slots === "one" ? undefined : provider.addForeign("https://other.example/hooks");
+      getRegistration(sample).slots === "one"
+        ? undefined
+        : provider.addForeign("https://other.example/hooks");
     const channel = await givenRegistered(sample, provider);
     await channel.untilState("active");
     await channel.untilDelivered();
@@ -37,37 +52,35 @@ describe.each(PROVIDER_SAMPLES)("registration at $preset ($target)", (sample) =>
     expect(provider.hooks()).toEqual(foreign === undefined ? [] : [foreign]);
   });
 
-  it.skipIf(registration?.check === undefined && registration?.list === undefined)(
-    "creates the webhook again that the provider has dropped",
-    async () => {
-      await using provider = await start();
-      const channel = await givenRegistered(sample, provider);
-      await channel.untilState("active");
-      const before = await eventually(() => channel.onlyHook());
-      provider.drop(before.id);
-      await gateway.api("POST", `${channel.path}/registration/check`, {});
-      await eventually(() => channel.onlyHook());
-      await channel.untilState("active");
-      await channel.untilDelivered();
-      await channel.remove();
-    },
-  );
+  it.each(
+    samplesWith(({ check, list }) => check !== undefined || list !== undefined),
+  )("at $preset ($target) creates the webhook again that the provider has dropped", async (sample) => {
+    await using provider = await start(sample);
+    const channel = await givenRegistered(sample, provider);
+    await channel.untilState("active");
+    const before = await eventually(() => channel.onlyHook());
+    provider.drop(before.id);
+    await gateway.api("POST", `${channel.path}/registration/check`, {});
+    await eventually(() => channel.onlyHook());
+    await channel.untilState("active");
+    await channel.untilDelivered();
+    await channel.remove();
+  });
 
-  it.skipIf(registration?.slots !== "one" || registration.check === undefined)(
-    "does not replace the only webhook of another program",
-    async () => {
-      await using provider = await start();
-      const foreign = provider.addForeign("https://other.example/hooks");
-      const channel = await givenRegistered(sample, provider);
-      expect((await channel.untilState("failed")).lastError).toMatchObject({ code: "slot_taken" });
-      expect(provider.hooks()).toEqual([foreign]);
-      provider.drop(foreign.id);
-      await channel.remove();
-    },
-  );
+  it.each(
+    samplesWith(({ slots, check }) => slots === "one" && check !== undefined),
+  )("at $preset ($target) does not replace the only webhook of another program", async (sample) => {
+    await using provider = await start(sample);
+    const foreign = provider.addForeign("https://other.example/hooks");
+    const channel = await givenRegistered(sample, provider);
+    expect((await channel.untilState("failed")).lastError).toMatchObject({ code: "slot_taken" });
+    expect(provider.hooks()).toEqual([foreign]);
+    await channel.remove();
+    expect(provider.hooks()).toEqual([foreign]);
+  });
 
-  it.skipIf(!namesLimit(registration))("names the provider's limit", async () => {
-    await using provider = await start();
+  it.each(samplesWith(namesLimit))("at $preset ($target) names the provider's limit", async (sample) => {
+    await using provider = await start(sample);
     provider.setQuota(0);
     const channel = await givenRegistered(sample, provider);
     const { lastError } = await channel.untilState("failed");
@@ -75,17 +88,21 @@ describe.each(PROVIDER_SAMPLES)("registration at $preset ($target)", (sample) =>
     await channel.remove();
   });
 
-  const permissions = namedPermissions(registration);
-  it.skipIf(permissions.length === 0)("names the permission that the credentials lack", async () => {
-    await using provider = await start();
+  it.each(
+    samplesWith((registration) => namedPermissions(registration).length > 0),
+  )("at $preset ($target) names the permission that the credentials lack", async (sample) => {
+    await using provider = await start(sample);
     const channel = await givenRegistered(sample, { ...provider, token: provider.limitedToken });
     const { lastError } = await channel.untilState("failed");
     expect(lastError?.code).toMatch(/^(?:needsReauth|gone)$/);
+    const permissions = namedPermissions(getRegistration(sample));
     expect(permissions.some((text) => lastError?.message.includes(text))).toBe(true);
   });
 
-  it.skipIf(registration?.renew === undefined)("renews the webhook before it expires", async () => {
-    await using provider = await start();
+  it.each(
+    samplesWith(({ renew }) => renew !== undefined),
+  )("at $preset ($target) renews the webhook before it expires", async (sample) => {
+    await using provider = await start(sample);
     const channel = await givenRegistered(sample, provider);
     const { expiresAt } = await channel.untilIdle();
     const before = await eventually(() => channel.onlyHook());
@@ -104,16 +121,63 @@ describe.each(PROVIDER_SAMPLES)("registration at $preset ($target)", (sample) =>
     await channel.untilDelivered();
     await channel.remove();
   });
+
+  it.each(
+    samplesWith(({ secret }) => secret === "ours"),
+  )("at $preset ($target) gives the provider a new secret, with one webhook left", async (sample) => {
+    await using provider = await start(sample);
+    const channel = await givenRegistered(sample, provider);
+    await channel.untilState("active");
+    const secret = "a-secret-that-a-person-chose";
+    await gateway.api("PUT", channel.path, { config: { secrets: [{ value: secret }] } });
+    await eventually(() =>
+      expect(channel.onlyHook()).toMatchObject(
+        channel.onlyHook().channelToken === undefined ? { secret } : { channelToken: secret },
+      ),
+    );
+    await channel.untilState("active");
+    await channel.untilDelivered();
+    await channel.remove();
+  });
+
+  it.each(
+    samplesWith(({ events }) => events !== undefined),
+  )("at $preset ($target) changes the event types with the definitions, with one webhook left", async (sample) => {
+    await using provider = await start(sample);
+    const channel = await givenRegistered(sample, provider);
+    await channel.untilState("active");
+    const [all = "*"] = getRegistration(sample).events?.all ?? [];
+    const type = all === "*" ? "push" : all;
+    await gateway.api("PUT", channel.path, { events: [{ type }] });
+    await eventually(() => expect(channel.onlyHook()).toMatchObject({ events: [type] }));
+    await channel.untilState("active");
+    await channel.remove();
+  });
+
+  it.each(
+    // The address of a Pub/Sub subscription belongs to the person who created it, and a hub keeps the old address until its lease ends.
+    PROVIDER_SAMPLES.filter(({ prepare, endsWithLease }) => prepare === undefined && endsWithLease !== true),
+  )("at $preset ($target) gives the provider a new address, with one webhook left", async (sample) => {
+    await using provider = await start(sample);
+    const channel = await givenRegistered(sample, provider);
+    await channel.untilState("active");
+    const { url } = await gateway.api<{ url: string }>("POST", `${channel.path}/rotate`, {});
+    await eventually(() => expect(provider.hooks().map(({ address }) => address)).toEqual([url]));
+    await channel.untilState("active");
+    await channel.remove();
+    expect(provider.hooks()).toEqual([]);
+  });
 });
 
 /** Texts of which an error message contains one if the credentials lack a permission. */
-const namedPermissions = (registration: PresetRegistration | undefined): readonly string[] => [
-  ...(registration?.errors.filter(({ means }) => means === "scope").map(({ message }) => message) ?? []),
-  ...(registration?.connection?.scopes ?? []),
-];
+function namedPermissions({ errors, connection }: PresetRegistration): readonly string[] {
+  const named = errors.filter(({ means }) => means === "scope").map(({ message }) => message);
+  return [...named, ...(connection?.scopes ?? [])];
+}
 
-const namesLimit = (registration: PresetRegistration | undefined): boolean =>
-  registration?.errors.some(({ means }) => means === "quota") === true;
+function namesLimit({ errors }: PresetRegistration): boolean {
+  return errors.some(({ means }) => means === "quota");
+}
 
 /** Creates a channel that registers itself at the provider, with a connection if the provider needs one. */
 async function givenRegistered(sample: ProviderSample, provider: Emulator) {

@@ -200,6 +200,10 @@ describe("another object or hooks URL", () => {
     });
     await channel.untilState("failed");
     expect(channel.hooks()).toMatchObject([{ id: providerId }]);
+    expect(await api.call.get("/registrations")).toMatchObject([
+      { state: "removing", nextAt: null },
+      { state: "failed", nextAt: expect.any(String) },
+    ]);
     await api.call.post(`${channel.path}/registration/check`, {});
     await channel.untilState("active");
     await eventually(() => expect(channel.hooks()).toHaveLength(1));

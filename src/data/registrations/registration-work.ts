@@ -46,6 +46,7 @@ export interface RegistrationChange {
   readonly providerId?: string | null;
   readonly kept?: Readonly<Record<string, unknown>>;
   readonly attemptedAtMs?: number | null;
+  readonly confirmedAtMs?: number | null;
   readonly expiresAtMs?: number | null;
   readonly renewAtMs?: number | null;
   readonly checkedAtMs?: number;
@@ -82,6 +83,7 @@ export async function writeRegistration(
         ...(change.providerId !== undefined && { providerId: change.providerId }),
         ...(kept !== undefined && { kept: JSON.stringify(kept) }),
         ...(change.attemptedAtMs !== undefined && { attemptedAt: time(change.attemptedAtMs) }),
+        ...(change.confirmedAtMs !== undefined && { confirmedAt: time(change.confirmedAtMs) }),
         ...(change.expiresAtMs !== undefined && { expiresAt: time(change.expiresAtMs) }),
         ...(change.renewAtMs !== undefined && { renewAt: time(change.renewAtMs) }),
         ...(change.checkedAtMs !== undefined && { checkedAt: time(change.checkedAtMs) }),
@@ -106,7 +108,8 @@ export async function writeRegistration(
     if (written.state === "active")
       await trx
         .updateTable("registrations")
-        .set({ nextAt: new Date(0), channelNumber: null, replacedBy: null })
+        // Their secrets stay valid until they are removed, because the provider may still send with them.
+        .set({ nextAt: new Date(0), replacedBy: null })
         .where("replacedBy", "=", row.id)
         .execute();
     return true;

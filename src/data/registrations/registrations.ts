@@ -148,6 +148,22 @@ export const currentRegistration = (db: Queryable, channelNumber: number) =>
     .where("state", "<>", "removing")
     .where("replacedBy", "is", null);
 
+/** Lists the other registrations of the channel. */
+export function listSiblings(
+  db: Queryable,
+  { id, channelNumber, organizationId, appId, channelUid }: RegistrationRow,
+): Promise<readonly RegistrationRow[]> {
+  const others = db.selectFrom("registrations").selectAll().where("id", "<>", id).limit(MAX_SIBLINGS);
+  const ofChannel =
+    channelNumber === null
+      ? others.where("channelNumber", "is", null).where((eb) => eb.and({ organizationId, appId, channelUid }))
+      : others.where("channelNumber", "=", channelNumber);
+  return ofChannel.execute();
+}
+
+/** Maximum number of siblings that are considered. More of them only follow from as many failed removals. */
+const MAX_SIBLINGS = 100;
+
 /** Schedules the removal of a deleted channel's registrations at the provider. Call it in the transaction that deletes the channel. */
 export async function releaseChannel(trx: Trx, channelNumber: number, nowMs: number): Promise<void> {
   const rows = await trx

@@ -249,8 +249,11 @@ function renderRegistration(
   channel: ChannelRow | undefined,
   isOurs: boolean,
 ) {
-  const time = (at: Date | null | undefined): string | null =>
-    at && Number.isFinite(at.getTime()) ? formatTimestamp(at.getTime()) : null;
+  /** The driver returns `Infinity` for the time of a registration that waits for its successor. */
+  const time = (at: Date | number | null | undefined): string | null => {
+    const ms = Number(at ?? Number.NaN);
+    return Number.isFinite(ms) ? formatTimestamp(ms) : null;
+  };
   return {
     id: row?.id ?? null,
     appId: row?.appId ?? channel?.appId ?? "",
