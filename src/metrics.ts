@@ -120,8 +120,8 @@ export function createMetrics({
       "Deliveries that a channel missed and a poll found, by result",
       ["kind", "result"],
     ),
-    /** Labeled with the channel kind and the status: `published`, `recovered` or `duplicate`. */
-    events: tally("inlet_events_total", "Published events and duplicates", ["kind", "status"]),
+    /** Labeled with the channel kind and the status: `published`, `recovered`, `duplicate` or `ignored`. */
+    events: tally("inlet_events_total", "Published events, duplicates and ignored items", ["kind", "status"]),
     quarantined: tally("inlet_quarantined_total", "Quarantined items by reason", ["kind", "reason"]),
     /** Labeled with the channel kind and the cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
     recordsDropped: tally(

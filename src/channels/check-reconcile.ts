@@ -2,8 +2,10 @@ import { toCertainSeconds } from "../event/dedupe.ts";
 import type { Definition } from "../event/definition.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { Finding } from "../lib/errors.ts";
+import type { JsonSchema } from "../lib/json-schema/compiled-schema.ts";
 import { readStoredConfig } from "../lib/stored-config.ts";
 import { compileDefinitions, type RulePath } from "../normalize/compile.ts";
+import { findNamesIn } from "../normalize/filter-names.ts";
 import { HEADERS_ROOT, QUERY_ROOT } from "../normalize/profile.ts";
 import type { Presets } from "../verify/presets.ts";
 import { resolveSender } from "../verify/sender.ts";
@@ -154,9 +156,24 @@ function findObstacles(
         message: `must supply ${missing.name}, which \`${at}.${name}\` of the channel ${uid} reads`,
       });
     }
+    for (const part of ["headers", "query"] as const) {
+      const name = rule.when === undefined ? undefined : findUnsupplied(rule.when, part, settings);
+      if (name === undefined) continue;
+      reject(`${at}.when`, `must not read ${name}, which \`as\` does not supply`, {
+        path: `config.as.${part}`,
+        message: `must supply ${name}, which \`${at}.when\` of the channel ${uid} reads`,
+      });
+    }
   }
   return obstacles;
 }
+
+/** Returns a header or query parameter that a `when` reads although the built deliveries do not have it. Without it, no item would match. */
+const findUnsupplied = (
+  when: JsonSchema,
+  part: "headers" | "query",
+  { supplies }: ReconcileSettings,
+): string | undefined => findNamesIn(when, part).find((name) => !supplies[part].includes(name));
 
 /** Returns the header or query parameter that a path reads although the built deliveries do not have it. */
 function findMissing(

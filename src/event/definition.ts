@@ -25,6 +25,11 @@ export const definitionSchema = z
     typePath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
     idPath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
     payloadPath: path.optional(),
+    when: jsonSchemaDocument
+      .optional()
+      .describe(
+        "JSON Schema over `{headers, query, item}`. Items that do not match it are ignored: not published, not quarantined. Other channel kinds have other values next to `item`.",
+      ),
     schema: jsonSchemaDocument.optional(),
     agents: z
       .boolean()
@@ -56,6 +61,12 @@ export const definitionsSchema = z
       seen.add(type);
     });
   });
+
+/** Returns the JSON Schemas of all definitions, in a fixed order. */
+export const listSchemas = (
+  definitions: readonly Pick<Definition, "when" | "schema">[],
+): readonly NonNullable<Definition["schema"]>[] =>
+  definitions.flatMap(({ when, schema }) => [when, schema].filter((one) => one !== undefined));
 
 /** Fills in default paths of the preset for paths that are `undefined`. `null` means that a path is turned off. */
 export const fillPaths = (

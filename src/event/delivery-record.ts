@@ -6,6 +6,7 @@ import type { Values } from "./values.ts";
  * Final status of a recorded delivery.
  *
  * - `recovered` means that the channel missed the delivery, and a poll found its events.
+ * - `ignored` means that the `when` of each definition excluded all items.
  * - `quarantined` means that at least one item is in quarantine.
  * - `refused` means that the response was 4xx.
  * - `failed` means that the response was 5xx and the result is uncertain.
@@ -16,6 +17,7 @@ export const DELIVERY_STATUSES = [
   "published",
   "recovered",
   "duplicate",
+  "ignored",
   "quarantined",
   "refused",
   "failed",
@@ -72,6 +74,8 @@ export interface DeliveryRecord {
   readonly reason: string | null;
   readonly verification: RecordedVerification;
   readonly outcome: Pick<Outcome, "received" | "published" | "duplicates" | "quarantined" | "woken"> & {
+    /** Missing in records that an earlier version has written. */
+    readonly ignored?: number;
     /** Receipts of the first few events only. */
     readonly events: readonly EventReceipt[];
     readonly quarantine: readonly QuarantineReceipt[];

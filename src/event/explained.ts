@@ -20,8 +20,17 @@ export interface ExplainedDefinition {
   readonly payloadPath: ExplainedPath | null;
 }
 
+/** The part of an item that violates the `when` of a definition. */
+export interface Exclusion {
+  /** JSON Pointer into the value that `when` is evaluated on. */
+  readonly path: string;
+  readonly detail: string;
+}
+
 export interface ExplainedRule extends ExplainedDefinition {
   readonly failure: Pick<ItemFailure, "reason" | "path" | "detail"> | null;
+  /** Why `when` excludes the item. `null` if it does not. Missing in records that an earlier version has written. */
+  readonly ignored?: Exclusion | null;
 }
 
 /** Maximum length of event data in an explanation, in characters. Longer data is left out. */

@@ -5,6 +5,7 @@ export const QUARANTINE_REASONS = [
   "invalid_body",
   "id_missing",
   "payload_missing",
+  "filter_failed",
   "schema_mismatch",
   "invalid_cloudevent",
   "replayed",
@@ -50,11 +51,15 @@ export interface QuarantineReceipt {
   readonly hint?: string;
 }
 
-/** Result of one delivery, and the body of a 200 response. `received` counts items, `published` counts events. */
+/**
+ * Result of one delivery, and the body of a 200 response. `received` counts items, `published` counts events, and `ignored` counts items
+ * that no definition published because of its `when`.
+ */
 export interface Outcome {
   readonly received: number;
   readonly published: number;
   readonly duplicates: number;
+  readonly ignored: number;
   readonly quarantined: number;
   readonly events: readonly EventReceipt[];
   readonly quarantine: readonly QuarantineReceipt[];
@@ -70,6 +75,7 @@ export const EMPTY_OUTCOME: Outcome = {
   received: 0,
   published: 0,
   duplicates: 0,
+  ignored: 0,
   quarantined: 0,
   events: [],
   quarantine: [],

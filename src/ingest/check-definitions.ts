@@ -3,6 +3,7 @@ import type { Finding } from "../lib/errors.ts";
 import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { compileDefinitions, compileRules, type DefinitionSource } from "../normalize/compile.ts";
+import { findFilterErrors } from "../normalize/filter-names.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 
 /**
@@ -26,10 +27,15 @@ export async function checkDefinitions(
   const findings: Finding[] = compiled.ok ? [] : [...compiled.error];
   const waiting = definitions.entries();
   const compileWaiting = async (): Promise<void> => {
-    for (const [index, { schema }] of waiting) {
-      if (schema === undefined) continue;
-      for (const { path, message } of await schemas.check(schema, { signal, lane })) {
-        findings.push({ path: `events[${index}].schema${path}`, message });
+    for (const [index, definition] of waiting) {
+      for (const field of ["when", "schema"] as const) {
+        const schema = definition[field];
+        if (schema === undefined) continue;
+        const errors = await schemas.check(schema, { signal, lane });
+        const unseen =
+          field === "when" && errors.length === 0 ? findFilterErrors(schema, source.profile) : [];
+        for (const { path, message } of [...errors, ...unseen])
+          findings.push({ path: `events[${index}].${field}${path}`, message });
       }
     }
   };

@@ -146,7 +146,7 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
     if (published + quarantined === 0) return false;
     const counts = metrics.countsOf(identity);
     counts.quarantined += quarantined;
-    countEvents(identity, counts, { published, duplicates: 0 }, "recovered");
+    countEvents(identity, counts, { published, duplicates: 0, ignored: 0 }, "recovered");
     for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
     if (published > 0) metrics.deliveriesMissed.add(kind, "recovered");
     else if (isListed(result.outcome)) metrics.deliveriesMissed.add(kind, "listed");
@@ -156,13 +156,15 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
   function countEvents(
     { kind }: ChannelIdentity,
     counts: ReturnType<Metrics["countsOf"]>,
-    { published, duplicates }: Pick<Outcome, "published" | "duplicates">,
+    { published, duplicates, ignored }: Pick<Outcome, "published" | "duplicates" | "ignored">,
     status: PublishedStatus = "published",
   ): void {
     counts[status] += published;
     counts.duplicate += duplicates;
+    counts.ignored += ignored;
     if (published > 0) metrics.events.add(kind, status, published);
     if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
+    if (ignored > 0) metrics.events.add(kind, "ignored", ignored);
   }
 
   function record(arrival: Arrival, channel: CompiledChannel, result: DeliveryResult): void {

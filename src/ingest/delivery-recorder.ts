@@ -216,7 +216,7 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
 
 const NO_BYTES = Buffer.alloc(0);
 const isFailedStatus = (status: DeliveryStatus): boolean =>
-  !["published", "recovered", "duplicate", "empty", "woke"].includes(status);
+  !["published", "recovered", "duplicate", "ignored", "empty", "woke"].includes(status);
 
 const withoutBody = (channel: CompiledChannel, request: RawRequest, durationMs: number) => ({
   channel,
@@ -265,10 +265,11 @@ function toRecordedResult(
   }
 }
 
-function toStatus({ published, duplicates, quarantined, events, woken }: Outcome): DeliveryStatus {
+function toStatus({ published, duplicates, ignored, quarantined, events, woken }: Outcome): DeliveryStatus {
   if (quarantined > 0) return "quarantined";
   if (published > 0) return events.some(({ status }) => status === "recovered") ? "recovered" : "published";
   if (duplicates > 0) return "duplicate";
+  if (ignored > 0) return "ignored";
   return woken === undefined ? "empty" : "woke";
 }
 

@@ -30,6 +30,7 @@ export type DrainPaused = ReturnType<typeof createDrainPaused>;
 interface CleanDelivery {
   readonly buffered: BufferedDelivery;
   readonly received: number;
+  readonly ignored: number;
   readonly events: readonly OutgoingEvent[];
   readonly bytes: number;
 }
@@ -67,7 +68,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
         ? tooManyItemsFailure(result.limit)
         : createDeliveryFailure("invalid_body", result.kind);
     const ids = await quarantine.put(identity, { delivery, items: [{ failure, keep: "all" }] }, { signal });
-    return createOutcome(1, [], [], toQuarantineReceipts([failure], ids));
+    return createOutcome({ received: 1, ignored: 0 }, [], [], toQuarantineReceipts([failure], ids));
   }
 
   async function publishTogether(
@@ -89,7 +90,9 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       return;
     }
     const received = sum(batch.map((clean) => clean.received));
-    countResult(channel, { kind: "accepted", outcome: createOutcome(received, events, receipts, []) });
+    const ignored = sum(batch.map((clean) => clean.ignored));
+    const outcome = createOutcome({ received, ignored }, events, receipts, []);
+    countResult(channel, { kind: "accepted", outcome });
   }
 
   return {
@@ -133,8 +136,8 @@ const toSelection = ({ id }: BufferedDelivery): Selection => ({
 function toCleanDelivery(buffered: BufferedDelivery, normalized: Normalized): CleanDelivery | undefined {
   if (normalized.kind !== "normalized" || normalized.failures.length > 0) return undefined;
   if (buffered.delivery.boundTo !== undefined) return undefined;
-  const { received, events } = normalized;
-  return { buffered, received, events, bytes: sum(events.map(({ bytes }) => bytes)) };
+  const { received, ignored, events } = normalized;
+  return { buffered, received, ignored, events, bytes: sum(events.map(({ bytes }) => bytes)) };
 }
 
 /** Returns whether one atomic Redis script call can hold the batch and this delivery. */

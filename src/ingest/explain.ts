@@ -2,6 +2,7 @@ import type { FindKnownIds, KnownId } from "../bus/publish/known-ids.ts";
 import { readAttributes } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import {
+  type Exclusion,
   type ExplainedDefinition,
   type ExplainedEvent,
   type ExplainedItem,
@@ -22,6 +23,7 @@ interface Draft {
   readonly events: OutgoingEvent[];
   readonly failures: ItemFailure[];
   readonly byRule: Map<string, Fault>;
+  readonly ignoredBy: Map<string, Exclusion>;
 }
 
 /**
@@ -46,13 +48,16 @@ export function createExplain(deps: {
 
     const drafts = new Map<number | null, Draft>();
     const of = (item: number | null): Draft => {
-      const known = drafts.get(item) ?? { events: [], failures: [], byRule: new Map() };
+      const known = drafts.get(item) ?? { events: [], failures: [], byRule: new Map(), ignoredBy: new Map() };
       drafts.set(item, known);
       return known;
     };
     for (const one of result.results) {
       if (one.kind === "event") of(one.event.item).events.push(one.event);
-      else {
+      else if (one.kind === "ignored") {
+        const { item, definition, reason } = one;
+        of(item).ignoredBy.set(definition, { path: reason.path, detail: reason.message });
+      } else {
         const { item, fault, definition } = one;
         of(item).failures.push({ ...fault, item, definitions: definition === undefined ? [] : [definition] });
         if (definition !== undefined) of(item).byRule.set(definition, fault);
@@ -69,6 +74,7 @@ export function createExplain(deps: {
         const definitions = (result.steps.get(item ?? 0) ?? []).map((definition) => ({
           ...definition,
           failure: draft.byRule.get(definition.type) ?? null,
+          ignored: draft.ignoredBy.get(definition.type) ?? null,
         }));
         return {
           item,

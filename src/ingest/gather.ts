@@ -22,6 +22,7 @@ export interface GatherDeps extends WriterDeps {
 interface CleanDelivery {
   readonly delivery: VerifiedDelivery;
   readonly received: number;
+  readonly ignored: number;
   readonly events: readonly OutgoingEvent[];
 }
 
@@ -70,10 +71,10 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
         });
         continue;
       }
-      const { events, received } = normalized;
+      const { events, ignored, received } = normalized;
       const size = sumBytes(events);
       if (count + events.length > MAX_CALL_EVENTS || bytes + size > MAX_CALL_BYTES) close();
-      clean.push({ delivery, received, events });
+      clean.push({ delivery, received, ignored, events });
       count += events.length;
       bytes += size;
     }
@@ -111,7 +112,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
     const last = settled.findLast(({ conflicts }) => conflicts.length > 0);
     const results: IngestResult[] = [];
     for (const one of settled) {
-      const { delivery, received, conflicts } = one;
+      const { delivery, received, ignored, conflicts } = one;
       // Only the last quarantine write moves the cursor. After a crash before that write, the events are read again and no conflict is
       // lost.
       const ids =
@@ -124,7 +125,7 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
             );
       const quarantined = toQuarantineReceipts(conflicts, ids);
       const outcome = createOutcome(
-        received,
+        { received, ignored },
         one.events,
         one.receipts,
         quarantined,

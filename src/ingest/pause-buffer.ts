@@ -86,7 +86,12 @@ export function createPauseBuffer(deps: {
     }
     return {
       kind: "accepted",
-      outcome: createOutcome(1, [], [], toQuarantineReceipts([PAUSED_FAILURE], ids)),
+      outcome: createOutcome(
+        { received: 1, ignored: 0 },
+        [],
+        [],
+        toQuarantineReceipts([PAUSED_FAILURE], ids),
+      ),
     };
   };
 }

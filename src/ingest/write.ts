@@ -56,14 +56,16 @@ export function createWriter(deps: WriterDeps) {
     normalized: Normalized,
   ): IngestResult | Promise<IngestResult> {
     if (normalized.kind === "tooManyItems" && position === undefined) return normalized;
-    const { received, events, failures } =
+    const { received, ignored, events, failures } =
       normalized.kind === "tooManyItems"
-        ? { received: 1, events: [], failures: [tooManyItemsFailure(normalized.limit)] }
+        ? { received: 1, ignored: 0, events: [], failures: [tooManyItemsFailure(normalized.limit)] }
         : normalized;
     if (redrive === undefined && position === undefined && failures.length > 0) {
       const rejectedItems = failures.filter((failure) => getDisposition(channel, failure) === "reject");
       if (rejectedItems.length > 0) return { kind: "rejected", failures: rejectedItems };
     }
+    if (events.length + failures.length === 0 && redrive === undefined && position === undefined)
+      return { kind: "accepted", outcome: createOutcome({ received, ignored }, [], [], []) };
 
     const { identity } = channel;
     // The items of a paused delivery are processed for the first time, so their records are new.
@@ -83,7 +85,13 @@ export function createWriter(deps: WriterDeps) {
       const quarantined = toQuarantineReceipts(failures, quarantineIds);
       const accept = (): IngestResult => ({
         kind: "accepted",
-        outcome: createOutcome(received, events, receipts, quarantined, getPublishedStatus(delivery)),
+        outcome: createOutcome(
+          { received, ignored },
+          events,
+          receipts,
+          quarantined,
+          getPublishedStatus(delivery),
+        ),
       });
       const conflicts = findConflicts(events, receipts);
       if (conflicts.length === 0) return accept();
@@ -114,15 +122,16 @@ export function createWriter(deps: WriterDeps) {
       delivery: VerifiedDelivery,
       { signal }: { readonly signal: AbortSignal },
     ): Promise<Tested> {
-      if (channel.wakes?.publishesNothing) return { received: 0, events: [], failures: [] };
+      if (channel.wakes?.publishesNothing) return { received: 0, ignored: 0, events: [], failures: [] };
       const normalized = await normalize(channel.rules, delivery, undefined, maxCheckMs);
       if (normalized.kind === "tooManyItems")
-        return { received: 0, events: [], failures: [tooManyItemsFailure(normalized.limit)] };
-      const { received, failures } = normalized;
+        return { received: 0, ignored: 0, events: [], failures: [tooManyItemsFailure(normalized.limit)] };
+      const { received, ignored, failures } = normalized;
       const events = normalized.events.map(toTestEvent);
       const batch = { channel: channel.identity, events, policy: toPublishPolicy(channel) };
       const { receipts } = events.length === 0 ? { receipts: [] } : await publish(batch, { signal });
-      return { received, events: createOutcome(received, events, receipts, []).events, failures };
+      const outcome = createOutcome({ received, ignored }, events, receipts, []);
+      return { received, ignored, events: outcome.events, failures };
     },
     /** Moves a source's cursor without publishing events. Throws the same errors as `GatheredWrite.write`. */
     async movePosition(
@@ -155,6 +164,7 @@ export function createWriter(deps: WriterDeps) {
 
 export interface Tested {
   readonly received: number;
+  readonly ignored: number;
   readonly events: readonly EventReceipt[];
   readonly failures: readonly ItemFailure[];
 }
@@ -257,7 +267,7 @@ export const getPublishedStatus = ({ reconciled }: VerifiedDelivery): PublishedS
   reconciled === undefined ? "published" : "recovered";
 
 export function createOutcome(
-  received: number,
+  { received, ignored }: Pick<Outcome, "received" | "ignored">,
   events: readonly OutgoingEvent[],
   receipts: readonly Receipt[],
   quarantine: readonly QuarantineReceipt[],
@@ -278,6 +288,7 @@ export function createOutcome(
     received,
     published,
     duplicates: eventReceipts.length - published,
+    ignored,
     quarantined: quarantine.length,
     events: eventReceipts,
     quarantine,

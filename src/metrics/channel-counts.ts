@@ -10,11 +10,13 @@ export interface ChannelCounts {
   /** Events that the channel missed and a poll found. */
   recovered: number;
   duplicate: number;
+  /** Items that no definition published because of its `when`. */
+  ignored: number;
   quarantined: number;
 }
 
 export const DELIVERY_RESULTS = ["accepted", "handshake", "unverified", "refused", "failed"] as const;
-export const EVENT_OUTCOMES = ["published", "recovered", "duplicate", "quarantined"] as const;
+export const EVENT_OUTCOMES = ["published", "recovered", "duplicate", "ignored", "quarantined"] as const;
 const FIELDS = [...DELIVERY_RESULTS, ...EVENT_OUTCOMES];
 
 export interface ChannelName {
@@ -139,5 +141,6 @@ const noCounts = (): ChannelCounts => ({
   published: 0,
   recovered: 0,
   duplicate: 0,
+  ignored: 0,
   quarantined: 0,
 });

@@ -4,6 +4,7 @@ import type { Definition } from "../event/definition.ts";
 import { encodeType, topicPrefixOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
+import { type FilterRoot, getFilterRoots } from "./filter.ts";
 import {
   createPathCompiler,
   type PathCache,
@@ -48,6 +49,7 @@ export interface Rule {
   readonly idPath: RulePath | undefined;
   /** Path of the event's payload. `undefined` if the whole item is the payload. */
   readonly payloadPath: RulePath | undefined;
+  readonly when: Definition["when"];
   readonly schema: Definition["schema"];
 }
 
@@ -63,9 +65,11 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
    * value.
    */
   readonly groups: readonly { readonly path: RulePath; readonly byType: ReadonlyMap<string, Rule> }[];
+  /** Values that a `when` sees in addition to the item, by name. */
+  readonly filterRoots: readonly FilterRoot[];
   readonly ownId: NameItem;
   readonly versionPath: RulePath | undefined;
-  /** Whether a path starts at `$query`. Only then must the query be valid in its character encoding. */
+  /** Whether a path or a `when` reads the query. Only then must the query be valid in its character encoding. */
   readonly readsQuery: boolean;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
   /** Paths of values that do not count when contents are compared (`dedupe.ignore`). `undefined` if all values count. */
@@ -187,13 +191,13 @@ export function compileDefinitions(
 
   definitions.forEach((definition, index) => {
     const at = `events[${index}]`;
-    const { type, schema } = definition;
+    const { type, when, schema } = definition;
     findings.push(...fixedPathFindings(definition, profile, at));
     const paths = profile.fixedPaths ?? definition;
     const typePath = compile(paths.typePath ?? undefined, `${at}.typePath`);
     const idPath = compile(paths.idPath ?? undefined, `${at}.idPath`) ?? itemId;
     const payloadPath = compile(paths.payloadPath, `${at}.payloadPath`);
-    const rule: Rule = { index, type, topicSuffix: encodeType(type), idPath, payloadPath, schema };
+    const rule: Rule = { index, type, topicSuffix: encodeType(type), idPath, payloadPath, when, schema };
     if (typePath === undefined) {
       always.push(rule);
       return;
@@ -207,6 +211,10 @@ export function compileDefinitions(
   if (findings.length > 0) return err(findings);
   const groupList = [...groups.values()];
   const rules = [...always, ...groupList.flatMap(({ byType }) => [...byType.values()])];
+  const filterRoots = getFilterRoots(profile);
+  const isQueryFiltered =
+    filterRoots.some(([, root]) => root === QUERY_ROOT) &&
+    rules.some(({ when }) => JSON.stringify(when)?.includes('"query"'));
   const paths = [
     ...groupList.map(({ path }) => path),
     ...rules.flatMap((rule) => [rule.idPath, rule.payloadPath]),
@@ -220,7 +228,8 @@ export function compileDefinitions(
     itemsPath,
     always,
     groups: groupList,
-    readsQuery: paths.some((path) => path?.root === QUERY_ROOT),
+    filterRoots,
+    readsQuery: isQueryFiltered || paths.some((path) => path?.root === QUERY_ROOT),
     ownId: profile.ownId ?? nameByIndex,
     versionPath,
     itemOptions,

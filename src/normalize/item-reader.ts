@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { JsonText } from "./body/payload-slice.ts";
 import { removeValues } from "./body/remove-values.ts";
 import type { RulePath } from "./compile.ts";
+import { createFilterInput, type FilterRoot } from "./filter.ts";
 import type { CloudEvent, ItemContext } from "./item.ts";
 import type { PathBudget, PathNode } from "./paths/path.ts";
 
@@ -71,6 +72,11 @@ export class ItemReader {
     const payload = this.#readPayload(path);
     if (payload !== undefined) this.#payloads.set(path, payload);
     return payload;
+  }
+
+  /** Returns the value that a definition's `when` is evaluated on. */
+  filterInput(roots: readonly FilterRoot[]): object {
+    return createFilterInput(roots, this.#context);
   }
 
   wholeItem(): Payload {

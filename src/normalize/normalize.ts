@@ -16,6 +16,7 @@ import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, DeliveryItems, Item } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
 import {
+  type ItemPlace,
   type ItemResult,
   type NormalizeDeps,
   type Pending,
@@ -41,6 +42,8 @@ export type Normalized =
       readonly events: readonly OutgoingEvent[];
       /** At most one failure per item. */
       readonly failures: readonly ItemFailure[];
+      /** Number of items without an event and without a failure, because the `when` of each definition excluded them. */
+      readonly ignored: number;
     }
   /** The delivery has more than `limit` items, or its items produce more than `limit` events and failures. */
   | { readonly kind: "tooManyItems"; readonly limit: number };
@@ -232,6 +235,7 @@ export const createFailure = (fault: Fault, selection: Selection | undefined): N
   kind: "normalized",
   received: 1,
   events: [],
+  ignored: 0,
   failures: [{ ...fault, item: selection?.item ?? null, definitions: selection?.definitions ?? [] }],
 });
 
@@ -260,9 +264,15 @@ function collect(
   const events: OutgoingEvent[] = [];
   const failures: ItemFailure[] = [];
   let definitions: string[] = [];
+  let excluded: Set<ItemPlace> | undefined;
   for (const result of results) {
     if (result.kind === "event") {
       events.push(result.event);
+      continue;
+    }
+    if (result.kind === "ignored") {
+      excluded ??= new Set();
+      excluded.add(result.item);
       continue;
     }
     const { definition, fault, item } = result;
@@ -272,5 +282,15 @@ function collect(
     }
     if (definition !== undefined) definitions.push(definition);
   }
-  return { kind: "normalized", received, events, failures };
+  const ignored = excluded === undefined ? 0 : countIgnored(excluded, [...events, ...failures]);
+  return { kind: "normalized", received, events, failures, ignored };
+}
+
+/** Returns the number of items that have no event and no failure, although one of their definitions excluded them. */
+function countIgnored(
+  excluded: ReadonlySet<ItemPlace>,
+  settled: readonly { readonly item: ItemPlace }[],
+): number {
+  const others = new Set(settled.map(({ item }) => item));
+  return [...excluded].filter((item) => !others.has(item)).length;
 }

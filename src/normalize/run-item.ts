@@ -1,4 +1,3 @@
-import { isAttributeText } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
@@ -7,14 +6,15 @@ import { unlessAborted } from "../lib/wait.ts";
 import type { Body } from "./body/bodies.ts";
 import { withFormatHint } from "./body/format-hint.ts";
 import { exceedsDepth } from "./body/items.ts";
-import type { Rule, RulePath, RuleSet } from "./compile.ts";
+import type { Rule, RuleSet } from "./compile.ts";
 import { createEvent, type Envelope } from "./entry.ts";
+import { computeEventId } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
+import { createFilterFault } from "./filter.ts";
 import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
-import type { EventId } from "./profile.ts";
 
 export interface NormalizeDeps {
   /** Returns the validator of a schema, or a promise if the schema must be compiled first. */
@@ -60,10 +60,17 @@ export interface Run {
  */
 export type ItemResult =
   | { readonly kind: "event"; readonly event: OutgoingEvent }
-  | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string };
+  | { readonly kind: "fault"; readonly item: ItemPlace; readonly fault: Fault; readonly definition?: string }
+  /** The `when` of the definition excludes the item. `reason` says which part of `when` the item violates. */
+  | {
+      readonly kind: "ignored";
+      readonly item: ItemPlace;
+      readonly definition: string;
+      readonly reason: SchemaViolation;
+    };
 
 /** Index of an item in its delivery. `null` means the delivery as a whole. */
-type ItemPlace = OutgoingEvent["item"];
+export type ItemPlace = OutgoingEvent["item"];
 
 export type Pending = ItemResult | Promise<ItemResult>;
 
@@ -86,15 +93,24 @@ export function runItem(run: Run, item: Item | BrokenItem, results: Pending[]): 
     results.push(itemFault(getPlace(item), { reason: "too_deep", detail }));
     return;
   }
-  const allowed = Math.min(ITEM_PATH_BUDGET, budget.left);
-  const itemBudget: PathBudget = { left: allowed };
+  const itemBudget: PathBudget = { left: ITEM_PATH_BUDGET };
   const context: ItemContext = { delivery: run.delivery, body: run.body, item };
   run.deps.onItem?.(context);
   const reader = new ItemReader(context, itemBudget);
-  const selected = selectRules(run, reader);
-  if ("reason" in selected) results.push(itemFault(getPlace(item), withFormatHint(selected, run.body)));
-  else for (const rule of selected) results.push(runRule(run, item, reader, rule));
+  spend(budget, itemBudget, () => {
+    const selected = selectRules(run, reader);
+    if ("reason" in selected) results.push(itemFault(getPlace(item), withFormatHint(selected, run.body)));
+    else for (const rule of selected) results.push(runRule(run, { item, reader, rule, itemBudget }));
+  });
+}
+
+/** Runs `work` with the rest of the item's path budget, and charges the delivery's budget. */
+function spend<T>(budget: PathBudget, itemBudget: PathBudget, work: () => T): T {
+  const allowed = Math.min(itemBudget.left, budget.left);
+  itemBudget.left = allowed;
+  const done = work();
   budget.left -= allowed - Math.max(itemBudget.left, 0);
+  return done;
 }
 
 function selectRules({ redrive, rules }: Run, reader: ItemReader): readonly Rule[] | Fault {
@@ -123,7 +139,32 @@ function matchingRules(rules: RuleSet, reader: ItemReader): readonly Rule[] {
   return matched.length > 1 ? matched.sort((a, b) => a.index - b.index) : matched;
 }
 
-function runRule(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending {
+interface SelectedRule {
+  readonly item: Item;
+  readonly reader: ItemReader;
+  readonly rule: Rule;
+  readonly itemBudget: PathBudget;
+}
+
+/** Applies an event definition to an item that it selects. Its `when` comes first, so that an excluded item costs nothing else. */
+function runRule(run: Run, selected: SelectedRule): Pending {
+  const { item, itemBudget, reader, rule } = selected;
+  if (rule.when === undefined) return toResult(run, item, reader, rule);
+  const proceed = (violation: SchemaViolation | undefined): Pending => {
+    if (violation === undefined) return toResult(run, item, reader, rule);
+    const { type: definition } = rule;
+    if (!violation.isInconclusive)
+      return { kind: "ignored", item: getPlace(item), definition, reason: violation };
+    const fault = createFilterFault(violation);
+    return { kind: "fault", item: getPlace(item), fault, definition };
+  };
+  const verdict = validateWith(run, rule.when, reader.filterInput(run.rules.filterRoots));
+  return verdict instanceof Promise
+    ? verdict.then((violation) => spend(run.budget, itemBudget, () => proceed(violation)))
+    : proceed(verdict);
+}
+
+function toResult(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending {
   const fault = (reason: Fault): ItemResult => ({
     kind: "fault",
     item: getPlace(item),
@@ -169,11 +210,18 @@ function validate(
   { schema }: Rule,
   { data, isBase64, value }: Payload,
 ): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
-  const { deps, lane, abandoned } = run;
   if (schema === undefined) return undefined;
   if (data === undefined) return { path: "", message: "the event has no data" };
   if (isBase64)
     return { path: "", message: "must be JSON or text, because a schema cannot validate binary data" };
+  return validateWith(run, schema, value);
+}
+
+function validateWith(
+  { deps, lane, abandoned }: Run,
+  schema: JsonSchema,
+  value: unknown,
+): SchemaViolation | undefined | Promise<SchemaViolation | undefined> {
   const validator = deps.validatorFor(schema, lane);
   const caller = { lane, signal: abandoned.signal };
   // Stop waiting when the signal aborts, because a pending compilation would keep the value in memory.
@@ -194,93 +242,3 @@ function withinBudget<T extends object>(setting: string, read: () => T): T | Fau
 const getPlace = ({ index, isBody }: Item): ItemPlace => (isBody ? null : index);
 
 const itemFault = (item: ItemPlace, fault: Fault): ItemResult => ({ kind: "fault", item, fault });
-
-const MAX_ID_LENGTH = 512;
-/** Length of an event id that is derived from the content, in base64url characters. 22 characters hold 132 bits of the hash. */
-const CONTENT_ID_CHARS = 22;
-
-/**
- * Computes the id of an event from the first source that is available:
- * - the value at `idPath`, followed by the item's version if it has one
- * - the content hash, if `dedupe.by` is `"content"`
- * - the item's own id, which is derived from its delivery
- * - a random id, with which no duplicate can be detected
- *
- * With `dedupe.by: "content"`, dedupe always compares the content hash, even if the id comes from `idPath`.
- *
- * @param reducedHash content hash without the values at `dedupe.ignore`, if the channel ignores values
- * @throws PathBudgetError
- */
-function computeEventId(
-  { delivery, deps, redrive, rules }: Run,
-  item: Item,
-  reader: ItemReader,
-  { idPath }: Rule,
-  reducedHash: string | undefined,
-): EventId | Fault {
-  const { dedupe } = rules.config;
-  const remember = (id: string, by: string | undefined): EventId => ({
-    id,
-    remembered: dedupe.windowSeconds === 0 ? undefined : by,
-  });
-  const freshId = (): EventId => {
-    if (redrive === undefined) return { id: deps.newEventId(), remembered: undefined };
-    const id = `${redrive.id}/${item.index}`;
-    return remember(id, id);
-  };
-  if (redrive?.asNewId === true) return freshId();
-
-  const content = dedupe.by === "content" ? reader.wholeItem() : undefined;
-  // An item without data has no content, so two such items are not repeats of each other.
-  const contentId =
-    content?.data === undefined ? undefined : (reducedHash ?? content.hash).slice(0, CONTENT_ID_CHARS);
-  if (idPath !== undefined) {
-    const id = readId(idPath, reader);
-    if (typeof id !== "string") return id;
-    const scope = item.event?.source;
-    if (rules.versionPath === undefined)
-      return remember(id, contentId ?? (scope === undefined ? id : `${scope}\n${id}`));
-    const [version] = reader.values(rules.versionPath);
-    if (typeof version === "string" && !isAttributeText(version))
-      return {
-        reason: "id_missing",
-        path: "versionPath",
-        detail: `${rules.versionPath.text} yields ${UNFIT}`,
-      };
-    const versioned = isVersion(version) ? `${id}/${version}` : id;
-    // Prefix the length of the id. Otherwise, an unversioned item with the id `42/1` would match version 1 of item 42.
-    return remember(versioned, contentId ?? `${id.length}:${versioned}`);
-  }
-  if (contentId !== undefined) return remember(contentId, contentId);
-  const own = rules.ownId(delivery, item);
-  if (own === undefined) return freshId();
-  if (!isAttributeText(own.id)) return { reason: "id_missing", detail: `the delivery's own id is ${UNFIT}` };
-  return remember(own.id, own.remembered);
-}
-
-function readId(path: RulePath, reader: ItemReader): string | Fault {
-  const values = reader.values(path);
-  const [value] = values;
-  if (values.length !== 1) return missing(path, values.length === 0 ? "no value" : `${values.length} values`);
-  if (typeof value === "boolean") return String(value);
-  if (typeof value !== "string") return missing(path, value === null ? "null" : describeKind(value));
-  if (value === "") return missing(path, "an empty string");
-  if (value.length > MAX_ID_LENGTH) return missing(path, `more than ${MAX_ID_LENGTH} characters`);
-  // Also prevents that different ids become equal, because UTF-8 encodes all lone surrogates as the same replacement character.
-  if (!isAttributeText(value)) return missing(path, UNFIT);
-  return value;
-}
-
-const UNFIT =
-  "a text with control characters, lone surrogates or noncharacters, which no CloudEvent id may contain";
-
-const isVersion = (value: unknown): value is string | boolean =>
-  typeof value === "boolean" || (typeof value === "string" && value !== "" && value.length <= MAX_ID_LENGTH);
-
-const describeKind = (value: unknown): string => (Array.isArray(value) ? "an array" : "an object");
-
-const missing = (path: RulePath, found: string): Fault => ({
-  reason: "id_missing",
-  path: "idPath",
-  detail: `idPath ${path.text} yields ${found}`,
-});

@@ -24,7 +24,15 @@ export interface SourceSamples {
 
 const ACCEPTED: IngestResult = {
   kind: "accepted",
-  outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+  outcome: {
+    received: 0,
+    published: 0,
+    duplicates: 0,
+    ignored: 0,
+    quarantined: 0,
+    events: [],
+    quarantine: [],
+  },
 };
 
 /** Describes the guarantees of every kind that fetches. The gateway relies on them to lose no event. */

@@ -1,9 +1,9 @@
 import { it } from "vitest";
 import { expectInOrder, startPastedPages } from "../support/pasted-pages.ts";
 
-it("the commands of the quickstart and quarantine pages publish an event, detect its duplicate, and release quarantined items after a fix", async () => {
+it("the commands of the quickstart, quarantine and filter pages publish an event, detect its duplicate, release quarantined items after a fix, and ignore an item", async () => {
   await using pages = await startPastedPages();
-  const output = await pages.paste("quickstart.md", "quarantine.md");
+  const output = await pages.paste("quickstart.md", "quarantine.md", "filters.md");
   const refused = ['"quarantined":1', '"schema_mismatch"', "active"];
   expectInOrder(output, [
     '"published":1',
@@ -12,5 +12,6 @@ it("the commands of the quickstart and quarantine pages publish an event, detect
     ...refused,
     '"status":"released"',
     ...['"no_match"', '"order.updated"', "active", '"status":"released"'],
+    ...["path: '/item/order/total', detail: 'must be >= 10'", "active", '"ignored":1', '"published":1'],
   ]);
 });

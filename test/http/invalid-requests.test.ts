@@ -9,7 +9,15 @@ import { createMetrics } from "../../src/metrics.ts";
 import { createTestReceive, pushChannel } from "../ingest/receive-support.ts";
 
 const MIB = 1024 * 1024;
-const OUTCOME = { received: 1, published: 1, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
+const OUTCOME = {
+  received: 1,
+  published: 1,
+  duplicates: 0,
+  ignored: 0,
+  quarantined: 0,
+  events: [],
+  quarantine: [],
+};
 const metrics = createMetrics({ includeProcessMetrics: false, channels: 0 });
 
 describe.each([

@@ -62,7 +62,15 @@ function open(instead: Partial<DeliveryRecorderDeps> = {}) {
 
 const published: IngestResult = {
   kind: "accepted",
-  outcome: { received: 1, published: 1, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+  outcome: {
+    received: 1,
+    published: 1,
+    duplicates: 0,
+    ignored: 0,
+    quarantined: 0,
+    events: [],
+    quarantine: [],
+  },
 };
 const quarantined: IngestResult = {
   kind: "accepted",
@@ -70,6 +78,7 @@ const quarantined: IngestResult = {
     received: 1,
     published: 0,
     duplicates: 0,
+    ignored: 0,
     quarantined: 1,
     events: [],
     quarantine: [{ id: "qr_1", reason: "no_match" }],

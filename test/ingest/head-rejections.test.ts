@@ -32,7 +32,7 @@ async function start(
   const receiveHook = createTestReceive(
     (_channel, { body }) => {
       seen.delivered.push(body.length);
-      const counts = { received: 1, published: 1, duplicates: 0, quarantined: 0 };
+      const counts = { received: 1, published: 1, duplicates: 0, ignored: 0, quarantined: 0 };
       return { kind: "accepted", outcome: { ...counts, events: [], quarantine: [] } };
     },
     {

@@ -56,7 +56,7 @@ export type Take = (
   onItems: () => void,
 ) => IngestResult | Promise<IngestResult>;
 
-const NORMALIZED: Normalized = { kind: "normalized", received: 1, events: [], failures: [] };
+const NORMALIZED: Normalized = { kind: "normalized", received: 1, events: [], failures: [], ignored: 0 };
 
 /** Creates a receiver that passes each verified delivery to `take` instead of normalizing and publishing it. */
 export function createTestReceive(

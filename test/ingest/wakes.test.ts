@@ -42,7 +42,15 @@ async function wakesOf({ server }: TestSpine, appId: string): Promise<string[]> 
   return keys.map((key) => key.slice(prefix.length)).sort();
 }
 
-const EMPTY = { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
+const EMPTY = {
+  received: 0,
+  published: 0,
+  duplicates: 0,
+  ignored: 0,
+  quarantined: 0,
+  events: [],
+  quarantine: [],
+};
 
 describe("a delivery to a webhook channel that wakes others", () => {
   it("is accepted without event definitions, stores the wakes, and publishes and quarantines nothing", async () => {
@@ -56,6 +64,7 @@ describe("a delivery to a webhook channel that wakes others", () => {
     const preview = { headers: {}, body: "{}" };
     expect(await spine.api.call.post(`/apps/${appId}/channels/bell/test`, preview)).toEqual({
       received: 0,
+      ignored: 0,
       events: [],
       failures: [],
     });

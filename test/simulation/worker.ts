@@ -42,7 +42,15 @@ const WRITE_TIMEOUT_MS = 3_500;
 const CALL_TIMEOUT_MS = 4_000;
 const publishScript = loadScript(new URL("../../src/bus/publish/publish.lua", import.meta.url));
 const DAY_MS = 86_400_000;
-const OUTCOME = { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
+const OUTCOME = {
+  received: 0,
+  published: 0,
+  duplicates: 0,
+  ignored: 0,
+  quarantined: 0,
+  events: [],
+  quarantine: [],
+};
 const metrics = createMetrics();
 const log = createLog({ level: "silent" });
 

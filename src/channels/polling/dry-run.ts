@@ -1,4 +1,5 @@
 import type { IngestResult } from "../../event/ingest.ts";
+import { EMPTY_OUTCOME } from "../../event/outcome.ts";
 import type { DryRun, FetchedDelivery, PolledSource, ReconcileRun, SourceRun } from "../source.ts";
 import type { Plan } from "./config/plan.ts";
 import type { Exchange } from "./fetch/fetch-page.ts";
@@ -68,7 +69,7 @@ export async function dryRunPoll(
 
 const ACCEPTED: IngestResult = {
   kind: "accepted",
-  outcome: { received: 0, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+  outcome: EMPTY_OUTCOME,
 };
 
 /** Request to show when no request could be built, and therefore none was sent. */

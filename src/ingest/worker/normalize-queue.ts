@@ -1,4 +1,5 @@
 import type { ChannelKindName } from "../../event/channel.ts";
+import { listSchemas } from "../../event/definition.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 import { createWorkerQueue, type Exceeded, type JobOptions } from "../../lib/worker-queue.ts";
@@ -72,10 +73,9 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
   async function createSentRules(rules: RuleSet): Promise<SentRules> {
     const { channel, config, definitions, topics, reading } = rules;
     const generated: SentRules["generated"][number][] = [];
-    for (const { schema } of definitions) {
-      const compiled =
-        schema === undefined ? undefined : await deps.validatorFor(schema, channel.organizationId);
-      generated.push(compiled?.generated);
+    for (const schema of listSchemas(definitions)) {
+      const { generated: code } = await deps.validatorFor(schema, channel.organizationId);
+      generated.push(code);
     }
     return { channel, config, definitions, topics, reading, generated };
   }

@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { ChannelKindName } from "../../event/channel.ts";
-import type { Definition } from "../../event/definition.ts";
+import { type Definition, listSchemas } from "../../event/definition.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
 import { createId } from "../../lib/ids.ts";
@@ -22,7 +22,7 @@ export interface WorkerKind {
 
 /** Normalization rules as sent to a worker thread. The channel kind is sent by name, because functions cannot be sent. */
 export interface SentRules extends Omit<RuleSource, "profile"> {
-  /** Generated code of the schemas, one entry per event definition. `undefined` if a definition needs no code. */
+  /** Generated code of the schemas, in the order of `listSchemas`. `undefined` if a schema needs no code. */
   readonly generated: readonly CompiledSchema["generated"][];
 }
 
@@ -47,9 +47,11 @@ export type WorkerAnswer =
   /** The worker thread does not know this channel kind, because a test has added it. */
   | { readonly kind: "unknownKind" };
 
+type Schema = NonNullable<Definition["schema"]>;
+
 interface HeldRules {
   readonly rules: RuleSet;
-  readonly digests: ReadonlyMap<Definition["schema"], string>;
+  readonly digests: ReadonlyMap<Schema, string>;
 }
 
 const MAX_HELD_RULES = 256;
@@ -94,7 +96,9 @@ function createAnswers(
     const compiled = compileRules({ ...source, profile });
     if (!compiled.ok) throw new Error("rules that compiled in the gateway do not compile in the worker");
     const digests = new Map(
-      source.definitions.map(({ schema }, index) => [schema, generated[index]?.digest ?? ""] as const),
+      listSchemas(source.definitions).map(
+        (schema, index) => [schema, generated[index]?.digest ?? ""] as const,
+      ),
     );
     const entry = { rules: compiled.value, digests };
     held.set(id, entry);
@@ -119,7 +123,7 @@ function createAnswers(
       if (one === undefined) return { kind: "missing" };
       own.set(digest, one);
     }
-    const validatorFor = (schema: NonNullable<Definition["schema"]>): CompiledSchema => {
+    const validatorFor = (schema: Schema): CompiledSchema => {
       if (typeof schema === "boolean") return validatorOf(schema);
       const one = own.get(digests.get(schema) ?? "");
       if (!one) throw new Error("a schema was sent without its code");

@@ -10,6 +10,8 @@ export interface SchemaViolation {
   readonly path: string;
   /** The violated requirement, such as `must be integer`. At most a few hundred characters long, and never contains the value. */
   readonly message: string;
+  /** Set if the value could not be validated completely, because it is nested too deeply or costs too much. */
+  readonly isInconclusive?: true;
 }
 
 export interface CompiledSchema {

@@ -77,6 +77,7 @@ const PATTERN_BUDGET_HERE = 1_000_000;
 const TOO_COSTLY: SchemaViolation = {
   path: "",
   message: "takes too much CPU time or memory to validate",
+  isInconclusive: true,
 };
 
 /**

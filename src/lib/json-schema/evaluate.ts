@@ -62,7 +62,7 @@ export function evaluateCode(code: string, options: { readonly patternBudget: nu
     } catch (error) {
       // A RangeError means a stack overflow: the value is nested too deeply, or a string is too long for a format's pattern.
       if (error instanceof RangeError)
-        return { path: "", message: "is nested too deeply or too long to validate" };
+        return { path: "", message: "is nested too deeply or too long to validate", isInconclusive: true };
       throw error;
     } finally {
       // Drop the errors, because they keep parts of the schema and the value in memory.

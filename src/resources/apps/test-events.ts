@@ -30,6 +30,9 @@ const { failures, item } = explainedItemSchema.shape;
 const testedSchema = z
   .object({
     received: z.int().meta({ description: "Number of items in the delivery." }),
+    ignored: z.int().meta({
+      description: "Number of items that no definition published because of its `when`.",
+    }),
     events: z
       .array(eventReceipts.element.omit({ status: true }))
       .meta({ description: "The published events." }),
@@ -77,6 +80,7 @@ export const testEvents: Resource = {
         const tested = await deps.publishTest(channel, delivery, { signal: c.req.raw.signal });
         return {
           received: tested.received,
+          ignored: tested.ignored,
           events: tested.events.map(({ status: _, ...event }) => event),
           failures: tested.failures.map((failure) => ({ ...renderFailure(failure), item: failure.item })),
         };

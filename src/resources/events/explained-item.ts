@@ -65,6 +65,16 @@ export const explainedItemSchema = z
           idPath: pathSchema,
           payloadPath: pathSchema,
           failure: z.object(faultFields).nullable(),
+          ignored: z
+            .object({
+              path: z.string().meta({
+                description: "JSON Pointer into the value that `when` is evaluated on.",
+                example: "/item/action",
+              }),
+              detail: z.string(),
+            })
+            .nullable()
+            .meta({ description: "Why `when` excludes the item. Null if it does not." }),
         }),
       )
       .meta({
@@ -95,8 +105,9 @@ export const renderFailure = (failure: ItemFailure) => ({
   definitions: failure.definitions,
 });
 
-export const renderDefinition = ({ failure, ...definition }: ExplainedRule) => ({
+export const renderDefinition = ({ failure, ignored = null, ...definition }: ExplainedRule) => ({
   ...definition,
+  ignored,
   failure: failure && renderFault(failure),
 });
 

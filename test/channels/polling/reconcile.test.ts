@@ -93,6 +93,21 @@ describe("a poll that reconciles a webhook channel", () => {
     expect(await rig.quarantine()).toEqual([expect.objectContaining({ reason: "no_match" })]);
   });
 
+  it("counts items that a `when` of the webhook channel excludes as neither missed nor recovered", async () => {
+    const when = { properties: { item: { properties: { type: { const: "e" } } } } };
+    const rig = await givenProven({ webhook: { events: [{ type: "e", idPath: "$.id", when }] } });
+    rig.list([
+      { id: "a", type: "other", at: secondsAgo(900) },
+      { id: "b", type: "e", at: secondsAgo(800) },
+    ]);
+    await rig.pollAll();
+    expect(await rig.ids()).toEqual(["seed", "b"]);
+    expect(await rig.quarantine()).toEqual([]);
+    const state = await rig.state();
+    expect(state.lastReconcile).toMatchObject({ items: 2, known: 0, recovered: 1, listed: 0, failed: 0 });
+    expect(state.missed).toMatchObject({ count: 1 });
+  });
+
   it("quarantines items that the webhook channel cannot read", async () => {
     const rig = await givenProven();
     rig.list([{ id: "", at: secondsAgo(900) }, ...itemsOf(["b"])]);

@@ -179,7 +179,13 @@ export class PollRig {
     const { events, failures, received } = normalized;
     this.failures += failures.length;
     for (const { fields, id, identity } of events) this.log.push({ id, identity, data: fields[13] ?? "" });
-    const counts = { received, published: events.length, duplicates: 0, quarantined: failures.length };
+    const counts = {
+      received,
+      published: events.length,
+      duplicates: 0,
+      ignored: 0,
+      quarantined: failures.length,
+    };
     return { kind: "accepted", outcome: { ...counts, events: [], quarantine: [] } };
   }
 }

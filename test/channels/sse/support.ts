@@ -9,7 +9,15 @@ import { listenLocally } from "../../support/local-server.ts";
 
 export const ACCEPTED: IngestResult = {
   kind: "accepted",
-  outcome: { received: 1, published: 1, duplicates: 0, quarantined: 0, events: [], quarantine: [] },
+  outcome: {
+    received: 1,
+    published: 1,
+    duplicates: 0,
+    ignored: 0,
+    quarantined: 0,
+    events: [],
+    quarantine: [],
+  },
 };
 
 const HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";

@@ -12,7 +12,15 @@ import { createTestReceive, pushChannel, type Take } from "../receive-support.ts
 
 const MIB = 1024 * 1024;
 const MAX_BYTES = 5 * MIB;
-const NOTHING = { received: 1, published: 0, duplicates: 0, quarantined: 0, events: [], quarantine: [] };
+const NOTHING = {
+  received: 1,
+  published: 0,
+  duplicates: 0,
+  ignored: 0,
+  quarantined: 0,
+  events: [],
+  quarantine: [],
+};
 
 let server: Server;
 /** Awaited before each request is read. */

@@ -125,6 +125,13 @@ describe("both channels are checked together, whichever of them is written", () 
       inHook: ["events[0].idPath", "must not read x-id, which `as` does not supply"],
     },
     {
+      webhook: hook({}, [
+        { type: "e", idPath: "$.id", when: { properties: { headers: { required: ["x-kind"] } } } },
+      ]),
+      inSource: ["config.as.headers", "must supply x-kind, which `events[0].when` of the channel hook reads"],
+      inHook: ["events[0].when", "must not read x-kind, which `as` does not supply"],
+    },
+    {
       webhook: hook({}, [{ type: "e", idPath: "$.id", typePath: "$query.type" }]),
       inSource: ["config.as.query", "must supply type"],
       inHook: ["events[0].typePath", "must not read type"],

@@ -56,6 +56,7 @@ describe("the record of a delivery", () => {
       received: 1,
       published: 1,
       duplicates: 0,
+      ignored: 0,
       quarantined: 0,
       quarantine: [],
       woken: [],

@@ -48,7 +48,7 @@ function show({ verification, received, items }: Explanation, output: Output): v
 }
 
 export function showItems(items: readonly ExplainedItemEntity[], output: Output): void {
-  const rows = items.flatMap(({ item, events, failures, closest }) => [
+  const rows = items.flatMap(({ item, events, failures, definitions, closest }) => [
     ...events.map(({ id, type, status, data }) => ({ item, what: status, type, id, about: data })),
     ...failures.map(({ reason, path, detail }) => ({
       item,
@@ -57,6 +57,9 @@ export function showItems(items: readonly ExplainedItemEntity[], output: Output)
       id: path,
       about: detail,
     })),
+    ...definitions.flatMap(({ type, ignored }) =>
+      ignored === null ? [] : [{ item, what: "ignored", type, id: ignored.path, about: ignored.detail }],
+    ),
   ]);
   output.list(
     rows,
@@ -65,7 +68,7 @@ export function showItems(items: readonly ExplainedItemEntity[], output: Output)
       {
         title: "outcome",
         value: ({ what }) => what,
-        colors: { new: "green", duplicate: "yellow", "*": "red" },
+        colors: { new: "green", duplicate: "yellow", ignored: "yellow", "*": "red" },
       },
       { title: "type", value: ({ type }) => type },
       { title: "id or path", value: ({ id }) => id },

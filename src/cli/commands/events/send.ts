@@ -156,6 +156,7 @@ async function test(
   });
   output.one(tested, [
     ["items", tested.received],
+    ...(tested.ignored > 0 ? [["ignored", tested.ignored] as const] : []),
     ...tested.events.map(({ type, id }) => ["event", `${type} ${id}`] as const),
     ...tested.failures.map(({ reason, detail }) => [reason, detail] as const),
   ]);

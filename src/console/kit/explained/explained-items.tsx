@@ -108,7 +108,7 @@ interface DefinitionProps {
 }
 
 function OneDefinition({ definition, isOpen }: DefinitionProps) {
-  const { type, matches, typePath, idPath, payloadPath, failure } = definition;
+  const { type, matches, typePath, idPath, payloadPath, failure, ignored } = definition;
   const paths = [
     ["typePath", typePath],
     ["idPath", idPath],
@@ -118,11 +118,22 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
     <details class="definition" open={isOpen}>
       <summary>
         <UntrustedText max={255}>{type}</UntrustedText>
-        <Badge tone={failure !== null ? "warn" : matches ? "ok" : "plain"}>
-          {failure !== null ? failure.reason : matches ? "matches" : "no match"}
+        <Badge tone={failure !== null ? "warn" : matches && ignored === null ? "ok" : "plain"}>
+          {failure?.reason ?? (ignored !== null ? "ignored" : matches ? "matches" : "no match")}
         </Badge>
       </summary>
       <dl class="yields">
+        {ignored !== null && (
+          <div>
+            <dt>when</dt>
+            <dd>
+              <code>
+                <UntrustedText max={200}>{ignored.path}</UntrustedText>
+              </code>
+              <UntrustedText max={600}>{ignored.detail}</UntrustedText>
+            </dd>
+          </div>
+        )}
         {paths.map(([name, found]) => (
           <div key={name}>
             <dt>{name}</dt>

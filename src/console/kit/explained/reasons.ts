@@ -21,6 +21,10 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
     description: "The payloadPath finds no value.",
     suggestedAction: "Fix the payloadPath, then redrive.",
   },
+  filter_failed: {
+    description: "The `when` of a definition could not be evaluated, so the item was not ignored.",
+    suggestedAction: "Simplify the `when`, check the preview, then redrive.",
+  },
   schema_mismatch: {
     description: "The data does not match the schema of its definition.",
     suggestedAction: "Fix the schema, check the preview, then redrive.",

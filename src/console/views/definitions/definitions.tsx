@@ -26,7 +26,7 @@ export default function Definitions({ appId, channelUid }: Props) {
     <Page
       title={`Definitions of ${channelUid}`}
       crumbs={[{ title: "Channels", href: `/console/apps/${appId}/channels?channel=${channelUid}` }]}
-      lead="Definitions select the parts of a delivery that become events. Changes apply when you save."
+      lead="Definitions select the parts of a delivery that become events: typePath selects which definition, when decides whether, and schema checks the data. Changes apply when you save."
     >
       <WhenLoaded loaded={loaded}>
         {({ entity: channel, etag }) => (

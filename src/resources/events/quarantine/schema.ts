@@ -170,8 +170,10 @@ export const unavailableResult = (id: string): RedriveResult => ({
 export function redriveResultOf(id: string, result: IngestResult): RedriveResult {
   switch (result.kind) {
     case "accepted": {
-      const { events, quarantine } = result.outcome;
-      return { id, status: quarantine.length > 0 ? "kept" : "released", message: null, events, quarantine };
+      const { events, ignored, quarantine } = result.outcome;
+      const status = quarantine.length > 0 ? "kept" : "released";
+      const message = ignored > 0 ? "No event was published, because `when` excludes the item." : null;
+      return { id, status, message, events, quarantine };
     }
     case "tooManyItems":
       return createRejectedResult(id, `The delivery has more than ${result.limit} items.`);

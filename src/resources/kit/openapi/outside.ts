@@ -8,6 +8,10 @@ const outcomeSchema = z
     received: z.int().meta({ description: "Number of items in the delivery.", example: 1 }),
     published: z.int().meta({ description: "Number of events published.", example: 1 }),
     duplicates: z.int().meta({ description: "Number of events that were already published.", example: 0 }),
+    ignored: z.int().meta({
+      description: "Number of items that no definition published because of its `when`.",
+      example: 0,
+    }),
     quarantined: z.int().meta({ description: "Number of items stored in quarantine.", example: 0 }),
     events: eventReceipts,
     quarantine: quarantineReceipts,
