@@ -3,11 +3,12 @@ import { sleep } from "../lib/sleep.ts";
 import { type Commands, createCommands } from "./commands.ts";
 import { type Connection, connect } from "./connection.ts";
 import { runEngine } from "./engine.ts";
+import type { EventOf, EventTypes } from "./event-types.ts";
 import type { DeliveredEntry } from "./in-flight.ts";
 import { type ConsumerOptions, type ConsumerSettings, readOptions } from "./options.ts";
 import { type ConsumerProblem, createErrorReports } from "./problems.ts";
 
-export type { ConsumedEvent, ConsumerOptions, ConsumerProblem };
+export type { ConsumedEvent, ConsumerOptions, ConsumerProblem, EventOf, EventTypes };
 
 /**
  * Describes the delivery of an event. Your handler gets it as its second argument.
@@ -28,7 +29,7 @@ export interface DeliveryContext extends DeliveredEntry {
 /**
  * Handles one event. When it resolves, the event is acknowledged. When it rejects or throws, the event is delivered again later.
  *
- * @typeParam T type of `event.data`. It is not checked at run time.
+ * @typeParam T type of `event.data`, or data by event type (`EventTypes`). It is not checked at run time.
  * @example
  * ```ts
  * const handler: Handler<{ ref: string }> = async (event) => {
@@ -36,18 +37,15 @@ export interface DeliveryContext extends DeliveredEntry {
  * };
  * ```
  */
-export type Handler<T = unknown> = (
-  event: ConsumedEvent<T>,
-  context: DeliveryContext,
-) => Promise<void> | void;
+export type Handler<T = unknown> = (event: EventOf<T>, context: DeliveryContext) => Promise<void> | void;
 
 /**
  * An event from `Consumer.events`, with details about its delivery.
  *
- * @typeParam T type of `event.data`, which is not checked at run time
+ * @typeParam T type of `event.data`, or data by event type (`EventTypes`). It is not checked at run time.
  */
 export interface Delivery<T = unknown> extends DeliveryContext {
-  readonly event: ConsumedEvent<T>;
+  readonly event: EventOf<T>;
   /**
    * Delivers the event again later. Without this call, asking for the next event acknowledges this one.
    *
@@ -66,7 +64,7 @@ export interface RunOptions {
  *
  * Any number of consumers can share a subscription. If one dies, the others take over its events after `deadAfterMs`.
  *
- * @typeParam T type of `event.data`. It is not checked at run time.
+ * @typeParam T type of `event.data`, or data by event type (`EventTypes`). It is not checked at run time.
  */
 export interface Consumer<T = unknown> {
   /**
@@ -102,7 +100,7 @@ export interface Consumer<T = unknown> {
 /**
  * Creates a consumer. It connects to Redis only when you call `run` or `events`.
  *
- * @typeParam T type of `event.data`. It is not checked at run time.
+ * @typeParam T type of `event.data`, or data by event type (`EventTypes`). It is not checked at run time.
  * @param options `redis` and `subscription` are required
  * @throws TypeError that names the invalid option, or all unknown options
  * @example
@@ -183,8 +181,8 @@ async function consume<T>(
       blocking,
       signal,
       handler(entry) {
-        const { event, text } = readEvent<T>(entry.fields);
-        return handle(event, new Context(entry, text));
+        const { event, text } = readEvent(entry.fields);
+        return handle(event as EventOf<T>, new Context(entry, text));
       },
     });
   } finally {

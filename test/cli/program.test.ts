@@ -202,7 +202,7 @@ describe("the event commands", () => {
     ]);
   });
 
-  it("inlet catalog lists the event types of an app or a channel", async () => {
+  it("inlet catalog and inlet types describe the event types of an app or a channel", async () => {
     const listed = rows((await run(`catalog ${world.app.id}`)).stdout);
     expect(listed.map(({ channelUid, type }) => `${channelUid}:${type}`)).toEqual(
       expect.arrayContaining(["hooks:issues", "hooks:push", "inbox:received"]),
@@ -210,6 +210,11 @@ describe("the event commands", () => {
     expect(rows((await run("catalog --channel hooks")).stdout)).toMatchObject([
       { type: "issues", agents: false },
       { type: "push", example: { ref: "refs/heads/main" } },
+    ]);
+    const types = await run(`types ${world.app.id} --channel hooks`);
+    expect([types.code, types.stdout]).toEqual([
+      0,
+      expect.stringContaining("  issues: unknown;\n  push: unknown;\n"),
     ]);
     expect((await run("catalog nothing")).stderr).toContain("There is no app nothing");
   });

@@ -156,6 +156,45 @@ describe("the catalog of an app", () => {
   });
 });
 
+describe("the documents about the events of an app", () => {
+  it("contain all event types, or those of a channel, for callers with apps.read", async () => {
+    const app = await install({
+      uid: "github",
+      kind: "webhook",
+      config: { preset: "github" },
+      events: [{ type: "push", schema: { properties: { ref: { type: "string" } }, required: ["ref"] } }],
+    });
+    const reader = spine.api.as(await spine.api.keyWith("apps.read"));
+    const asyncApi = await reader.get(`/apps/${app.id}/asyncapi.json`);
+    expect(asyncApi.asyncapi).toBe("3.1.0");
+    expect(Object.keys(asyncApi.channels)).toEqual(["GithubPush", "MainGone", "MainPush"]);
+    const { body, headers } = await reader("GET", `/apps/${app.id}/types.ts?channel=github`);
+    expect(headers.get("content-type")).toMatch("text/plain");
+    expect(body).toContain('"*": unknown;\n  push: GithubPush;\n}\n');
+    expect(body).toContain("export type GithubPush = {\n  ref: string;\n};\n");
+    const all = await reader.get(`/apps/${app.id}/types.ts`);
+    expect(all).toContain('"*": unknown;\n  push: GithubPush | MainPush;\n  gone: unknown;\n}\n');
+    for (const path of ["asyncapi.json", "types.ts"]) {
+      const rejected = await reader.expectRejection("GET", `/apps/${app.id}/${path}?channel=none`);
+      expect(rejected).toMatchObject({ status: 404 });
+    }
+  });
+
+  it("are rejected if they would have more than 1,000 types", async () => {
+    const call = spine.api.call;
+    const many = {
+      uid: "a",
+      kind: "webhook",
+      events: Array.from({ length: 600 }, (_, n) => ({ type: `t${n}` })),
+    };
+    const app = await spine.install(many);
+    await call.post(`/apps/${app.id}/channels`, { ...many, uid: "b" });
+    const { status, body } = await call("GET", `/apps/${app.id}/asyncapi.json`);
+    expect([status, body.message]).toEqual([409, expect.stringContaining("1200 event types")]);
+    expect((await call("GET", `/apps/${app.id}/asyncapi.json?channel=b`)).status).toBe(200);
+  });
+});
+
 describe("the number of events of the last day", () => {
   const HOUR_MS = 3_600_000;
   const append = (topic: string, atMs: number) =>

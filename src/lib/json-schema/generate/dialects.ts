@@ -2,31 +2,11 @@ import { _, Ajv, type ErrorObject, type Options, type ValidateFunction } from "a
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { Finding } from "../../errors.ts";
 import { compileLinearRegExp, type LinearRegExp } from "../../regexp/linear-regexp.ts";
-import { err, ok, type Result } from "../../result.ts";
 import type { JsonSchema } from "../compiled-schema.ts";
 import { messageOf } from "../violation.ts";
+import { type Dialect, META_SCHEMAS } from "./dialect.ts";
 import { FORMATS } from "./formats.ts";
 import { OWN_KEYWORDS } from "./keywords.ts";
-
-export type Dialect = "draft-07" | "2020-12";
-
-/** URIs under which Ajv registers the meta-schemas. */
-const META_SCHEMAS: Readonly<Record<Dialect, string>> = {
-  "draft-07": "http://json-schema.org/draft-07/schema",
-  "2020-12": "https://json-schema.org/draft/2020-12/schema",
-};
-
-/** Returns the dialect that `$schema` names. Defaults to 2020-12 if there is no `$schema`. */
-export function dialectOf(schema: JsonSchema): Result<Dialect, Finding> {
-  const named = typeof schema === "object" ? schema.$schema : undefined;
-  if (named === undefined) return ok("2020-12");
-  const address = typeof named === "string" ? named.replace(/^https?:/, "").replace(/#$/, "") : undefined;
-  for (const dialect of ["draft-07", "2020-12"] as const) {
-    if (META_SCHEMAS[dialect].replace(/^https?:/, "") === address) return ok(dialect);
-  }
-  const known = Object.values(META_SCHEMAS).join(" or ");
-  return err({ path: "/$schema", message: `must be ${known} (the default)` });
-}
 
 /** Creates an Ajv instance that supports all formats, writes no logs, and ignores unknown keywords. */
 export function createAjv(

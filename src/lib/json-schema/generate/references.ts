@@ -3,7 +3,7 @@
  * not supported.
  */
 import type { Finding } from "../../errors.ts";
-import type { Dialect } from "./dialects.ts";
+import type { Dialect } from "./dialect.ts";
 import { escapeStep, subschemasOf } from "./subschemas.ts";
 
 /** An object in a JSON Schema document. It may be modified, because the compiler parsed its own copy of the document. */

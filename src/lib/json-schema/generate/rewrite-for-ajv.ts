@@ -1,5 +1,5 @@
 import type { Finding } from "../../errors.ts";
-import { type Dialect, dialectOf } from "./dialects.ts";
+import { type Dialect, dialectOf } from "./dialect.ts";
 import { isNode, type References, type SchemaNode } from "./references.ts";
 import { subschemasOf } from "./subschemas.ts";
 

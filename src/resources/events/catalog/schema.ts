@@ -47,3 +47,16 @@ export const catalogEntrySchema = z
   .meta({ id: "CatalogEntry", description: "An event type of an app, as its readers see it." });
 
 export type CatalogEntry = Shown<z.output<typeof catalogEntrySchema>>;
+
+export const asyncApiSchema = z
+  .looseObject({
+    asyncapi: z.literal("3.1.0"),
+    info: z.looseObject({ title: z.string(), version: z.string() }),
+    servers: z.record(z.string(), z.unknown()),
+    channels: z.record(z.string(), z.unknown()),
+    operations: z.record(z.string(), z.unknown()),
+    components: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "AsyncApiDocument", description: "An AsyncAPI 3.1 document." });
+
+export type AsyncApiDocument = Shown<z.output<typeof asyncApiSchema>>;
