@@ -134,15 +134,25 @@ const getAddresses = (
 
 /** Sends a step. @param own the registration at the provider, which is the stored one by default */
 export function sendStep(
-  { registration, row, send, clock, signal }: Attempt,
+  deps: Attempt,
   step: RegistrationStep,
   contents: RegistrationContents,
-  own:
-    | { readonly id: string; readonly kept: Readonly<Record<string, unknown>> }
-    | undefined = row.providerId === null ? undefined : { id: row.providerId, kept: row.kept },
+  own: { readonly id: string; readonly kept: Readonly<Record<string, unknown>> } | undefined = deps.row
+    .providerId === null
+    ? undefined
+    : { id: deps.row.providerId, kept: deps.row.kept },
   url?: string,
 ): Promise<StepResult> {
+  const { registration, row, send, clock, signal } = deps;
+  const secrets = getSecrets([contents, deps.contents.confirmed, deps.contents.pending]);
   const values = { ...contents, params: row.params, name: row.id, id: own?.id, kept: own?.kept ?? {} };
   const request = renderStep(registration, step, { ...values, nowMs: clock() }, row.baseUrl);
-  return send(registration, row.connectionId, url === undefined ? request : { ...request, url }, { signal });
+  return send(registration, row.connectionId, url === undefined ? request : { ...request, url }, {
+    signal,
+    secrets,
+  });
 }
+
+/** Returns the secrets and the secret parts of the addresses. */
+const getSecrets = (all: readonly (RegistrationContents | undefined)[]): readonly string[] =>
+  all.flatMap((one) => (one === undefined ? [] : [one.secret ?? "", one.address.split("/").at(-1) ?? ""]));

@@ -50,17 +50,21 @@ export const isConfirmed = (
   (secret !== "ours" || desired.secret === confirmed.secret) &&
   JSON.stringify(desired.events) === JSON.stringify(confirmed.events);
 
-/** Returns the provider's names of the event types that the channel's definitions accept. `null` if the provider selects nothing. */
+/**
+ * Returns the provider's names of the event types that the channel's definitions accept. `null` if the provider selects nothing.
+ *
+ * @param presetPath the preset's path of the type. The types of definitions with another path are no types of the provider.
+ */
 export function toEventTypes(
   { events }: Pick<PresetRegistration, "events">,
   definitions: readonly Definition[],
+  presetPath: string | undefined,
 ): readonly string[] | null {
   if (events === undefined) return null;
-  const isOpen = definitions.some(({ typePath }) => typePath === null);
+  const named = definitions.filter(({ typePath = presetPath }) => typePath === presetPath);
+  const isOpen = named.length < definitions.length || definitions.length === 0;
   if (isOpen && events.all !== null) return events.all;
-  return definitions
-    .filter(({ typePath }) => typePath !== null)
-    .map(({ type }) => events.values?.[type] ?? type);
+  return [...new Set(named.map(({ type }) => events.values?.[type] ?? type))];
 }
 
 /** Returns the end of the requested lifetime in ms since 1970, counted from now by default. `undefined` if there is no end. */
@@ -73,7 +77,7 @@ export function endOfLifetime(
 }
 
 /** Fraction of the lifetime after which a registration is renewed, less a random part that spreads the load. */
-export const RENEW_AT = 0.5;
+const RENEW_AT = 0.5;
 const JITTER = 0.1;
 
 export function toTimes(

@@ -21,16 +21,35 @@ export const orphaned = ({ manualRemoval }: Pick<PresetRegistration, "manualRemo
     `Inlet never received the provider's response to the creation, so it cannot remove the registration. ${manualRemoval}`,
   );
 
+export const unsupported = ({
+  preset,
+  target,
+}: {
+  readonly preset: string;
+  readonly target: string;
+}): StepFailure =>
+  failure(
+    "unsupported",
+    `This version of Inlet has no registration ${target} for the preset ${preset}. Run the version that created it, or remove \`registration\` from the channel's config.`,
+  );
+
+export const tookTooLong = failure("timeout", "The provider took too long to respond. Inlet tries again.");
+
+export const unexpected = failure(
+  "internal",
+  "An unexpected error ended the attempt, which the log of the gateway describes. Inlet tries again.",
+);
+
 /** Shown until the provider's handshake arrives. */
 export const unconfirmed = (nowMs: number) => ({
   code: "unconfirmed",
-  message: "The provider has accepted the request and not confirmed it yet",
+  message: "The provider has accepted the request and not confirmed it yet.",
   at: formatTimestamp(nowMs),
 });
 
 export const unreadable = (what: string, path: string | undefined): StepFailure => ({
   code: "unreadable",
-  message: `The provider's response to the creation contains no ${what} at ${path}`,
+  message: `The provider's response to the creation contains no ${what} at ${path}.`,
   isRejected: false,
 });
 

@@ -7,17 +7,27 @@ import type { ChannelIdentity } from "../event/channel.ts";
 import { fillPlaceholders } from "../lib/fill-placeholders.ts";
 import type { RegistrationSignal } from "../verify/preset-registration.ts";
 import type { Presets } from "../verify/presets.ts";
-import { RENEW_AT } from "./desired-contents.ts";
+import { toTimes } from "./desired-contents.ts";
 import { findRegistration } from "./find-registration.ts";
 
 export interface ProviderMessagesDeps {
   readonly db: Queryable;
   readonly presets: Presets;
   readonly clock: () => number;
+  readonly random?: () => number;
+}
+
+/** Minimum lifetime in seconds, so that renewals stay rare whatever a handshake says. */
+const MIN_LIFETIME_SECONDS = 300;
+
+/** Limits the granted lifetime to the requested one, because anyone who knows the address can send a handshake. */
+function limitLifetime(granted: number, requested: number | undefined): number | undefined {
+  const lifetime = granted > 0 ? Math.min(granted, requested ?? granted) : requested;
+  return lifetime === undefined ? undefined : Math.max(lifetime, MIN_LIFETIME_SECONDS);
 }
 
 /** Notes requests with which a provider reports the state of a registration. All functions throw UnavailableError. */
-export function createProviderMessages({ db, presets, clock }: ProviderMessagesDeps) {
+export function createProviderMessages({ db, presets, clock, random = Math.random }: ProviderMessagesDeps) {
   return {
     /**
      * Notes the handshake with which a provider confirms a registration, and the lifetime that it grants. Handshakes that name another
@@ -28,21 +38,19 @@ export function createProviderMessages({ db, presets, clock }: ProviderMessagesD
       query: URLSearchParams,
     ): Promise<void> {
       const row = await currentRegistration(db, number).executeTakeFirst();
-      const confirmation = row && findRegistration(presets, row)?.create.confirmation;
-      if (!row || confirmation === undefined) return;
+      const registration = row && findRegistration(presets, row);
+      const confirmation = registration?.create.confirmation;
+      if (!row || registration === undefined || confirmation === undefined) return;
       const expected = fillPlaceholders(confirmation.equals, {
         has: () => true,
         get: (name) => row.params[name.replace(/^params\./, "")],
       });
       if (query.get(confirmation.query) !== expected) return;
-      const granted = Number(query.get(confirmation.leaseSeconds ?? "") ?? Number.NaN);
+      const granted = Number(query.get(confirmation.leaseSeconds ?? ""));
       const nowMs = clock();
-      const lifetimeMs = granted > 0 ? granted * 1_000 : undefined;
-      await noteConfirmation(db, row.id, {
-        nowMs,
-        expiresAtMs: lifetimeMs === undefined ? null : nowMs + lifetimeMs,
-        renewAtMs: lifetimeMs === undefined ? null : nowMs + lifetimeMs * RENEW_AT,
-      });
+      const lifetimeSeconds = limitLifetime(granted, registration.lifetimeSeconds);
+      const expiresAtMs = lifetimeSeconds === undefined ? undefined : nowMs + lifetimeSeconds * 1_000;
+      await noteConfirmation(db, row.id, nowMs, toTimes({ registration, clock, random }, expiresAtMs));
     },
 
     /** Stores the reactions to signals of a provider. A worker then carries them out. */

@@ -8,6 +8,7 @@ import { openContents } from "../data/registrations/registration-contents.ts";
 import {
   claimDueRegistrations,
   forgetRegistration,
+  type RegistrationChange,
   writeRegistration,
 } from "../data/registrations/registration-work.ts";
 import {
@@ -17,7 +18,7 @@ import {
   replaceRegistration,
 } from "../data/registrations/registrations.ts";
 import type { ChannelRow } from "../data/tables.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, formatTimestamp } from "../lib/clock.ts";
 import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
@@ -28,8 +29,9 @@ import { type Secret, senderConfigSchema } from "../verify/sender-config.ts";
 import { advance } from "./advance.ts";
 import type { RegistrationEvent, StoredRegistration } from "./attempt.ts";
 import { type RegisteredChannel, toEventTypes } from "./desired-contents.ts";
+import { tookTooLong, unexpected, unsupported } from "./failures.ts";
 import { findRegistration } from "./find-registration.ts";
-import { createSendStep, type ProviderDeps } from "./provider.ts";
+import { createSendStep, type ProviderDeps, type StepFailure } from "./provider.ts";
 import { wakeReconciling } from "./provider-messages.ts";
 
 export interface RegistrarTiming {
@@ -97,13 +99,14 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
 
   async function attemptOne(row: RegistrationRow, stopping: AbortSignal): Promise<void> {
     const facts = { registration: row.id, app: row.appId, channel: row.channelUid, preset: row.preset };
-    const write = (change: Parameters<typeof writeRegistration>[4]) =>
-      writeRegistration(db, deps.keyring, row, holder, change);
+    const write = (change: RegistrationChange) => writeRegistration(db, deps.keyring, row, holder, change);
     let hasGap = false;
+    let deadline: AbortSignal | undefined;
     try {
       const registration = findRegistration(deps.presets, row);
-      if (registration === undefined) throw new Error(`preset ${row.preset} has no target ${row.target}`);
-      const signal = AbortSignal.any([stopping, AbortSignal.timeout(timing.leaseMs * REQUESTS_FRACTION)]);
+      if (registration === undefined) return void (await write(toBroken(row, unsupported(row))));
+      deadline = AbortSignal.timeout(timing.leaseMs * REQUESTS_FRACTION);
+      const signal = AbortSignal.any([stopping, deadline]);
       await advance({
         registration,
         row,
@@ -112,12 +115,13 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
         channel: await readChannel(deps, row, registration),
         send,
         write,
-        replace: (lapsedAtMs) => replaceRegistration(db, row, { nowMs: clock(), lapsedAtMs }),
+        replace: (lapsedAtMs) => replaceRegistration(db, row, holder, { nowMs: clock(), lapsedAtMs }),
         forget: () => forgetRegistration(db, row, holder),
         notify(event) {
           deps.metrics.registrations.inc({ preset: row.preset, result: event.kind });
           logEvent(log, event, facts);
-          hasGap ||= event.kind === "lapsed" || (event.kind === "created" && row.lapsedAt !== null);
+          const isBack = event.kind === "created" || event.kind === "adopted";
+          hasGap ||= event.kind === "lapsed" || (isBack && row.lapsedAt !== null);
         },
         createSecret: () => randomBytes(SECRET_BYTES).toString("base64url"),
         clock,
@@ -130,8 +134,20 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
     } catch (err) {
       if (stopping.aborted) return;
       log.error({ event: "registration.error", err, ...facts }, "an attempt ended with an unexpected error");
-      await write({ nextAtMs: clock() + BROKEN_RETRY_MS }).catch(() => {});
+      // If PostgreSQL is unavailable, the next attempt begins once the lease has expired.
+      await write(toBroken(row, deadline?.aborted === true ? tookTooLong : unexpected)).catch(() => {});
     }
+  }
+
+  /** Returns the change after an attempt that Inlet could not finish, so that a problem opens. */
+  function toBroken({ state, failures }: RegistrationRow, failure: StepFailure): RegistrationChange {
+    const nowMs = clock();
+    return {
+      state: state === "removing" ? state : "failed",
+      failures: failures + 1,
+      lastError: { code: failure.code, message: failure.message, at: formatTimestamp(nowMs) },
+      nextAtMs: nowMs + BROKEN_RETRY_MS,
+    };
   }
 
   const loop = startLoop({
@@ -157,7 +173,7 @@ async function readSiblings(
 }
 
 async function readChannel(
-  deps: Pick<RegistrarDeps, "db" | "keyring" | "hooksUrl">,
+  deps: Pick<RegistrarDeps, "db" | "keyring" | "hooksUrl" | "presets">,
   { channelNumber }: RegistrationRow,
   registration: PresetRegistration,
 ): Promise<RegisteredChannel | undefined> {
@@ -172,7 +188,7 @@ async function readChannel(
 
 /** Returns the settings of a channel that its registration contains. */
 export function toRegisteredChannel(
-  { keyring, hooksUrl }: Pick<RegistrarDeps, "keyring" | "hooksUrl">,
+  { keyring, hooksUrl, presets }: Pick<RegistrarDeps, "keyring" | "hooksUrl" | "presets">,
   row: ChannelRow,
   registration: PresetRegistration,
 ): RegisteredChannel {
@@ -181,7 +197,7 @@ export function toRegisteredChannel(
   return {
     address: `${hooksUrl}/hooks/${openAddress(keyring, row)}`,
     secret: secrets.find(({ name }: Secret) => name === undefined)?.value,
-    events: toEventTypes(registration, row.events),
+    events: toEventTypes(registration, row.events, presets.get(String(row.config.preset))?.typePath),
     checkSeconds,
   };
 }

@@ -26,7 +26,7 @@ export const registrationConfigSchema = z
     baseUrl: z
       .url({ protocol: /^https?$/ })
       .max(1_024)
-      .regex(/[^/]$/, "must not end with /")
+      .regex(/^[^?#@{}]*[^?#@{}/]$/, "must not contain ?, #, @, { or }, and must not end with /")
       .optional()
       .describe("Start of the API's URLs, for an installation of your own. Defaults to the preset's one."),
     checkSeconds: z

@@ -1,12 +1,12 @@
 import { vi } from "vitest";
 import { createConnections } from "../../src/gateway/connections.ts";
-import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { type RegistrarTiming, startRegistrar } from "../../src/registrations/registrar.ts";
 import { createTestApi, type TestApi } from "../support/api.ts";
 import { sharedPresets } from "../support/presets.ts";
 import type { Emulator, StartEmulator } from "../support/providers/emulator.ts";
+import { createTestLog } from "../support/test-log.ts";
 import { CEILING_MS } from "../support/until.ts";
 
 /** Hooks URL of the test API. */
@@ -34,6 +34,8 @@ export interface RegistrationRig extends AsyncDisposable {
     readonly timing?: Partial<RegistrarTiming>;
     readonly hooksUrl?: string;
   }) => AsyncDisposable;
+  /** Log lines of the workers. */
+  readonly lines: readonly object[];
   /** Uids of the channels that a worker woke. */
   readonly woken: readonly string[];
   readonly connect: (token?: string) => Promise<string>;
@@ -75,7 +77,7 @@ export async function startRegistrationRig(
   const outbound = starting.use(createOutbound({ allowNetworks: ["127.0.0.0/8"] }));
   const { db } = api.database;
   const { keyring } = api;
-  const log = createLog({ level: "silent" });
+  const { log, lines } = createTestLog("debug");
   const { credentialsOf } = starting.use(createConnections({ db, keyring, outbound, clock, log }));
   const workers = starting.use(new AsyncDisposableStack());
   let made = 0;
@@ -97,6 +99,7 @@ export async function startRegistrationRig(
     api,
     provider,
     clock,
+    lines,
     woken,
     connect,
     passDays: (days) => {

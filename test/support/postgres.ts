@@ -11,6 +11,9 @@ export interface TestDatabase extends Database {
   readonly connection: PostgresSocket;
   /** Opens a client outside the pool, for transactions that a test keeps open. */
   readonly connect: () => Promise<pg.Client>;
+  /** Ends all connections to the database and rejects new ones, until `restore`. */
+  readonly cutOff: () => Promise<void>;
+  readonly restore: () => Promise<void>;
 }
 
 /** Creates a migrated database, or an empty one with `empty`. Disposal drops it. */
@@ -37,6 +40,13 @@ export async function createTestDatabase(
       client.on("error", () => {});
       await client.connect();
       return client;
+    },
+    async cutOff() {
+      await client.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS false`);
+      await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [name]);
+    },
+    async restore() {
+      await client.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS true`);
     },
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]();

@@ -168,5 +168,7 @@ function withRegistered(keyring: Keyring, row: StoredChannelRow): Readonly<Recor
   if (values.length === 0) return own;
   const secrets = (own.secrets ?? []) as readonly { readonly value: string }[];
   const added = [...new Set(values)].filter((value) => !secrets.some((secret) => secret.value === value));
-  return { ...own, secrets: [...secrets, ...added.map((value) => ({ value }))].slice(0, MAX_SECRETS) };
+  // The provider signs with those of the registration, so they take precedence.
+  const kept = secrets.slice(0, Math.max(0, MAX_SECRETS - added.length));
+  return { ...own, secrets: [...kept, ...added.map((value) => ({ value }))].slice(0, MAX_SECRETS) };
 }

@@ -134,13 +134,9 @@ export async function forgetRegistration(
 export async function noteConfirmation(
   db: Queryable,
   id: string,
-  times: {
-    readonly nowMs: number;
-    readonly expiresAtMs: number | null;
-    readonly renewAtMs: number | null;
-  },
+  nowMs: number,
+  { expiresAtMs, renewAtMs }: { readonly expiresAtMs: number | null; readonly renewAtMs: number | null },
 ): Promise<void> {
-  const { nowMs, expiresAtMs, renewAtMs } = times;
   const now = new Date(nowMs);
   await db
     .updateTable("registrations")

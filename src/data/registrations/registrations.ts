@@ -49,25 +49,22 @@ export async function followChannel(trx: Trx, channel: ChannelRow, nowMs: number
 export async function replaceRegistration(
   db: Queryable,
   row: RegistrationRow,
+  holder: string,
   { nowMs, lapsedAtMs }: { readonly nowMs: number; readonly lapsedAtMs: number | undefined },
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const current = await trx
-      .selectFrom("registrations")
-      .selectAll()
-      .where("id", "=", row.id)
-      .where("wanted", "=", row.wanted)
-      .forUpdate()
-      .executeTakeFirst();
-    if (!current || current.channelNumber === null) return;
-    const channel = { ...current, number: current.channelNumber, uid: current.channelUid };
-    await insertRegistration(trx, channel, current, current, nowMs);
     // This worker sends no more requests for the old registration.
-    await trx
+    const current = await trx
       .updateTable("registrations")
       .set({ leaseHolder: null, leaseExpiresAt: null })
       .where("id", "=", row.id)
-      .execute();
+      .where("leaseHolder", "=", holder)
+      .returningAll()
+      .executeTakeFirst();
+    // A channel that was changed meanwhile is due again.
+    if (!current || current.wanted !== row.wanted || current.channelNumber === null) return;
+    const channel = { ...current, number: current.channelNumber, uid: current.channelUid };
+    await insertRegistration(trx, channel, current, current, nowMs);
     if (lapsedAtMs === undefined) return;
     await trx
       .updateTable("registrations")
@@ -237,14 +234,26 @@ export async function retryRegistrations(trx: Trx, connectionId: string, nowMs: 
 }
 
 /**
- * Stores the hooks URL of this gateway if the database has none yet. Returns whether the registrations belong to this URL. If not, this is
- * a copy of another system, or its address has changed.
+ * Stores the hooks URL of this gateway as long as no provider has a registration with another one. Returns whether the registrations
+ * belong to this URL. If not, this is a copy of another system, or its address has changed.
  */
 export async function claimHooksUrl(db: Queryable, hooksUrl: string): Promise<boolean> {
-  const { rows } = await sql<{ url: string }>`
-    UPDATE cluster SET registered_hooks_url = COALESCE(registered_hooks_url, ${hooksUrl})
-    RETURNING registered_hooks_url AS url`.execute(db);
-  return rows[0]?.url === hooksUrl;
+  const { numUpdatedRows } = await db
+    .updateTable("cluster")
+    .set({ registeredHooksUrl: hooksUrl })
+    .where(sql<boolean>`registered_hooks_url IS DISTINCT FROM ${hooksUrl}`)
+    .where(
+      // A restored database has an empty URL. Its registrations may belong to a system that still runs, even those that were never sent.
+      sql<boolean>`NOT EXISTS (SELECT FROM registrations WHERE attempted_at IS NOT NULL OR registered_hooks_url = '')`,
+    )
+    .executeTakeFirst();
+  return numUpdatedRows > 0n || (await isAdopted(db, hooksUrl));
+}
+
+/** Returns whether there are registrations for which this gateway sends no requests. */
+export async function hasSuspended(db: Queryable, hooksUrl: string): Promise<boolean> {
+  if (await isAdopted(db, hooksUrl)) return false;
+  return (await db.selectFrom("registrations").select("id").limit(1).executeTakeFirst()) !== undefined;
 }
 
 /** Returns whether this gateway may send requests for registrations. */

@@ -5,7 +5,7 @@ import {
   type TroubledRegistration,
 } from "../../data/problems/affected-objects.ts";
 import type { Sighting } from "../../data/problems/problems.ts";
-import { isAdopted } from "../../data/registrations/registrations.ts";
+import { hasSuspended } from "../../data/registrations/registrations.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 import type { Presets } from "../../verify/presets.ts";
 
@@ -35,7 +35,7 @@ function describe(
     return {
       ...named,
       kind: "registration_orphaned",
-      message: `The webhook of the deleted channel ${about.channel?.uid} at ${title} cannot be removed.${reason}`,
+      message: `A webhook of the channel ${about.channel?.uid} at ${title} is no longer needed and cannot be removed.${reason}`,
       suggestedAction: `${steps} Then forget it with DELETE /registrations/${id}.`.trim(),
     };
   }
@@ -58,8 +58,7 @@ function describe(
 
 /** Reports to the operator's organization that this gateway sends no requests for registrations. */
 async function findSuspended({ db, hooksUrl }: RegistrationChecksDeps): Promise<readonly Sighting[]> {
-  const isOurs = await isAdopted(db, hooksUrl);
-  const operator = isOurs ? undefined : await findOperator(db);
+  const operator = (await hasSuspended(db, hooksUrl)) ? await findOperator(db) : undefined;
   if (operator === undefined) return [];
   return [
     {

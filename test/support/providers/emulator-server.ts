@@ -90,7 +90,9 @@ export async function startEmulator<H extends Hook>(
       if (fault?.delayMs !== undefined) await wait(fault.delayMs);
       if (fault?.lost === "request") return void request.socket.destroy();
       const answer =
-        fault?.status === undefined ? await act(route, call) : { ...fault, status: fault.status };
+        fault?.status === undefined
+          ? await act(route, call)
+          : { ...fault, status: fault.status, ...(fault.echoes && { body: echo(recorded) }) };
       if (fault?.lost === "response") request.socket.destroy();
       else write(response, answer);
       if (answer.after !== undefined) runInBackground(answer.after());
@@ -187,6 +189,8 @@ export function readBasic({ headers }: RecordedRequest, part: "user" | "password
 export function readBearer({ headers }: RecordedRequest): string | undefined {
   return /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
 }
+
+const echo = ({ body, headers: { authorization } }: RecordedRequest): object => ({ body, authorization });
 
 function matchRoute(on: string, method: string, path: string): Readonly<Record<string, string>> | undefined {
   const [ofMethod, pattern = ""] = on.split(" ");

@@ -20,6 +20,8 @@ export interface Hook {
 export interface Fault {
   readonly status?: number;
   readonly body?: string;
+  /** The body of the response repeats the request's body and credentials. */
+  readonly echoes?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly delayMs?: number;
   /** The connection is cut before (`request`) or after (`response`) the provider has acted. */

@@ -120,7 +120,8 @@ export const channels: Resource = {
           await requireWakes(deps, appScopeOf(caller, params), checked.config, row.config);
           await requireReconcilable(deps, appScopeOf(caller, params), { ...checked, uid: row.uid });
           await requireConnection(deps, caller, checked, connectionId);
-          if (!isDeepStrictEqual(checked.config.registration, row.config.registration))
+          const isSamePreset = checked.config.preset === row.config.preset;
+          if (!isSamePreset || !isDeepStrictEqual(checked.config.registration, row.config.registration))
             await requireRegistration(deps, caller, checked.config);
           requireMatch(c, toVersion(row));
           const context = { keyring, nowMs: clock() };
