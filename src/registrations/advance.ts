@@ -1,7 +1,7 @@
 import type { RegistrationContents } from "../data/registrations/registration-contents.ts";
 import type { RegistrationRow } from "../data/registrations/registrations.ts";
 import { readPath, readText, readTimeMs } from "../lib/json/read-path.ts";
-import { type Attempt, checkSlot, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
+import { type Attempt, checkSlot, fail, findOwn, getNextAt, HEALTHY, sendStep } from "./attempt.ts";
 import {
   endOfLifetime,
   isConfirmed,
@@ -39,12 +39,10 @@ async function maintain(
   // The result of an update is unknown, so the provider may have its contents.
   const isUpdating = contents.pending !== undefined && registration.update !== undefined;
   if (isUpdating || !isConfirmed(registration, desired, confirmed)) return change(deps, desired);
-  const { renewAt, expiresAt, checkedAt } = row;
+  const { renewAt, expiresAt } = row;
   if (expiresAt !== null && expiresAt.getTime() <= nowMs) return lapse(deps);
   if (renewAt !== null && renewAt.getTime() <= nowMs) return renew(deps, confirmed);
-  const nextCheckMs = (checkedAt?.getTime() ?? 0) + channel.checkSeconds * 1_000;
-  if (nextCheckMs <= nowMs || row.state === "failed") return check(deps, channel, confirmed);
-  await deps.write({ state: "active", nextAtMs: Math.min(nextCheckMs, renewAt?.getTime() ?? nextCheckMs) });
+  return check(deps, confirmed);
 }
 
 /** Time in ms after which a renewal is repeated that the provider has not confirmed. */
@@ -52,7 +50,7 @@ const UNCONFIRMED_MS = 3_600_000;
 
 /** Gives the provider another address, secret or list of events. */
 async function change(deps: Attempt, desired: RegistrationContents): Promise<void> {
-  const { registration, row, contents, write, clock } = deps;
+  const { registration, contents, write, clock } = deps;
   const { update } = registration;
   if (update === undefined) return deps.replace();
   const isSettled = !needsSettling(deps, desired);
@@ -64,8 +62,7 @@ async function change(deps: Attempt, desired: RegistrationContents): Promise<voi
   const result = await sendStep(deps, update, desired);
   if (!result.ok) return result.code === "gone" ? lapse(deps) : fail(deps, result);
   deps.notify({ kind: "updated" });
-  const times = { renewAtMs: row.renewAt?.getTime() ?? null, nextAtMs: clock() };
-  await write({ ...HEALTHY, contents: { confirmed: desired }, ...times });
+  await write({ ...HEALTHY, contents: { confirmed: desired }, nextAtMs: getNextAt(deps) });
 }
 
 async function renew(deps: Attempt, confirmed: RegistrationContents): Promise<void> {
@@ -80,14 +77,11 @@ async function renew(deps: Attempt, confirmed: RegistrationContents): Promise<vo
   if (registration.create.confirmation !== undefined)
     return void (await write({ ...HEALTHY, nextAtMs: clock() + UNCONFIRMED_MS }));
   const expiresAtMs = readTimeMs(result.body, step.expiresPath) ?? endOfLifetime(deps);
-  await write({ ...HEALTHY, ...toTimes(deps, expiresAtMs), nextAtMs: clock() });
+  const times = toTimes(deps, expiresAtMs);
+  await write({ ...HEALTHY, ...times, nextAtMs: getNextAt(deps, times) });
 }
 
-async function check(
-  deps: Attempt,
-  { checkSeconds }: RegisteredChannel,
-  confirmed: RegistrationContents,
-): Promise<void> {
+async function check(deps: Attempt, confirmed: RegistrationContents): Promise<void> {
   const { registration, row, write, clock } = deps;
   const { check: step, list } = registration;
   let expiresAtMs = row.expiresAt?.getTime();
@@ -109,14 +103,9 @@ async function check(
     if (own === undefined) return lapse(deps);
     expiresAtMs = own.expiresAtMs ?? expiresAtMs;
   }
-  const nowMs = clock();
-  const nextCheckMs = nowMs + checkSeconds * 1_000;
-  await write({
-    ...HEALTHY,
-    checkedAtMs: nowMs,
-    ...(expiresAtMs !== undefined && { expiresAtMs }),
-    nextAtMs: Math.min(nextCheckMs, row.renewAt?.getTime() ?? nextCheckMs),
-  });
+  const checkedAtMs = clock();
+  const nextAtMs = getNextAt(deps, { checkedAtMs });
+  await write({ ...HEALTHY, checkedAtMs, ...(expiresAtMs !== undefined && { expiresAtMs }), nextAtMs });
 }
 
 async function remove(deps: Attempt): Promise<void> {
@@ -137,7 +126,8 @@ async function remove(deps: Attempt): Promise<void> {
     [own] = found.value;
   }
   const placeholders = /\{\{\s*(?:id|kept\.\w+)\s*\}\}/.test(JSON.stringify(registration.remove));
-  if (own === undefined && placeholders) return fail(deps, orphaned(registration), { state: "removing" });
+  if (own === undefined && placeholders)
+    return fail(deps, orphaned(registration, known), { state: "removing" });
   const result = await sendStep(deps, registration.remove, known, own);
   if (!result.ok && result.code !== "gone") return fail(deps, result, { state: "removing" });
   deps.notify({ kind: "removed" });
@@ -151,7 +141,8 @@ async function revive(deps: Attempt, confirmed: RegistrationContents): Promise<v
   if (!result.ok && result.code !== "gone") return fail(deps, result);
   if (update === undefined || !result.ok) return lapse(deps);
   deps.notify({ kind: "lapsed" });
-  await deps.write({ ...HEALTHY, checkedAtMs: deps.clock(), nextAtMs: deps.clock() });
+  const checkedAtMs = deps.clock();
+  await deps.write({ ...HEALTHY, checkedAtMs, nextAtMs: getNextAt(deps, { checkedAtMs }) });
 }
 
 /** Stores that the provider no longer sends. The secret stays valid, because late deliveries may still arrive. */

@@ -34,7 +34,11 @@ export interface Attempt extends StoredRegistration {
    * @param lapsedAtMs start of the gap of events, if the provider no longer sends
    */
   readonly replace: (lapsedAtMs?: number) => Promise<void>;
+  /** Takes over the provider's registration from a sibling that waits for this one. */
+  readonly takeOver: (former: StoredRegistration) => Promise<void>;
   readonly forget: () => Promise<void>;
+  /** Keeps former addresses of the channel valid until the time. Addresses that a person has ended stay invalid. */
+  readonly keepAddresses: (addresses: readonly string[], untilMs: number) => Promise<void>;
   readonly notify: (event: RegistrationEvent) => void;
   readonly createSecret: () => string;
   readonly clock: () => number;
@@ -56,6 +60,9 @@ const RETRY = { initialMs: 5_000, maxMs: 3_600_000, factor: 2, jitter: 0.3 };
 const PERSON_MS = 15 * 60_000;
 const PERSON_CODES: readonly string[] = ["needsReauth", "quota", "foreign", "slot_taken", "orphaned"];
 
+/** Time in ms after the next attempt for which the address that the provider has stays valid. */
+const ADDRESS_MARGIN_MS = 600_000;
+
 /** Stores a failure and the time of the next attempt. */
 export async function fail(
   deps: Attempt,
@@ -68,18 +75,31 @@ export async function fail(
   const failures = row.failures + 1;
   const waitMs = Math.max(backoffMs(RETRY, failures, random), PERSON_CODES.includes(code) ? PERSON_MS : 0);
   deps.notify({ kind: "failed", failure });
+  const nextAtMs = Math.max(nowMs + waitMs, notBeforeMs ?? 0);
+  const addresses = [deps, ...deps.siblings].flatMap(({ contents }) => contents.confirmed?.address ?? []);
+  await deps.keepAddresses(addresses, nextAtMs + ADDRESS_MARGIN_MS);
   await write({
     state: "failed",
     ...change,
     failures,
     lastError: { code, message, at: formatTimestamp(nowMs) },
-    nextAtMs: Math.max(nowMs + waitMs, notBeforeMs ?? 0),
+    nextAtMs,
   });
 }
 
 /** Returns whether both belong to the same installation of a provider, so that their ids can be compared. */
 const isSameProvider = (a: RegistrationRow, b: RegistrationRow): boolean =>
   a.preset === b.preset && a.baseUrl === b.baseUrl;
+
+/** Returns the time of the next check or renewal. Times that are left out are those of the row. */
+export function getNextAt(
+  { row, channel }: Attempt,
+  times: { readonly checkedAtMs?: number; readonly renewAtMs?: number | null } = {},
+): number {
+  const { checkedAtMs = row.checkedAt?.getTime() ?? 0, renewAtMs = row.renewAt?.getTime() } = times;
+  const nextCheckMs = checkedAtMs + (channel?.checkSeconds ?? 0) * 1_000;
+  return Math.min(nextCheckMs, renewAtMs ?? nextCheckMs);
+}
 
 /**
  * Finds the registrations with the channel's address at the provider, apart from those that belong to siblings. Empty if the provider has

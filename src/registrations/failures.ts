@@ -15,11 +15,19 @@ export const slotTaken: StepFailure = failure(
   "The provider stores only one webhook for this object, and it has another address. Delete that webhook at the provider, then run the check again.",
 );
 
-export const orphaned = ({ manualRemoval }: Pick<PresetRegistration, "manualRemoval">): StepFailure =>
-  failure(
+/** Characters of the secret part of an address that identify a webhook without being of use. */
+const SHOWN_CHARACTERS = 6;
+
+export function orphaned(
+  { manualRemoval }: Pick<PresetRegistration, "manualRemoval">,
+  { address }: { readonly address: string },
+): StepFailure {
+  const start = address.slice(0, address.lastIndexOf("/") + 1 + SHOWN_CHARACTERS);
+  return failure(
     "orphaned",
-    `Inlet never received the provider's response to the creation, so it cannot remove the registration. ${manualRemoval}`,
+    `Inlet never received the provider's response to the creation, so it cannot remove the registration. Its address begins with ${start}. ${manualRemoval}`,
   );
+}
 
 export const unsupported = ({
   preset,

@@ -1,8 +1,17 @@
 import type { RegistrationContents, SealedContents } from "../data/registrations/registration-contents.ts";
+import { isSameObject } from "../data/registrations/registrations.ts";
 import { readId, readText, readTimeMs } from "../lib/json/read-path.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { PresetRegistration } from "../verify/preset-registration.ts";
-import { type Attempt, fail, findOwn, HEALTHY, sendStep } from "./attempt.ts";
+import {
+  type Attempt,
+  fail,
+  findOwn,
+  getNextAt,
+  HEALTHY,
+  type StoredRegistration,
+  sendStep,
+} from "./attempt.ts";
 import {
   endOfLifetime,
   needsSettling,
@@ -11,7 +20,7 @@ import {
   toTimes,
 } from "./desired-contents.ts";
 import { foreign, unconfirmed, unreadable } from "./failures.ts";
-import { type ProviderRegistration, readKept } from "./find-at-provider.ts";
+import { listAtProvider, type ProviderRegistration, readKept } from "./find-at-provider.ts";
 import type { StepFailure } from "./provider.ts";
 
 /**
@@ -24,11 +33,17 @@ export async function register(deps: Attempt, channel: RegisteredChannel): Promi
   const desired = toDesired(deps, channel);
   // Contents of the last request that may have created the registration. The channel may have changed since.
   const sent = row.attemptedAt === null ? undefined : (contents.pending ?? contents.confirmed);
+  const former = row.attemptedAt === null ? findFormer(deps) : undefined;
+  if (former !== undefined) {
+    const visible = await isVisible(deps, former);
+    if (!visible.ok) return fail(deps, visible.error);
+    if (visible.value) return deps.takeOver(former);
+  }
   if (sent === undefined && needsSettling(deps, desired)) return settle(deps, desired);
   if (sent !== undefined && create.confirmation !== undefined && row.confirmedAt !== null) {
     const { expiresAt } = row;
     const own = { id: row.id, address: sent.address, kept: {}, expiresAtMs: expiresAt?.getTime() };
-    return activate(deps, { confirmed: sent }, own, "created");
+    return activate(deps, { confirmed: sent }, own, { kind: "created", isCurrent: false });
   }
   const found = await findOwn(deps, sent ?? desired);
   if (!found.ok) return fail(deps, found.error);
@@ -53,6 +68,38 @@ export async function register(deps: Attempt, channel: RegisteredChannel): Promi
   return sendCreation(deps, desired);
 }
 
+type Former = StoredRegistration & { readonly confirmed: RegistrationContents };
+
+/** Returns the registration of the same object that was made with another connection. */
+function findFormer({ row, siblings }: Attempt): Former | undefined {
+  for (const one of siblings) {
+    const { confirmed } = one.contents;
+    const isReplaced = one.row.replacedBy === row.id && one.row.connectionId !== row.connectionId;
+    if (isReplaced && confirmed && one.row.providerId !== null && isSameObject(one.row, row))
+      return { ...one, confirmed };
+  }
+  return undefined;
+}
+
+/** Returns whether the new connection sees the former registration, because both belong to the same account. */
+async function isVisible(
+  deps: Attempt,
+  { row: { providerId, kept }, confirmed }: Former,
+): Promise<Result<boolean, StepFailure>> {
+  const { check, list, create } = deps.registration;
+  const id = providerId ?? "";
+  if (check !== undefined) {
+    const result = await sendStep(deps, check, confirmed, { id, kept });
+    if (!result.ok) return result.code === "gone" ? ok(false) : err(result);
+    return ok(readText(result.body, check.addressPath) === confirmed.address);
+  }
+  if (list === undefined) return ok(create.repeatable);
+  const listed = await listAtProvider(list, (step, url) =>
+    sendStep(deps, step, confirmed, { id, kept }, url),
+  );
+  return listed.ok ? ok(listed.value.some((one) => one.id === id)) : listed;
+}
+
 /** Returns whether a repeated creation cannot lead to a second registration. */
 const isFindable = ({ list, create }: PresetRegistration): boolean => list !== undefined || create.repeatable;
 
@@ -69,7 +116,7 @@ const adopt = (deps: Attempt, sent: RegistrationContents, own: ProviderRegistrat
   const { confirmed, pending } = deps.contents;
   // The provider may have either of the two.
   const contents = confirmed && pending ? { confirmed, pending } : { confirmed: sent };
-  return activate(deps, contents, own, "adopted");
+  return activate(deps, contents, own, { kind: "adopted", isCurrent: false });
 };
 
 async function sendCreation(deps: Attempt, desired: RegistrationContents): Promise<void> {
@@ -90,7 +137,7 @@ async function sendCreation(deps: Attempt, desired: RegistrationContents): Promi
     return fail(deps, unreadable("secret", origin.path));
   const expiresAtMs = readTimeMs(result.body, create.expiresPath) ?? endOfLifetime(deps);
   const own = { id, address: desired.address, expiresAtMs, kept: readKept(result.body, create.keep) };
-  return activate(deps, { confirmed: { ...desired, secret } }, own, "created");
+  return activate(deps, { confirmed: { ...desired, secret } }, own, { kind: "created", isCurrent: true });
 }
 
 async function reactToRejection(
@@ -108,7 +155,7 @@ async function reactToRejection(
   if (registration.create.idPath === undefined && row.attemptedAt !== null) {
     const expiresAtMs = endOfLifetime(deps, row.attemptedAt.getTime());
     const own = { id: row.id, address: desired.address, expiresAtMs, kept: {} };
-    return activate(deps, { confirmed: desired }, own, "adopted");
+    return activate(deps, { confirmed: desired }, own, { kind: "adopted", isCurrent: false });
   }
   const former = siblings.find(
     (one) =>
@@ -145,13 +192,16 @@ async function prepare(
 /** Time in ms within which the provider must confirm a creation before Inlet repeats it. */
 const CONFIRMATION_MS = 300_000;
 
+/** @param isCurrent whether the provider certainly has the contents that the channel asks for */
 async function activate(
   deps: Attempt,
   contents: SealedContents,
   { id, expiresAtMs, kept }: ProviderRegistration,
-  kind: "created" | "adopted",
+  { kind, isCurrent }: { readonly kind: "created" | "adopted"; readonly isCurrent: boolean },
 ): Promise<void> {
   const nowMs = deps.clock();
+  const times = toTimes(deps, expiresAtMs);
+  const nextAtMs = isCurrent ? getNextAt(deps, { checkedAtMs: nowMs, ...times }) : nowMs;
   const change = {
     ...HEALTHY,
     contents,
@@ -160,6 +210,6 @@ async function activate(
     checkedAtMs: nowMs,
     lapsedAtMs: null,
   };
-  const isStored = await deps.write({ ...change, ...toTimes(deps, expiresAtMs), nextAtMs: nowMs });
+  const isStored = await deps.write({ ...change, ...times, nextAtMs });
   if (isStored) deps.notify({ kind });
 }

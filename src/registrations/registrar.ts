@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Wakes } from "../bus/sources/wakes.ts";
 import { openAddress } from "../data/channels/address-columns.ts";
+import { extendFormerAddresses } from "../data/channels/channel-addresses.ts";
 import { openSecrets } from "../data/channels/channel-secrets.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
@@ -9,6 +10,7 @@ import {
   claimDueRegistrations,
   forgetRegistration,
   type RegistrationChange,
+  takeOverRegistration,
   writeRegistration,
 } from "../data/registrations/registration-work.ts";
 import {
@@ -116,6 +118,8 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
         send,
         write,
         replace: (lapsedAtMs) => replaceRegistration(db, row, holder, { nowMs: clock(), lapsedAtMs }),
+        takeOver: (former) => takeOverRegistration(db, deps.keyring, row, former, clock()),
+        keepAddresses: (addresses, untilMs) => keepFormer(row, addresses, untilMs - clock()),
         forget: () => forgetRegistration(db, row, holder),
         notify(event) {
           deps.metrics.registrations.inc({ preset: row.preset, result: event.kind });
@@ -137,6 +141,12 @@ export function startRegistrar(deps: RegistrarDeps): AsyncDisposable {
       // If PostgreSQL is unavailable, the next attempt begins once the lease has expired.
       await write(toBroken(row, deadline?.aborted === true ? tookTooLong : unexpected)).catch(() => {});
     }
+  }
+
+  async function keepFormer({ channelNumber }: RegistrationRow, urls: readonly string[], leftMs: number) {
+    const addresses = urls.map((url) => url.split("/").at(-1) ?? "");
+    if (channelNumber !== null && addresses.length > 0)
+      await extendFormerAddresses(db, deps.keyring, { channelNumber, addresses, leftMs });
   }
 
   /** Returns the change after an attempt that Inlet could not finish, so that a problem opens. */

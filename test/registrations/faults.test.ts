@@ -5,6 +5,8 @@ import { sharedPresets } from "../support/presets.ts";
 import { startCalendly } from "../support/providers/calendly.ts";
 import type { StartEmulator } from "../support/providers/emulator.ts";
 import { startGitHub } from "../support/providers/github.ts";
+import { startGitLab } from "../support/providers/gitlab.ts";
+import { startGoogleCalendar } from "../support/providers/google-push.ts";
 import { startWebSubHub } from "../support/providers/websub-hub.ts";
 import { eventually, type RegisterOptions, type RegistrationRig, startRegistrationRig } from "./support.ts";
 
@@ -141,8 +143,8 @@ describe("a new secret", () => {
   });
 });
 
-describe("an outage", () => {
-  it("of PostgreSQL during the creation leads to exactly one webhook", async () => {
+describe("a registration in an outage", () => {
+  it("leads to exactly one webhook if PostgreSQL is away during the creation", async () => {
     const { api, provider, register, startWorker } = await given(startGitHub);
     provider.failNext("create", { delayMs: 300 });
     startWorker({ timing: { leaseMs: 2_000 } });
@@ -155,7 +157,7 @@ describe("an outage", () => {
     expect(channel.hooks()).toMatchObject([{ id: providerId }]);
   });
 
-  it("of a provider that keeps an attempt busy until its lease ends opens a problem", async () => {
+  it("opens a problem if the provider keeps an attempt busy until its lease ends", async () => {
     const running = await given(startGitHub);
     const { provider, register, startWorker } = running;
     provider.failNext("list", { delayMs: 1_000 });
@@ -165,12 +167,108 @@ describe("an outage", () => {
     expect(await findProblems(running)).toMatchObject([{ kind: "registration_failed" }]);
   });
 
-  it("of the preset, which another version had, opens a problem", async () => {
+  it("opens a problem if this version has no such target", async () => {
     const { api, register, startWorker } = await given(startGitHub);
     const channel = await register(REPOSITORY);
     await api.database.db.updateTable("registrations").set({ target: "team" }).execute();
     startWorker();
     expect((await channel.untilState("failed")).lastError).toMatchObject({ code: "unsupported" });
+  });
+});
+
+describe("another connection", () => {
+  const changeConnection = async ({ api }: RegistrationRig, path: string, connectionId: string) => {
+    const before = await api.call.get(`${path}/registration`);
+    await api.call.put(path, { config: { registration: { connectionId } } });
+    return before.connectionId;
+  };
+
+  it("keeps the webhook within the same account, and releases the former connection", async () => {
+    const running = await given(startGitHub);
+    const { api, connect, register, startWorker } = running;
+    startWorker();
+    const channel = await register(REPOSITORY);
+    const { providerId } = await channel.untilState("active");
+    const former = await changeConnection(running, channel.path, await connect());
+    await eventually(async () => expect(await channel.read()).toMatchObject({ state: "active", providerId }));
+    await api.call.delete(`/connections/${former}`);
+    expect(channel.hooks()).toMatchObject([{ id: providerId }]);
+    await api.call.delete(channel.path);
+    await eventually(() => expect(channel.hooks()).toEqual([]));
+  });
+
+  it("moves the webhook to another account, and removes it from the former one", async () => {
+    const running = await given(startGitLab);
+    const { provider, connect, register, startWorker } = running;
+    startWorker();
+    const channel = await register({
+      preset: "gitlab",
+      params: { project: "acme/shop" },
+      basePath: "/api/v4",
+    });
+    const { providerId } = await channel.untilState("active");
+    provider.failNext("check", { status: 404 }, 3);
+    await changeConnection(running, channel.path, await connect());
+    await eventually(() => expect(channel.hooks().map(({ id }) => id)).not.toContain(providerId));
+    await channel.untilState("active");
+    expect(channel.hooks()).toHaveLength(1);
+  });
+});
+
+describe("a failed update", () => {
+  it("keeps the former address valid, unless a person has ended it", async () => {
+    const { api, provider, register, startWorker } = await given(startGitHub);
+    startWorker();
+    const channel = await register(REPOSITORY);
+    await channel.untilState("active");
+    const readEnds = () => api.database.db.selectFrom("channelAddresses").select("expiresAt").execute();
+    provider.failNext("update", { status: 503, headers: { "retry-after": "7200" } }, 2);
+    await api.call.post(`${channel.path}/rotate`, { graceSeconds: 60 });
+    await channel.untilState("failed");
+    const [end] = await readEnds();
+    expect(Number(end?.expiresAt)).toBeGreaterThan(Date.now() + 7_200_000);
+    const requests = provider.requests.length;
+    await api.call.post(`${channel.path}/rotate`, { graceSeconds: 0 });
+    await eventually(() => expect(provider.requests.length).toBeGreaterThan(requests));
+    await channel.untilState("failed");
+    expect(await readEnds()).toEqual([]);
+  });
+});
+
+describe("a lapse", () => {
+  it("that a person's check finds begins at the last check", async () => {
+    const { api, provider, register, startWorker, passDays } = await given(startGitHub);
+    startWorker();
+    const channel = await register(REPOSITORY);
+    const { providerId, checkedAt } = await channel.untilState("active");
+    passDays(1.01);
+    await eventually(async () => expect((await channel.read()).checkedAt).not.toBe(checkedAt));
+    const last = (await channel.read()).checkedAt;
+    provider.drop(providerId ?? "");
+    provider.failNext("create", { status: 503 });
+    await api.call.post(`${channel.path}/registration/check`, {});
+    expect(await channel.untilState("failed")).toMatchObject({ lapsedAt: last });
+  });
+});
+
+describe("a webhook whose creation was never confirmed", () => {
+  it("is a problem with the start of its address after the channel was deleted, until its lifetime ends", async () => {
+    const running = await given(startGoogleCalendar);
+    const { api, provider, register, startWorker, passDays } = running;
+    provider.failNext("create", { lost: "response" });
+    startWorker();
+    const channel = await register({ preset: "google-calendar", params: { calendarId: "primary" } });
+    await channel.untilState("failed");
+    await api.call.delete(channel.path);
+    const [problem] = await eventually(async () => {
+      const found = await findProblems(running);
+      expect(found).toMatchObject([{ kind: "registration_orphaned" }]);
+      return found;
+    });
+    expect(problem?.message).toContain(`Its address begins with ${channel.url.slice(0, 30)}`);
+    expect(problem?.message).not.toContain(channel.url);
+    passDays(8);
+    await eventually(async () => expect(await api.call.get("/registrations")).toEqual([]));
   });
 });
 
@@ -186,7 +284,7 @@ describe("the hooks URL", () => {
     await channel.untilState("active");
   });
 
-  it("of a restored database suspends even registrations that were never sent", async () => {
+  it("suspends even registrations that were never sent after a restore", async () => {
     const running = await given(startGitHub);
     const { api, provider, register, startWorker } = running;
     const channel = await register(REPOSITORY);

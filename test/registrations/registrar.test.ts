@@ -65,7 +65,7 @@ describe("a worker that died", () => {
   it("during the creation is replaced by another one, which finds the webhook", async () => {
     const { provider, register, startWorker } = await givenGitHub();
     provider.failNext("create", { delayMs: 300 });
-    const dying = startWorker({ timing: { leaseMs: 500 } });
+    const dying = startWorker({ timing: { leaseMs: 2_000 } });
     const channel = await register(REPOSITORY);
     await eventually(() => expect(provider.requests.some(({ method }) => method === "POST")).toBe(true));
     // The worker aborts its request, which the provider completes, and stores nothing.

@@ -19,6 +19,7 @@ export interface Registration {
   readonly providerId: string | null;
   readonly expiresAt: string | null;
   readonly checkedAt: string | null;
+  readonly lapsedAt: string | null;
   readonly lastError: { readonly code: string; readonly message: string } | null;
 }
 
@@ -47,6 +48,8 @@ export interface RegisterOptions {
   readonly preset: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly target?: string;
+  /** Path that follows the provider's origin in `baseUrl`. */
+  readonly basePath?: string;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly events?: readonly object[];
   readonly connectionId?: string;
@@ -124,14 +127,14 @@ export async function startRegistrationRig(
           timing: { tickMs: 10, settleMs: 0, ...timing },
         }),
       ),
-    async register({ preset, params, target, config, events, connectionId, checkSeconds }) {
+    async register({ preset, params, target, basePath = "", config, events, connectionId, checkSeconds }) {
       const blueprint = await api.call.post("/blueprints", { title: "test", channels: [] });
       const app = await api.call.post("/apps/install", { blueprintId: blueprint.id });
       const registration = {
         connectionId: connectionId ?? (await connect()),
         params,
         target,
-        baseUrl: provider.url,
+        baseUrl: provider.url + basePath,
         checkSeconds,
       };
       const channel = await api.call.post(`/apps/${app.id}/channels`, {

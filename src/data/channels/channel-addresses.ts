@@ -71,6 +71,31 @@ export async function rotateAddress(
     .executeTakeFirstOrThrow();
 }
 
+/** Extends the validity of former addresses, because a provider still has them. Addresses that were ended stay invalid. */
+export async function extendFormerAddresses(
+  db: Queryable,
+  keyring: Keyring,
+  {
+    channelNumber,
+    addresses,
+    leftMs,
+  }: { readonly channelNumber: number; readonly addresses: readonly string[]; readonly leftMs: number },
+): Promise<void> {
+  const endsAt = sql<Date>`clock_timestamp() + make_interval(secs => ${leftMs / 1_000})`;
+  const hashes = addresses.map((address) => hashOfAddress(keyring, address));
+  await db.transaction().execute(async (trx) => {
+    const extended = await trx
+      .updateTable("channelAddresses")
+      .set({ expiresAt: endsAt })
+      .where("channelNumber", "=", channelNumber)
+      .where("addressHash", "in", hashes)
+      .where("expiresAt", "<", endsAt)
+      .returning("channelNumber")
+      .executeTakeFirst();
+    if (extended) await recordChange(trx, { kind: "channel", key: String(channelNumber) });
+  });
+}
+
 /**
  * Finds the channel to which a former address belongs, and the time in ms for which the address stays valid. Returns `undefined`
  * if the address is unknown or no longer valid.

@@ -105,14 +105,57 @@ export async function writeRegistration(
     // Gateways cache the secrets of the channel.
     if (contents !== undefined && channelNumber !== null)
       await recordChange(trx, { kind: "channel", key: String(channelNumber) });
-    if (written.state === "active")
-      await trx
-        .updateTable("registrations")
-        // Their secrets stay valid until they are removed, because the provider may still send with them.
-        .set({ nextAt: new Date(0), replacedBy: null })
-        .where("replacedBy", "=", row.id)
-        .execute();
+    if (written.state === "active") await removeReplaced(trx, row);
     return true;
+  });
+}
+
+/** Makes the registrations due whose successor is active. Their secrets stay valid, because the provider may still send with them. */
+async function removeReplaced(trx: Queryable, { id }: Pick<RegistrationRow, "id">): Promise<void> {
+  await trx
+    .updateTable("registrations")
+    .set({ nextAt: new Date(0), replacedBy: null })
+    .where("replacedBy", "=", id)
+    .execute();
+}
+
+/**
+ * Moves the id and contents of a replaced registration to its successor, which uses another connection. The replaced registration is
+ * deleted, so that no worker removes it at the provider. Does nothing if the channel was changed or deleted meanwhile.
+ */
+export async function takeOverRegistration(
+  db: Queryable,
+  keyring: Keyring,
+  { id, channelNumber }: RegistrationRow,
+  { row: former, contents }: { readonly row: RegistrationRow; readonly contents: SealedContents },
+  nowMs: number,
+): Promise<void> {
+  const { providerId, attemptedAt, confirmedAt, expiresAt, renewAt, checkedAt, lapsedAt } = former;
+  await db.transaction().execute(async (trx) => {
+    const deleted = await trx
+      .deleteFrom("registrations")
+      .where("id", "=", former.id)
+      .where("replacedBy", "=", id)
+      .returning("id")
+      .executeTakeFirst();
+    if (!deleted) return;
+    await trx
+      .updateTable("registrations")
+      .set({
+        ...{ providerId, attemptedAt, confirmedAt, expiresAt, renewAt, checkedAt, lapsedAt },
+        state: "active",
+        kept: JSON.stringify(former.kept),
+        sealedContents: sealContents(keyring, id, contents),
+        failures: 0,
+        lastError: null,
+        nextAt: new Date(nowMs),
+        leaseHolder: null,
+        leaseExpiresAt: null,
+      })
+      .where("id", "=", id)
+      .execute();
+    await removeReplaced(trx, { id });
+    if (channelNumber !== null) await recordChange(trx, { kind: "channel", key: String(channelNumber) });
   });
 }
 

@@ -33,7 +33,9 @@ export async function followChannel(trx: Trx, channel: ChannelRow, nowMs: number
   const current = await currentRegistration(trx, channel.number).forUpdate().executeTakeFirst();
   if (wanted === undefined) return releaseChannel(trx, channel.number, nowMs);
   const now = new Date(nowMs);
-  if (current && isSameObject(current, wanted)) {
+  // With another connection, the provider may be another account, where the registration does not exist.
+  const isElsewhere = current?.providerId !== null && current?.connectionId !== wanted.connectionId;
+  if (current && isSameObject(current, wanted) && !isElsewhere) {
     await trx
       .updateTable("registrations")
       .set({ connectionId: wanted.connectionId, nextAt: now, failures: 0, updatedAt: now })
@@ -127,7 +129,7 @@ async function insertRegistration(
     .execute();
 }
 
-const isSameObject = (row: RegistrationRow, wanted: WantedRegistration): boolean =>
+export const isSameObject = (row: RegistrationRow, wanted: WantedRegistration): boolean =>
   row.preset === wanted.preset &&
   row.target === wanted.target &&
   row.baseUrl === wanted.baseUrl &&
@@ -211,7 +213,6 @@ export async function requestAction(
       nextAt: new Date(nowMs),
       failures: 0,
       updatedAt: new Date(nowMs),
-      ...(action === "check" && { checkedAt: null }),
       ...(action === "renew" && { renewAt: new Date(nowMs) }),
       ...(action === "recreate" && { state: "lapsed" as const }),
     })
@@ -268,7 +269,7 @@ export async function adoptRegistrations(db: Queryable, hooksUrl: string, nowMs:
     await trx.updateTable("cluster").set({ registeredHooksUrl: hooksUrl }).execute();
     const { numUpdatedRows } = await trx
       .updateTable("registrations")
-      .set({ nextAt: new Date(nowMs), failures: 0, checkedAt: null })
+      .set({ nextAt: new Date(nowMs), failures: 0 })
       .set((eb) => ({ wanted: eb("wanted", "+", 1) }))
       .where("nextAt", "<", NEVER)
       .executeTakeFirst();
