@@ -43,15 +43,23 @@ export function findReconcileErrors(
   const settings = findSettings(deps, channel);
   const target = settings && others.find(({ uid }) => uid === settings.channelUid);
   const own = settings === undefined ? [] : findSourceErrors(deps, settings, target);
-  const asTarget = others.flatMap((other) => {
-    const ofOther = findSettings(deps, other);
-    if (ofOther?.channelUid !== channel.uid) return [];
-    const kind = deps.channelKinds.get(channel.kind);
+  return [...own, ...findTargetErrors(deps, channel, others)];
+}
+
+/** Returns the errors of a channel that result from the channels that reconcile it. */
+export function findTargetErrors(
+  deps: ReconcileDeps,
+  channel: ValidChannel,
+  others: readonly ValidChannel[],
+): readonly Finding[] {
+  const kind = deps.channelKinds.get(channel.kind);
+  return others.flatMap((other) => {
+    const settings = findSettings(deps, other);
+    if (settings?.channelUid !== channel.uid) return [];
     if (kind === undefined || !isReconcilable(kind))
       return [{ path: "kind", message: `must be webhook, ${formatBecause(other.uid)}` }];
-    return findObstacles(deps, ofOther, other.uid, channel).map(({ inWebhook }) => inWebhook);
+    return findObstacles(deps, settings, other.uid, channel).map(({ inWebhook }) => inWebhook);
   });
-  return [...own, ...asTarget];
 }
 
 const findSettings = (

@@ -234,6 +234,53 @@ describe("a config file", () => {
   });
 });
 
+describe("a config file that changes a webhook channel", () => {
+  it("conflicts with a channel that reconciles it, which the file does not declare", async () => {
+    const declare = (windowSeconds: number) => ({
+      organizations: [
+        {
+          name: "reconciled",
+          apps: [
+            {
+              uid: "shop",
+              title: "Shop",
+              channels: [
+                {
+                  uid: "orders",
+                  kind: "webhook",
+                  config: { dedupe: { windowSeconds } },
+                  events: [{ type: "e", idPath: "$.id" }],
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+    const organization = await applyNew(declare(86_400));
+    const [app] = await organization.get("/apps");
+    await organization.post(`/apps/${app.id}/channels`, {
+      uid: "missed",
+      kind: "polling",
+      config: {
+        reconciles: "orders",
+        request: { url: "https://api.example/events" },
+        discriminator: { by: "timestamp", path: "$.at", lookBackSeconds: 600 },
+      },
+    });
+    expect((await apply(declare(43_200))).conflicts).toEqual([]);
+    const { conflicts } = await apply(declare(500));
+    expect(conflicts).toEqual([
+      {
+        path: expect.stringContaining("channel orders of shop"),
+        message: expect.stringContaining("config.dedupe.windowSeconds must be at least 600"),
+      },
+    ]);
+    const stored = await organization.get(`/apps/${app.id}/channels/orders`);
+    expect(stored.config.dedupe.windowSeconds).toBe(43_200);
+  });
+});
+
 describe("an invalid config file", () => {
   const wrong = async (file: unknown, variables?: Record<string, string>) => {
     const checked = await check(file, variables);

@@ -47,7 +47,8 @@ export async function reconcile(
     const brought = await attempt(`app ${called}`, (trx) => reconcileApp(deps, trx, place, app));
     steps.push(...(brought?.steps ?? []));
     if (!brought || brought.isNew) return;
-    const found = { id: brought.id, organizationId: organization.id, called };
+    const declared = app.channels.map(({ uid }) => uid);
+    const found = { id: brought.id, organizationId: organization.id, called, declared };
     for (const channel of app.channels) {
       const object = `channel ${channel.uid} of ${called}`;
       note(await attempt(object, (trx) => reconcileChannel(deps, trx, found, channel)));
