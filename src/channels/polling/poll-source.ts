@@ -4,24 +4,15 @@ import type { SourceEnd, SourceRun } from "../source.ts";
 import type { Plan } from "./config/plan.ts";
 import { computeIntervalMs } from "./config/schedule.ts";
 import { hasNoPosition, parsePollCursor } from "./cursor/cursor.ts";
-import { createPollWriter, type PollWriter } from "./cursor/poll-writer.ts";
+import { createPollWriter } from "./cursor/poll-writer.ts";
 import { PositionError } from "./cursor/position.ts";
 import { createReconciler, type Reconciler, type ReconcileState } from "./cursor/reconciler.ts";
-import {
-  createPageFetcher,
-  type Exchange,
-  type FetchedPage,
-  type PageFetcherDeps,
-} from "./fetch/fetch-page.ts";
+import { createPageFetcher, type Exchange, type PageFetcherDeps } from "./fetch/fetch-page.ts";
 import { createPageReader, type PageReaderDeps } from "./fetch/page-reader.ts";
-import {
-  type CheckedPage,
-  createPageWalk,
-  type PageWalk,
-  type PageWalkDeps,
-  type Walked,
-} from "./fetch/page-walk.ts";
+import { type CheckedPage, createPageWalk, type PageWalkDeps, type Walked } from "./fetch/page-walk.ts";
 import { FIRST_PAGE, type PageRequest } from "./pagination/page-request.ts";
+import { continueAt, findLimit, MAX_POLL_MS, type Poll } from "./poll.ts";
+import { pollBackwards } from "./poll-backwards.ts";
 import type { TemplateValue } from "./request/template-values.ts";
 
 export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
@@ -42,22 +33,12 @@ export interface PollOptions {
 }
 
 /**
- * Duration after which a poll stops at the end of its current page, so that other sources get a turn. The next poll continues from there.
- */
-const MAX_POLL_MS = 120_000;
-/**
- * Maximum total size of pages in memory, in bytes. Above the limit, the poll drops the pages with the newest items and reads them again
- * later.
- */
-const MAX_HELD_BYTES = 8 * 1024 * 1024;
-
-/**
  * Runs one poll. It reads pages from the stored cursor on, publishes their new items in order, and moves the cursor with each write. If a
  * poll is interrupted, the next one continues exactly where it stopped.
  *
  * Pages that arrive unordered or oldest first are published as they arrive. Pages that arrive newest first are read up to the first known
- * item and then published in reverse order. If they exceed the memory limit, only the pages with the oldest items are published, and the
- * next poll reads the rest. So no item behind the cursor is ever unpublished.
+ * item and then published in reverse order. If they exceed a limit of memory, pages or time, only the pages with the oldest items are
+ * published, and later polls read the rest. So no item behind the cursor is ever unpublished.
  *
  * @throws UnavailableError and StaleSourceError, as `run.ingest` does
  * @throws the abort reason of the run's signal
@@ -90,6 +71,7 @@ export async function pollSource(
     nowMs,
     isDryRun,
     isOverdue: () => deps.clock() - nowMs > MAX_POLL_MS,
+    warn: run.warn,
   };
   let isDone = false;
   try {
@@ -145,15 +127,6 @@ function openReconciler(
 const LATE_START =
   "The first successful poll was more than one interval after the start of the channel. It skipped all items that it found, including those that were created in between";
 
-interface Poll {
-  readonly plan: Plan;
-  readonly writer: PollWriter;
-  readonly walk: PageWalk;
-  readonly nowMs: number;
-  readonly isDryRun: boolean;
-  readonly isOverdue: () => boolean;
-}
-
 async function pollForwards(poll: Poll): Promise<SourceEnd> {
   const { isDryRun, plan, walk, writer } = poll;
   const { position } = writer;
@@ -208,75 +181,6 @@ async function readAhead(
   if (first.doubt !== undefined) throw first.doubt;
   return undefined;
 }
-
-async function pollBackwards(poll: Poll): Promise<SourceEnd> {
-  const { isDryRun, walk, writer } = poll;
-  const { position } = writer;
-  const held: FetchedPage[] = [];
-  let heldBytes = 0;
-  let isCut = false;
-  let first: FetchedPage | undefined;
-  for (;;) {
-    const fetched = await walk.fetch();
-    if (fetched.kind === "ended") return fetched.end;
-    first ??= fetched;
-    const { doubt, next, page } = fetched;
-    if (position.select(page).length > 0) {
-      held.push(fetched);
-      heldBytes += fetched.bytes;
-    }
-    while (held.length > 1 && heldBytes > MAX_HELD_BYTES) {
-      heldBytes -= held.shift()?.bytes ?? 0;
-      isCut = true;
-    }
-    if (next === undefined || (doubt === undefined && (isDryRun || position.reachesKnown(page)))) break;
-    const limit = findLimit(poll, fetched);
-    if (doubt !== undefined && (isDryRun || limit !== undefined)) throw doubt;
-    // With `startAt: "now"`, the first poll may stop at the limit, because later polls stop at the first known item.
-    if (limit !== undefined && !position.isPriming()) return limit;
-    if (limit !== undefined) break;
-    walk.goTo(next);
-  }
-  const { next, page, validators } = first;
-  const notBeforeMs = held.at(-1)?.notBeforeMs ?? first.notBeforeMs;
-  let hasMore = false;
-  const finish = (): void => {
-    hasMore = position.endPage(page, next);
-    if (!hasMore && (!isDryRun || next === undefined)) writer.finish(walk.pages(), validators);
-  };
-  for (const [index, fetched] of [...held.entries()].reverse()) {
-    const published = await writer.publish(fetched, () => {
-      if (index === 0 && !isCut) finish();
-    });
-    if (published.kind === "ended") return published.end;
-    if (published.kind === "cut") return continueAt(poll, notBeforeMs);
-  }
-  if (held.length === 0) {
-    finish();
-    await writer.save();
-  }
-  return isCut || hasMore ? continueAt(poll, notBeforeMs) : doneAt(notBeforeMs);
-}
-
-/** Returns how a poll without progress ends if it has reached a limit. Returns `undefined` if the next page may be read. */
-function findLimit({ isOverdue, walk }: Poll, { notBeforeMs }: FetchedPage): SourceEnd | undefined {
-  if (walk.isAtLimit()) return failed("page_limit", AT_LIMIT);
-  if (isOverdue())
-    return failed("deadline", `The pages could not be read within ${MAX_POLL_MS / 1000} seconds`);
-  if (notBeforeMs === undefined) return undefined;
-  return {
-    ...failed("rate_limited", "The server's rate limit ended the poll between two pages"),
-    notBeforeMs,
-  };
-}
-
-const AT_LIMIT =
-  "The limit `pagination.maxPages` or `pagination.maxItems` was reached without progress: the pages read had no new items, or did not reach the known ones";
-
-const continueAt = ({ nowMs }: Poll, notBeforeMs: number | undefined): SourceEnd => ({
-  kind: "done",
-  notBeforeMs: notBeforeMs ?? nowMs,
-});
 
 const isSame = (a: TemplateValue | undefined, b: TemplateValue | undefined): boolean =>
   JSON.stringify(a) === JSON.stringify(b);

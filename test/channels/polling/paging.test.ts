@@ -81,16 +81,73 @@ describe("a poll of a paginated API", () => {
     expect(String(rig.deliveries.at(-1)?.body)).toBe(JSON.stringify({ ...rows(8, 7), next: "/rows?page=2" }));
   });
 
-  it("fails if newest-first pages contain no known item within the maximum number of pages, and does not move the cursor", async () => {
-    const newest = { order: "descending", discriminator: { by: "sequence", path: "$.id" } } as const;
-    const rig = rigOf({
-      ...newest,
-      pagination: { ...config.pagination, maxPages: 1 },
-      startAt: { value: "1" },
+  describe("that reads newest-first pages and reaches a limit before a known item", () => {
+    /** Pages of two items, newest first. Each page is addressed by the id of the item before it, as servers do whose lists change. */
+    function givenList(newest: number) {
+      let ids = Array.from({ length: newest }, (_, index) => newest - index);
+      const page: Answer = (incoming, response) => {
+        const { searchParams } = new URL(incoming.url ?? "", server.origin);
+        const after = Number(searchParams.get("after") ?? Number.POSITIVE_INFINITY);
+        const shown = ids.filter((id) => id < after).slice(0, 2);
+        const last = shown.at(-1);
+        const next = last !== undefined && ids.some((id) => id < last) ? `/rows?after=${last}` : null;
+        if (Number.isFinite(after) && !ids.includes(after)) response.writeHead(410).end();
+        else json({ ...rows(...shown), next })(incoming, response);
+      };
+      server.answers = [page];
+      const rig = rigOf({
+        order: "descending",
+        discriminator: { by: "sequence", path: "$.id" },
+        pagination: { ...config.pagination, maxPages: 2 },
+      });
+      return {
+        rig,
+        insert: (...inserted: number[]) => {
+          ids = [...ids, ...inserted].toSorted((a, b) => b - a);
+        },
+        remove: (id: number) => {
+          ids = ids.filter((one) => one !== id);
+        },
+        /** Polls until all items are published, and returns the number of polls. */
+        async drain(): Promise<number> {
+          for (let polls = 1; polls <= 40; polls++) {
+            expect(await rig.poll()).toMatchObject({ kind: "done" });
+            if (idsOf(rig).length >= ids.length) return polls;
+          }
+          throw new Error(`published only ${idsOf(rig)}`);
+        },
+      };
+    }
+    const upTo = (newest: number) => Array.from({ length: newest }, (_, index) => String(index + 1));
+
+    it.each([
+      5, 8, 9, 12, 20,
+    ])("continues at the next page, and publishes all %i items in order", async (newest) => {
+      const list = givenList(newest);
+      await list.drain();
+      expect(idsOf(list.rig)).toEqual(upTo(newest));
+      list.insert(newest + 1, newest + 2, newest + 3, newest + 4);
+      await list.drain();
+      expect(idsOf(list.rig)).toEqual(upTo(newest + 4));
+      expect(await list.rig.poll()).toEqual({ kind: "done" });
     });
-    server.answers = [json({ ...rows(6, 5), next: "/rows?page=2" })];
-    expect(await rig.poll()).toMatchObject({ kind: "failed", code: "page_limit" });
-    expect(rig.cursor).toBeUndefined();
+
+    it("waits for its schedule before it continues, and says so", async () => {
+      const { rig } = givenList(9);
+      expect(await rig.poll()).toEqual({ kind: "done" });
+      expect(idsOf(rig)).toEqual([]);
+      expect(rig.warnings).toEqual(["page_limit"]);
+    });
+
+    it("loses no item that is added or deleted meanwhile", async () => {
+      const list = givenList(11);
+      await list.rig.poll();
+      // The page at which the next poll would continue is gone with this item.
+      list.remove(8);
+      list.insert(12, 13);
+      await list.drain();
+      expect(idsOf(list.rig)).toEqual(upTo(13).filter((id) => id !== "8"));
+    });
   });
 
   it('with `startAt: "now"` fails the second time that the last page is beyond the maximum number of pages', async () => {

@@ -27,6 +27,8 @@ const PAGINATIONS: Readonly<Record<Paging, Config["pagination"]>> = {
   offset: { by: "offset", param: "offset", pageSize: 3 },
   page: { by: "page", param: "page" },
 };
+/** More polls than the pages of a story need, at two pages per poll. */
+const MAX_INTERRUPTIONS = 20;
 const BY_TOKEN = ["linkHeader", "nextUrl", "cursorToken"] as const;
 const COUNTED = ["offset", "page"] as const;
 const ORDERS = ["ascending", "descending", "unordered"] as const;
@@ -124,6 +126,24 @@ export const schemes: readonly Scheme[] = [
         takesUpdates: true,
       },
     ]),
+  ),
+  ...BY_TOKEN.map(
+    (paging): Scheme => ({
+      name: `timestamp descending ${paging}, two pages per poll`,
+      view: { by: "at", order: "descending", paging },
+      config: configOf(
+        "/rows",
+        { since: "{{cursor}}" },
+        {
+          discriminator: { by: "timestamp", path: "$.at" },
+          order: "descending",
+          pagination: { ...PAGINATIONS[paging], maxPages: 2 } as Config["pagination"],
+        },
+      ),
+      takesDeletes: true,
+      takesUpdates: true,
+      sortedBy: "at",
+    }),
   ),
   ...COUNTED.flatMap((paging): Scheme[] => [
     {
@@ -402,7 +422,15 @@ export async function live(upstream: PollUpstream, scheme: Scheme, played: Story
   upstream.faults = [];
   rig.crashes = [];
   // Polls until the data is stable. If pages are unordered, one more walk confirms the previous one.
-  for (let quiet = 0; quiet < 2; quiet++) expect((await rig.pollAll())?.kind).toBe("done");
+  let unchanged = 0;
+  for (let quiet = 0; quiet < 2; quiet++) {
+    const published = rig.log.length;
+    rig.warnings.length = 0;
+    expect((await rig.pollAll())?.kind).toBe("done");
+    unchanged = rig.log.length === published ? unchanged + 1 : 0;
+    // The next poll continues a walk that a limit has interrupted. This never ends if too many items share the time of the cursor.
+    if (rig.warnings.includes("page_limit") && unchanged < MAX_INTERRUPTIONS) quiet = -1;
+  }
 
   const ids = rig.log.map(({ id }) => id);
   const doubled = ids.length - new Set(ids).size;

@@ -23,6 +23,13 @@ export interface Position {
   readonly startAt?: (token: string) => void;
   /** Page at which this poll continues, because an earlier poll stopped before it had read all pages. */
   readonly resumeAt?: () => PageRequest | undefined;
+  /**
+   * Called when limits end a walk whose newest items come first before it has reached a known item. `next` is the first page that was not
+   * read, and `last` the page before it. The next poll continues at `next`. Without this method, such a poll fails.
+   */
+  readonly interruptWalk?: (next: PageRequest, last: Page) => void;
+  /** Called when an interrupted walk has reached a known item. `hasNew` tells whether the pages since its interruption have new items. */
+  readonly resumeWalk?: (hasNew: boolean) => void;
   /** Whether this first poll only remembers existing items, without publishing them, because of `startAt: "now"`. */
   readonly isPriming: () => boolean;
   /** Number of further items that the position can remember. A negative number means that the position is too large to store. */

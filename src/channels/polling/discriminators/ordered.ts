@@ -2,6 +2,7 @@ import { z } from "zod";
 import { MAX_KEYS, type Position, type PositionContext } from "../cursor/position.ts";
 import { KEY_CHARS, SeenKeys, seenKeysSchema } from "../cursor/seen-keys.ts";
 import type { PageItem } from "../fetch/page.ts";
+import { pageRequestSchema } from "../pagination/page-request.ts";
 import type { Order } from "./discriminator.ts";
 import { createItemCheck } from "./item-check.ts";
 import type { Ordering, OrderKey } from "./ordering.ts";
@@ -29,6 +30,17 @@ export const savedOrderedSchema = z.strictObject({
   /** Keys of items without an order key. The field cannot be renamed, because it is part of stored cursors. */
   strays: seenKeysSchema.default([]),
   isPriming: z.boolean().default(false),
+  /**
+   * A walk in descending order that limits have interrupted. `next` is the page at which it continues, and `last` the key of the last item
+   * before that page. `edge` is the key of an item after which all items are known.
+   */
+  walk: z
+    .strictObject({
+      next: pageRequestSchema.optional(),
+      last: z.string().optional(),
+      edge: z.string().optional(),
+    })
+    .optional(),
   /**
    * Set while no item later than the start of the channel was published. `local`: the start is a time of Inlet's clock. `server`: it is a
    * time of the server's clock.
@@ -65,6 +77,7 @@ export function createOrderedPosition<K extends OrderKey>(
   let before = saved.before === undefined ? at : parse(saved.before ?? undefined);
   let isPriming = saved.isPriming ?? false;
   let start = saved.start;
+  let walk = saved.walk;
   let [showsOld, showsOther] = [false, false];
   const settledUntil = ordering.settledUntil?.(nowMs);
   let hasUnsettled = false;
@@ -95,6 +108,11 @@ export function createOrderedPosition<K extends OrderKey>(
   function addUniqueKey(orderKey: K): void {
     const only = ordering.uniqueKeyAt(orderKey);
     if (only !== undefined) keys.add(only, orderKey);
+  }
+
+  function keyAt(item: PageItem): string | undefined {
+    const orderKey = ordering.read(item, nowMs);
+    return orderKey === undefined ? undefined : ordering.keyOf(item, orderKey);
   }
 
   function isKnownUnordered(item: PageItem): boolean {
@@ -147,6 +165,19 @@ export function createOrderedPosition<K extends OrderKey>(
       return templateValue(isStart ? (ordering.startClock?.toRequest(floor) ?? floor) : floor);
     },
     head: () => templateValue(at),
+    resumeAt: () => walk?.next,
+    interruptWalk(next, { items }) {
+      const last = items.flatMap((item) => keyAt(item) ?? []).at(-1) ?? walk?.last;
+      walk = { ...walk, next, last };
+    },
+    resumeWalk(hasNew) {
+      walk = hasNew ? undefined : { edge: walk?.last };
+    },
+    expire(target) {
+      const wasResumed = target === "page" && walk?.next !== undefined;
+      walk = undefined;
+      return wasResumed;
+    },
     isPriming: () => isPriming,
     remainingCapacity: () => MAX_KEYS - keys.size,
     select({ items }) {
@@ -204,9 +235,13 @@ export function createOrderedPosition<K extends OrderKey>(
       const floor = computeFloor();
       if (floor === undefined) return false;
       const isLast = ordering.uniqueKeyAt(floor) !== undefined;
+      const edge = walk?.edge;
       return items.some((item) => {
         const orderKey = ordering.read(item, nowMs);
-        return orderKey !== undefined && (orderKey < floor || (isLast && orderKey === floor));
+        if (orderKey === undefined) return false;
+        return (
+          orderKey < floor || (isLast && orderKey === floor) || (edge !== undefined && keyAt(item) === edge)
+        );
       });
     },
     // Until the first item after the start, a quiet server returns only older items.
@@ -227,8 +262,10 @@ export function createOrderedPosition<K extends OrderKey>(
       if (isPriming && at === undefined) startFrom(ordering.startClock?.at(startedAtMs));
       before = at;
       isPriming = false;
+      walk = undefined;
     },
     revert() {
+      walk = undefined;
       at = before;
       high = before;
     },
@@ -245,6 +282,7 @@ export function createOrderedPosition<K extends OrderKey>(
         ...(written.length > 0 && { keys: written }),
         ...(unordered.length > 0 && { strays: unordered }),
         ...(isPriming && { isPriming: true }),
+        ...(walk !== undefined && { walk }),
         ...(start !== undefined && { start }),
       };
       return position;

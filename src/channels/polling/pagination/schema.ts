@@ -6,7 +6,7 @@ const name = text(256);
 
 const guards = {
   maxPages: integer(1, 10_000, 100).describe(
-    "Maximum number of pages per poll. In ascending order, the next poll continues after the last page. In other orders, a poll that needs more pages fails, but no items are lost.",
+    "Maximum number of pages per poll. In ascending order, and in descending order by `timestamp` or `sequence`, the next poll continues after the last page. Otherwise a poll that needs more pages fails, but no items are lost.",
   ),
   maxItems: integer(1, 1_000_000, 100_000).describe(
     "Maximum number of items read per poll, including known ones. Exceeding it has the same effect as exceeding `maxPages`.",
