@@ -16,6 +16,7 @@ import type { Fault } from "../normalize/fault.ts";
 import type { Selection } from "../normalize/normalize.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { Explainer } from "./normalizer.ts";
+import { toPastWindow } from "./reconciled.ts";
 
 export type Explain = ReturnType<typeof createExplain>;
 
@@ -62,6 +63,9 @@ export function createExplain(deps: {
         of(item).failures.push({ ...fault, item, definitions: definition === undefined ? [] : [definition] });
         if (definition !== undefined) of(item).byRule.set(definition, fault);
       }
+    }
+    if (delivery.reconciled?.isPastWindow === true) {
+      for (const draft of drafts.values()) draft.failures.push(...toPastWindow(draft.events.splice(0)));
     }
     const { findKnownIds } = deps;
     const events = findKnownIds ? [...drafts.values()].flatMap((draft) => draft.events) : [];

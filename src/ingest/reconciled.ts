@@ -40,7 +40,8 @@ export function adjustReconciled(
   return { ...normalized, events: [], failures: [...failures, ...toPastWindow(normalized.events)] };
 }
 
-const toPastWindow = (events: readonly OutgoingEvent[]): ItemFailure[] =>
+/** Converts events that the channel may have received and forgotten to failures, one per item. */
+export const toPastWindow = (events: readonly OutgoingEvent[]): ItemFailure[] =>
   [...Map.groupBy(events, ({ item }) => item)].map(([item, ofItem]) => ({
     item,
     reason: "window_passed",

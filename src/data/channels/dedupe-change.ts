@@ -37,6 +37,15 @@ export function toDedupeChange(
   };
 }
 
+/** Returns the stored change in ms. `undefined` if there was none. */
+export const readDedupeChange = ({
+  dedupeChangedAt,
+  dedupeKeptSeconds,
+}: DedupeChange): { readonly atMs: number; readonly keptMs: number } | undefined =>
+  dedupeChangedAt === null
+    ? undefined
+    : { atMs: dedupeChangedAt.getTime(), keptMs: (dedupeKeptSeconds ?? 0) * 1_000 };
+
 function readDedupe({ config }: Pick<Rules, "config">) {
   const read = dedupeSchema.safeParse(config.dedupe ?? {});
   return read.success ? read.data : dedupeSchema.parse({});

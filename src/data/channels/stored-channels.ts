@@ -10,6 +10,7 @@ import { hashOfAddress } from "./address-columns.ts";
 import { findFormerAddress } from "./channel-addresses.ts";
 import { openSecrets } from "./channel-secrets.ts";
 import { identityOf } from "./channels.ts";
+import { readDedupeChange } from "./dedupe-change.ts";
 import { wantedAmong } from "./sources.ts";
 
 /**
@@ -154,10 +155,7 @@ function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel
     definitions: row.events,
     topics: new Map(Object.entries(row.topics ?? {})),
     connectionId: row.connectionId,
-    dedupeChange:
-      row.dedupeChangedAt === null
-        ? undefined
-        : { atMs: row.dedupeChangedAt.getTime(), keptMs: (row.dedupeKeptSeconds ?? 0) * 1_000 },
+    dedupeChange: readDedupeChange(row),
   };
 }
 

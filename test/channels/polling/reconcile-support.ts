@@ -144,7 +144,7 @@ export async function givenReconciled(
           polled: source,
           show: (text) => text,
           channel,
-          reconciled: reconciled.channel,
+          reconciled,
           from: { value, startedAtMs, version: 0, updatedAtMs: undefined },
           signal,
         },

@@ -530,6 +530,16 @@ describe("the API of a source that reconciles", () => {
     ]);
     expect(await rig.ids()).toEqual(["seed", "a"]);
   });
+
+  it("shows in a dry run which items are too old to be published", async () => {
+    const rig = await given({ webhook: WINDOW });
+    rig.list([...itemsOf(["old"], 4000), ...itemsOf(["a"])]);
+    const { items } = await rig.dryRun();
+    expect(items).toMatchObject([
+      { events: [], failures: [{ reason: "window_passed" }] },
+      { events: [{ id: "a", status: "new" }], failures: [] },
+    ]);
+  });
 });
 
 describe("the problems of a webhook channel that a poll reconciles", () => {

@@ -3,6 +3,7 @@ import type { CursorFormat, PolledSource } from "../../../channels/source.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
 import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import type { Explain } from "../../../ingest/explain.ts";
+import type { createIsForgotten } from "../../../ingest/reconciled.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import type { CredentialsOf } from "../../../net/credentials.ts";
@@ -13,6 +14,12 @@ export interface DryRunDeps {
   readonly explain: Explain;
   readonly credentialsOf: CredentialsOf;
   readonly clock: Clock;
+}
+
+/** The channel whose missed events a source publishes. */
+interface ReconciledBy {
+  readonly channel: CompiledChannel;
+  readonly isForgotten: ReturnType<typeof createIsForgotten>;
 }
 
 /** Timeout of a dry run. Servers should respond much faster, and typical API clients wait longer. */
@@ -29,7 +36,7 @@ export async function dryRun(
     readonly show: CursorFormat["show"];
     readonly channel: CompiledChannel;
     /** The channel whose missed events the source publishes. */
-    readonly reconciled: CompiledChannel | undefined;
+    readonly reconciled: ReconciledBy | undefined;
     readonly from: StoredCursor;
     readonly signal: AbortSignal;
   },
@@ -45,15 +52,15 @@ export async function dryRun(
       cursor: from.value,
       startedAtMs: from.startedAtMs ?? clock(),
       reconcile: reconciled && {
-        channelUid: reconciled.identity.uid,
-        isForgotten: (atMs, nowMs) => nowMs - atMs > reconciled.config.dedupe.windowSeconds * 1_000,
+        channelUid: reconciled.channel.identity.uid,
+        isForgotten: reconciled.isForgotten,
       },
       signal: AbortSignal.any([options.signal, timeout]),
     });
     const items: ExplainedItem[] = [];
     for (const delivery of run.deliveries) {
       const fetched = { method: run.request.method, query: Object.create(null), ...delivery };
-      items.push(...(await explain(reconciled ?? channel, fetched)));
+      items.push(...(await explain(reconciled?.channel ?? channel, fetched)));
     }
     return renderDryRun(show, run, items);
   } catch (error) {

@@ -2,6 +2,7 @@ import { ADDRESS_PERMISSION } from "../../../channels/entity.ts";
 import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
+import { readDedupeChange } from "../../../data/channels/dedupe-change.ts";
 import { findIdleSources } from "../../../data/channels/sources.ts";
 import { listSourceTopics, listTopicsOf } from "../../../data/channels/topics.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
@@ -9,6 +10,7 @@ import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
 import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
+import { createIsForgotten } from "../../../ingest/reconciled.ts";
 import { findingUnder } from "../../../lib/findings.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -41,7 +43,9 @@ export const sources: Resource = {
 
     async function findReconciled(scope: AppScope, { config }: ChannelRow) {
       if (typeof config.reconciles !== "string") return undefined;
-      return getActiveChannel(await getChannel(db, deps.keyring, scope, config.reconciles));
+      const row = await getChannel(db, deps.keyring, scope, config.reconciles);
+      const channel = await getActiveChannel(row);
+      return { channel, isForgotten: createIsForgotten(channel, readDedupeChange(row)) };
     }
 
     async function isSourceSilent({ config, state, updatedAt }: ChannelRow, topics: readonly string[]) {
