@@ -177,6 +177,11 @@ export function createMetrics({
       buckets: [...SECONDS, 10, 30],
       registers,
     }),
+    handlerIgnored: new Counter({
+      name: "inlet_handler_ignored_total",
+      help: "Events acknowledged without a request, because the `when` of their subscription excludes them",
+      registers,
+    }),
     registrations: new Counter({
       name: "inlet_registrations_total",
       help: "Changes of registrations at providers, by preset and result",

@@ -182,6 +182,7 @@ async function consume<T>(
       signal,
       handler(entry) {
         const { event, text } = readEvent(entry.fields);
+        if (!settings.when(event)) return undefined;
         return handle(event as EventOf<T>, new Context(entry, text));
       },
     });

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import type { ConsumedEvent } from "../event/cloud-event.ts";
 import type { Backoff } from "../lib/backoff.ts";
 import { type ConsumerProblem, contained, createProblemWarnings } from "./problems.ts";
 
@@ -23,6 +24,11 @@ export interface ConsumerOptions {
   readonly subscription: string;
   /** Returns true for topics that this consumer reads. Other consumers must read the rest. Defaults to all topics. */
   readonly only?: (topic: string) => boolean;
+  /**
+   * Returns true for events that your handler gets. Other events are acknowledged without a call of your handler, and count towards the lag
+   * like all events. If the callback throws, the event is delivered again later. Defaults to all events.
+   */
+  readonly when?: (event: ConsumedEvent) => boolean;
   /** Maximum number of handlers that run at the same time. Integer from 1 to 10,000, default 16. */
   readonly concurrency?: number;
   /**
@@ -72,7 +78,7 @@ const NUMBERS = {
   stopTimeoutMs: [0, 30_000, 86_400_000],
   maxDeadLetters: [1, 10_000, 1_000_000],
 } as const;
-const KNOWN = { ...NUMBERS, redis: 0, subscription: 0, only: 0, ordered: 0, retry: 0, onProblem: 0 };
+const KNOWN = { ...NUMBERS, redis: 0, subscription: 0, only: 0, when: 0, ordered: 0, retry: 0, onProblem: 0 };
 
 /**
  * Validates options and fills in defaults.
@@ -90,10 +96,14 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
     throw new TypeError("redis must be the address of a Redis server");
   if (typeof subscription !== "string" || subscription === "")
     throw new TypeError("subscription must be the id of a subscription");
+  const { when = () => true } = options;
+  if (typeof when !== "function")
+    throw new TypeError("when must be a function; only a subscription with a handler takes a JSON Schema");
   return {
     redis,
     subscription,
     only: options.only ?? (() => true),
+    when,
     ordered: options.ordered ?? false,
     concurrency: readNumber(options, "concurrency"),
     maxAttempts: readNumber(options, "maxAttempts"),

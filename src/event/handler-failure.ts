@@ -16,6 +16,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "The handler responded with a redirect, which Inlet does not follow. Set the url to the target of the redirect.",
   tooLarge: "The handler's response is too large. Respond without a body.",
   protocol: "The handler's response is not valid HTTP. Check whether the url has the port of an HTTP server.",
+  filterFailed:
+    "The `when` of the subscription could not be evaluated on an event, which is now a dead letter. Subscribe again with a simpler `when`.",
   needsReauth: "The grant of the handler's connection is no longer valid. Authorize the connection again.",
   unavailable:
     "The credentials of the handler's connection are temporarily unavailable. Inlet retries the delivery.",

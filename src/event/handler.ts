@@ -1,3 +1,5 @@
+import type { Definition } from "./definition.ts";
+
 export interface HandlerSettings {
   readonly url: string;
   readonly connectionId: string | null;
@@ -9,6 +11,8 @@ export interface HandlerSettings {
   readonly ordered: boolean;
   /** Whether the handler also gets test events. Defaults to false. */
   readonly testEvents?: boolean;
+  /** JSON Schema over the CloudEvent. The handler gets only matching events. `undefined` if it gets all events. */
+  readonly when?: Definition["when"];
 }
 
 export interface HandlerAttempt {
@@ -16,7 +20,7 @@ export interface HandlerAttempt {
   readonly at: string;
   /** `null` when the handler sent no response. */
   readonly status: number | null;
-  /** Reason for the failure: `http` for an error status, otherwise the network error code. */
+  /** Reason for the failure: `http` for an error status, `filterFailed` for a `when`, otherwise the network error code. */
   readonly code: string;
   readonly durationMs: number;
 }

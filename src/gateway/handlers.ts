@@ -2,6 +2,7 @@ import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { FindRetry, PendingRetry, SendAgain } from "../event/handler.ts";
 import { createAttempt } from "../handlers/attempt.ts";
+import { createFilter } from "../handlers/filter.ts";
 import {
   type Handlers,
   type HandlersDeps,
@@ -9,13 +10,14 @@ import {
   startHandlers,
 } from "../handlers/handlers.ts";
 import { createRetryQueue } from "../handlers/retry-queue.ts";
+import { createValidatorFor } from "../ingest/validators.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { Foundation } from "./foundation.ts";
 
 export interface OpenHandlersDeps
   extends Pick<
     Foundation,
-    "db" | "redis" | "keyring" | "outbound" | "metrics" | "clock" | "redisClock" | "log"
+    "db" | "redis" | "keyring" | "outbound" | "schemas" | "metrics" | "clock" | "redisClock" | "log"
   > {
   readonly changes: ChangeSubscriptions;
   readonly appended: HandlersDeps["appended"];
@@ -43,6 +45,8 @@ export function openHandlers(deps: OpenHandlersDeps): OpenedHandlers {
         queue,
         retries,
         attempt: createAttempt(deps),
+        filter: createFilter({ validatorFor: createValidatorFor(deps.schemas) }),
+        onIgnored: () => metrics.handlerIgnored.inc(),
         observe({ kind, attempt: { status, durationMs } }) {
           metrics.handlerAttempts.add(kind, status === null ? "none" : `${Math.floor(status / 100)}xx`);
           metrics.handlerSeconds.observe(kind, durationMs / 1000);

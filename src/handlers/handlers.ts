@@ -20,7 +20,10 @@ import { startLoop } from "../lib/loop.ts";
 import { type Lane, type LaneDeps, startLane } from "./lane.ts";
 
 export interface HandlersDeps
-  extends Pick<LaneDeps, "redis" | "attempt" | "retries" | "observe" | "clock" | "log"> {
+  extends Pick<
+    LaneDeps,
+    "redis" | "attempt" | "filter" | "retries" | "observe" | "onIgnored" | "clock" | "log"
+  > {
   readonly db: Database["db"];
   readonly changes: ChangeSubscriptions;
   /** Reports each event that this gateway publishes, so that it is delivered to handlers without delay. */
@@ -82,7 +85,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     attempts: readonly HandlerAttempt[],
   ): Promise<void> {
     const last = attempts.at(-1);
-    const reason = last?.status == null ? `no response: ${last?.code ?? "unknown"}` : `HTTP ${last.status}`;
+    const reason = formatReason(last);
     const type = fields[fields.indexOf("type") + 1] ?? "";
     const letter = { subscriptionId: id, topic, entryId, type, fields, attempts, reason };
     await insertDeadLetter(db, letter, clock());
@@ -181,9 +184,13 @@ export function startHandlers(deps: HandlersDeps): Handlers {
     if (lane.sending() >= subscription.handler.concurrency) return { postponeMs: BUSY_MS };
     if (await isDeletedEvent(db, data.topic, data.entryId)) return undefined;
     const result = await lane.send(data, options);
-    if (result.kind === "taken") return undefined;
+    if (result.kind === "taken" || result.kind === "ignored") return undefined;
     const nowMs = clock();
     const attempts = [...data.attempts, result.attempt];
+    if (result.kind === "undecided") {
+      await storeDeadLetter(subscription, data, attempts);
+      return undefined;
+    }
     const delayMs = Math.max(backoff(attempts.length), (result.notBeforeMs ?? 0) - nowMs);
     if (nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs)
       await storeDeadLetter(subscription, data, attempts);
@@ -234,6 +241,11 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       await Promise.all([...lanes.values()].map((lane) => lane[Symbol.asyncDispose]()));
     },
   };
+}
+
+function formatReason(last: HandlerAttempt | undefined): string {
+  if (last?.code === "filterFailed") return "`when` could not be evaluated";
+  return last?.status == null ? `no response: ${last?.code ?? "unknown"}` : `HTTP ${last.status}`;
 }
 
 const isSame = (a: HandledSubscription, b: HandledSubscription): boolean =>

@@ -13,11 +13,13 @@ import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
 import { createFailureNotes } from "./failure-notes.ts";
+import type { Filter } from "./filter.ts";
 import type { RetryQueue } from "./retry-queue.ts";
 
 export interface LaneDeps {
   readonly redis: Pick<RedisBus, "call" | "isCluster">;
   readonly attempt: Attempt;
+  readonly filter: Filter;
   readonly retries: Pick<RetryQueue, "add">;
   /** Returns the delay before the next attempt, in ms. `attempts` is the number of failed attempts. */
   readonly backoffMs: (attempts: number) => number;
@@ -31,17 +33,31 @@ export interface LaneDeps {
     attempts: readonly HandlerAttempt[],
   ) => Promise<void>;
   readonly observe: (result: AttemptResult) => void;
+  /** Called for each event that the subscription's `when` excludes. It is acknowledged without a request. */
+  readonly onIgnored: () => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly timing: { readonly deadAfterMs: number; readonly breakerMs: number };
 }
+
+/**
+ * Result of delivering an event. `ignored` means that the handler does not get the event. `undecided` means that the subscription's `when`
+ * could not be evaluated, so the event must become a dead letter.
+ */
+export type DeliveryResult =
+  | AttemptResult
+  | { readonly kind: "ignored" }
+  | { readonly kind: "undecided"; readonly attempt: HandlerAttempt };
 
 /** Delivers the events of one subscription to its handler. Disposal waits for attempts in flight. */
 export interface Lane extends AsyncDisposable {
   readonly subscription: HandledSubscription;
   readonly breaker: Breaker;
   readonly sending: () => number;
-  readonly send: (event: DeliveredEvent, options: { readonly signal: AbortSignal }) => Promise<AttemptResult>;
+  readonly send: (
+    event: DeliveredEvent,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<DeliveryResult>;
   readonly wake: () => void;
 }
 
@@ -55,7 +71,7 @@ const STOP_TIMEOUT_MS = 5_000;
 
 /** Starts to deliver the events of a subscription, unless it is paused. An event is stored for retries only if its first attempt fails. */
 export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
-  const { attempt, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
+  const { attempt, filter, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
   const { handler, id } = subscription;
   const log = deps.log.child({ subscription: id });
   const stopping = new AbortController();
@@ -91,11 +107,32 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     return result;
   }
 
+  /** Returns the result of an event that is not sent. Returns `undefined` if the event must be sent. */
+  async function findUnsent(
+    event: DeliveredEvent,
+    signal: AbortSignal,
+  ): Promise<Exclude<DeliveryResult, AttemptResult> | undefined> {
+    if (isAboutItself(subscription, event)) return IGNORED;
+    const result = await filter(subscription, event, { signal });
+    if (result === "wanted") return undefined;
+    if (result === "ignored") {
+      deps.onIgnored();
+      return IGNORED;
+    }
+    const failed = { at: formatTimestamp(clock()), status: null, code: "filterFailed", durationMs: 0 };
+    failures.note(failed);
+    return { kind: "undecided", attempt: failed };
+  }
+
   async function handle(entry: DeliveredEntry): Promise<void> {
     const { topic, entryId, fields, signal } = entry;
     if (!handler.testEvents && isTestEvent(fields)) return;
     const event = { topic, entryId, fields };
-    if (isAboutItself(subscription, event)) return;
+    const unsent = await findUnsent(event, signal);
+    if (unsent !== undefined) {
+      if (unsent.kind === "undecided") await onDead(subscription, event, [unsent.attempt]);
+      return;
+    }
     await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });
     const result = await sendOnce(event, signal);
     if (result.kind === "taken") {
@@ -179,7 +216,8 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     breaker,
     sending: () => sending,
     async send(event, { signal }) {
-      if (isAboutItself(subscription, event)) return skipped(clock());
+      const unsent = await findUnsent(event, signal);
+      if (unsent !== undefined) return unsent;
       sending++;
       try {
         return await sendOnce(event, signal);
@@ -201,7 +239,4 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
 const isAboutItself = ({ isOfSystem, id }: HandledSubscription, { fields }: DeliveredEvent): boolean =>
   isOfSystem && readAttributes(fields).attributes.subject === id;
 
-const skipped = (nowMs: number): AttemptResult => ({
-  kind: "taken",
-  attempt: { at: formatTimestamp(nowMs), status: null, code: "skipped", durationMs: 0 },
-});
+const IGNORED = { kind: "ignored" } as const;

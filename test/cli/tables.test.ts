@@ -121,6 +121,12 @@ describe("the resource commands", () => {
     }
     expect(rows((await run(`subscriptions get ${made.id}`)).stdout)[0].id).toBe(made.id);
     expect((await run("subscriptions create inbox:* --ordered")).stderr).toContain("--handler");
+    expect((await run("subscriptions create inbox:* --when {}")).stderr).toContain("--handler");
+    expect((await run(`subscriptions create inbox:* --handler ${NOBODY} --when {`)).stderr).toContain("JSON");
+    const filtered = await run(
+      `subscriptions create inbox:* --handler ${NOBODY} --when {"required":["data"]}`,
+    );
+    expect(filtered.stdout).toContain("required");
     await run(`subscriptions delete ${made.id} --yes`);
   });
 

@@ -337,3 +337,46 @@ describe("consumer.events", () => {
     expect(await subscription.pending()).toBe(1);
   });
 });
+
+describe("the option `when`", () => {
+  it("keeps other events from the handler and from events(), and acknowledges them", async () => {
+    const subscription = await makeSubscription(server);
+    const [topic = ""] = subscription.topics;
+    await subscription.send(topic, 0, 6);
+    const stop = new AbortController();
+    const handled: unknown[] = [];
+    const consumer = subscription.consumer<number>({ when: ({ data }) => Number(data) % 2 === 1 });
+    const running = consumer.run(({ data }) => void handled.push(data), { signal: stop.signal });
+    await until(async () => handled.length === 3 && (await subscription.pending()) === 0);
+    stop.abort();
+    await running;
+    expect(handled.toSorted()).toEqual([1, 3, 5]);
+    await subscription.send(topic, 6, 10);
+    for await (const { event } of consumer.events()) {
+      handled.push(event.data);
+      if (event.data === 9) break;
+    }
+    expect(handled.slice(3)).toEqual([7, 9]);
+  });
+
+  it("delivers an event again for which it throws, and rejects a JSON Schema", async () => {
+    const subscription = await makeSubscription(server);
+    await subscription.send(subscription.topics[0] ?? "", 0, 1);
+    const stop = new AbortController();
+    const problems: ConsumerProblem[] = [];
+    const when = () => failed("no verdict");
+    const options = {
+      when,
+      maxAttempts: 2,
+      retry: soon,
+      onProblem: (one: ConsumerProblem) => void problems.push(one),
+    };
+    const running = subscription.consumer(options).run(() => {}, { signal: stop.signal });
+    await until(async () => (await subscription.dead()).length === 1);
+    stop.abort();
+    await running;
+    expect(problems).toMatchObject([{ kind: "failed" }, { kind: "dead" }]);
+    const schema = { when: {} } as unknown as Partial<ConsumerOptions>;
+    expect(() => subscription.consumer(schema)).toThrow("when must be a function");
+  });
+});

@@ -4,8 +4,10 @@ import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
 import { createAppendedListeners } from "../../src/bus/publish/publish.ts";
 import { createAttempt } from "../../src/handlers/attempt.ts";
+import { createFilter, type Filter } from "../../src/handlers/filter.ts";
 import { type Handlers, type HandlersTiming, startHandlers } from "../../src/handlers/handlers.ts";
 import { createRetryQueue } from "../../src/handlers/retry-queue.ts";
+import { createValidatorFor } from "../../src/ingest/validators.ts";
 import { createLog } from "../../src/log.ts";
 import { createOutbound } from "../../src/net/create-outbound.ts";
 import { createTestChanges } from "../support/changes.ts";
@@ -13,10 +15,13 @@ import { givenChannel } from "../support/channels.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { listenLocally } from "../support/local-server.ts";
 import { opened } from "../support/opened.ts";
+import { sharedSchemas } from "../support/schemas.ts";
 import { startTestSpine } from "../support/spine.ts";
 import { until } from "../support/until.ts";
 
 let lines: string[];
+/** Number of events that a `when` excluded, since the last start. */
+let ignored = 0;
 let handlers: Handlers | undefined;
 /** 10.0.0.0/8 is allowed when a handler is subscribed, but no longer when it is called. */
 const spine = opened(() => startTestSpine({ allowNetworks: ["127.0.0.0/8", "10.0.0.0/8"] }));
@@ -42,9 +47,12 @@ const FAST: HandlersTiming = {
 let aheadMs = 0;
 const clock = () => Date.now() + aheadMs;
 
-function start(timing: Partial<HandlersTiming> = {}): Handlers {
+const evaluateWhen: Filter = createFilter({ validatorFor: createValidatorFor(sharedSchemas()) });
+
+function start(timing: Partial<HandlersTiming> = {}, filter = evaluateWhen): Handlers {
   const { redis, queue, api } = spine;
   lines = [];
+  ignored = 0;
   const outbound = open.use(createOutbound({ allowNetworks: ["127.0.0.0/8"], lookup: noNames }));
   const credentialsOf = () => {
     throw new Error("no handler here has a connection");
@@ -54,6 +62,8 @@ function start(timing: Partial<HandlersTiming> = {}): Handlers {
     queue,
     clock,
     observe: () => {},
+    filter,
+    onIgnored: () => void ignored++,
     timing: { ...FAST, ...timing },
     db: api.database.db,
     changes: createTestChanges(),
@@ -82,7 +92,8 @@ async function subscribeWith(...settings: object[]) {
   const channel = await givenChannel(spine, { events });
   const subscriptions: Subscribed[] = [];
   for (const one of settings) {
-    const body = { eventUid: "*", handler: one };
+    const { when, ...own } = one as { readonly when?: object };
+    const body = { eventUid: "*", handler: own, ...(when && { when }) };
     const {
       id,
       topics,
@@ -344,4 +355,79 @@ it("an event that is deleted while it waits for a retry is not delivered again",
   await until(async () => (await spine.server.client.keys(`*.${event?.entryId}.*`)).length === 0);
   // One attempt may have been in flight when the event was deleted.
   expect(tries - before).toBeLessThanOrEqual(1);
+});
+
+describe("the `when` of a subscription", () => {
+  const when = {
+    properties: { type: { const: "a" }, data: { properties: { id: { pattern: "^1" } }, required: ["id"] } },
+    required: ["data"],
+  };
+
+  it("lets only matching events reach the handler, and acknowledges and counts the others, which the lag includes", async () => {
+    const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/filtered"), when });
+    const [{ path }] = subscriptions;
+    for (const id of ["10", "20", "11"]) await send("a", id);
+    await send("b", "12");
+    expect(await spine.api.call.get(path)).toMatchObject({ when, lag: 4, handler: { secret: null } });
+    start();
+    await until(async () => {
+      const { lag, pending } = await spine.api.call.get(path);
+      return lag === 0 && pending === 0;
+    });
+    expect(idsAt("/filtered")).toEqual(["10", "11"]);
+    expect(ignored).toBe(2);
+  });
+
+  it("also applies to replays", async () => {
+    const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/replayed"), when });
+    const [{ path }] = subscriptions;
+    await send("a", "20");
+    await send("a", "10");
+    start();
+    await until(() => idsAt("/replayed").length === 1);
+    expect(await spine.api.call.post(`${path}/replay`, {})).toMatchObject({ matched: 2, replayed: 2 });
+    await until(() => idsAt("/replayed").length === 2 && ignored === 2);
+    expect(idsAt("/replayed")).toEqual(["10", "10"]);
+  });
+
+  it("sees attributes, extensions and text, and large data, which a worker thread parses", async () => {
+    const { signal } = new AbortController();
+    const decide = (when: object, more: readonly string[]) =>
+      evaluateWhen(
+        { organizationId: "o", handler: { when } } as unknown as Parameters<Filter>[0],
+        { fields: ["specversion", "1.0", "id", "1", "source", "/s", "type", "a", ...more] },
+        { signal },
+      );
+    const is = (value: unknown) => ({ properties: { data: { const: value } }, required: ["data"] });
+    expect(await decide({ properties: { ext: { const: "x" } } }, ["ext", "x"])).toBe("wanted");
+    expect(await decide({ required: ["data"] }, ["data_base64", "AA=="])).toBe("ignored");
+    const text = ["datacontenttype", "text/plain", "data", "1"];
+    expect(await decide(is("1"), text)).toBe("wanted");
+    const large = { list: Array.from({ length: 50_000 }, (_, n) => n) };
+    const json = ["datacontenttype", "application/json", "data", JSON.stringify(large)];
+    const has = (count: number) => ({ properties: { data: { properties: { list: { maxItems: count } } } } });
+    expect(await decide(has(50_000), json)).toBe("wanted");
+    expect(await decide(has(49_999), json)).toBe("ignored");
+    const long = ["datacontenttype", "text/plain", "data", "x".repeat(200_000)];
+    expect(await decide(is("x".repeat(200_000)), long)).toBe("wanted");
+    const broken = ["datacontenttype", "application/json", "data", `[${"1".repeat(200_000)}`];
+    expect(await decide(is("x"), broken)).toBe("undecided");
+  });
+
+  it("makes an event on which it cannot be evaluated a dead letter, without a request", async () => {
+    const { subscriptions, send } = await subscribeWith({ url: handler.urlOf("/undecided"), when: true });
+    const [{ id, path }] = subscriptions;
+    start({}, () => "undecided");
+    await send("a", "1");
+    await until(async () => (await spine.api.call.get(`${path}/dead-letters`)).length === 1);
+    expect(await spine.api.call.get(`${path}/dead-letters`)).toMatchObject([
+      {
+        subscriptionId: id,
+        reason: "`when` could not be evaluated",
+        attempts: [{ code: "filterFailed", status: null }],
+      },
+    ]);
+    await until(async () => (await spine.api.call.get(path)).lastError?.code === "filterFailed");
+    expect(idsAt("/undecided")).toEqual([]);
+  });
 });

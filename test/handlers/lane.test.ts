@@ -44,6 +44,8 @@ async function startRefused(options: {
     {
       redis,
       attempt: async () => refused,
+      filter: () => "wanted",
+      onIgnored: unexpected,
       retries: { add: options.store },
       backoffMs: () => 1_000,
       onFailing() {},

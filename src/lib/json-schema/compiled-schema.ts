@@ -28,6 +28,11 @@ export interface CompiledSchema {
     value: unknown,
     asker: JobOptions,
   ): SchemaViolation | undefined | Promise<SchemaViolation | undefined>;
+  /**
+   * Like `validate`, but a worker thread also parses the value. Use it for texts that are too long to parse on the calling thread.
+   * `undefined` for boolean schemas and on worker threads.
+   */
+  readonly validateJson?: (json: string, asker: JobOptions) => Promise<SchemaViolation | undefined>;
 }
 
 export interface SchemaCompiler extends AsyncDisposable {

@@ -10,7 +10,7 @@ import type { CompiledSchema, JsonSchema, SchemaCompiler, SchemaViolation } from
 import { evaluateCode, PatternBudgetError, validatorOf } from "./evaluate.ts";
 import type { GeneratedCode } from "./generate/generate.ts";
 import { findExcess, MAX_STORED_LENGTH, type SchemaSize, TOO_LONG } from "./stored-limits.ts";
-import type { SchemaAnswer, SchemaRequest } from "./worker.ts";
+import type { CheckedValue, SchemaAnswer, SchemaRequest } from "./worker.ts";
 
 export interface SchemaCompilerOptions {
   /** Maximum total length in characters of the generated code in the memory cache. */
@@ -158,10 +158,16 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
       return generated;
     }
     const { code, cost } = generated.value;
-    const inWorker = checkInWorker(digest, code, checking);
+    const checkThere = checkInWorker(digest, code, checking);
+    const inWorker: CompiledSchema["validate"] = (value, caller) => checkThere({ value }, caller);
     const validate = isCheap(generated.value) ? await takeTurn(() => checkHere(code, inWorker)) : inWorker;
     const size = { textLength: text.length, codeLength: code.length, cost };
-    const compiled = { validate, size, generated: { digest, code } };
+    const compiled: Cached = {
+      validate,
+      validateJson: (json, caller) => checkThere({ json }, caller),
+      size,
+      generated: { digest, code },
+    };
     cache.set(digest, compiled, { size: code.length });
     report("compiled");
     return ok(compiled);
@@ -236,12 +242,12 @@ function checkHere(code: string, inWorker: CompiledSchema["validate"]): Compiled
   };
 }
 
-function checkInWorker(digest: string, code: string, worker: Work): CompiledSchema["validate"] {
-  return async (value, caller) => {
-    const first = await worker.run({ kind: "check", digest, value }, caller);
+function checkInWorker(digest: string, code: string, worker: Work) {
+  return async (checked: CheckedValue, caller: JobOptions): Promise<SchemaViolation | undefined> => {
+    const first = await worker.run({ kind: "check", digest, checked }, caller);
     // Send the code only if the worker has not cached it, because the code is large.
     const answer =
-      first.kind === "missing" ? await worker.run({ kind: "check", digest, code, value }, caller) : first;
+      first.kind === "missing" ? await worker.run({ kind: "check", digest, code, checked }, caller) : first;
     switch (answer.kind) {
       case "checked":
         return answer.violation;

@@ -15,7 +15,15 @@ import { type GeneratedCode, generateCode } from "./generate/generate.ts";
 export type SchemaRequest =
   | { readonly kind: "compile"; readonly text: string }
   /** Request to validate a value. Without `code`, the worker replies `missing` if the code is not in its cache. */
-  | { readonly kind: "check"; readonly digest: string; readonly code?: string; readonly value: unknown };
+  | {
+      readonly kind: "check";
+      readonly digest: string;
+      readonly code?: string;
+      readonly checked: CheckedValue;
+    };
+
+/** A value to validate, or its JSON text. */
+export type CheckedValue = { readonly value: unknown } | { readonly json: string };
 
 export type SchemaAnswer =
   | {
@@ -39,7 +47,7 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
       const { user, system } = process.threadCpuUsage(since);
       return { kind: "compiled", result, cpuMs: (user + system) / 1_000 };
     }
-    const { digest, code, value } = request;
+    const { digest, code, checked } = request;
     let check = checks.get(digest);
     if (!check) {
       if (code === undefined) return { kind: "missing" };
@@ -47,8 +55,21 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
       check = evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
       checks.set(digest, check, { size: code.length });
     }
-    return { kind: "checked", violation: check(value) };
+    return {
+      kind: "checked",
+      violation: "json" in checked ? checkJson(check, checked.json) : check(checked.value),
+    };
   };
+}
+
+function checkJson(check: Check, json: string): SchemaViolation | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return { path: "", message: "is not valid JSON", isInconclusive: true };
+  }
+  return check(value);
 }
 
 if (!parentPort) throw new Error("worker.ts runs as a worker thread");

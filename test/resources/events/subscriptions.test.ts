@@ -47,6 +47,7 @@ describe("subscribing to an app's events", () => {
       topics: [expect.stringMatching(/\.main\.a:b%20c$/), expect.stringMatching(/\.main\.push$/)],
       group: body.id,
       handler: null,
+      when: null,
       lastError: null,
       lag: 0,
       lagSeconds: 0,
@@ -166,7 +167,7 @@ describe("subscribing to an app's events", () => {
     expect(await api.call.expectRejection("GET", `${path.slice(0, -1)}_/lag`)).toMatchObject({ status: 404 });
   });
 
-  it("rejects an invalid event uid, time or handler", async () => {
+  it("rejects an invalid event uid, time, handler or filter", async () => {
     const app = await spine.install(channel("main", "push"));
     for (const [body, path] of [
       [{ eventUid: "main" }, "eventUid"],
@@ -175,6 +176,11 @@ describe("subscribing to an app's events", () => {
       [{ eventUid: "*", startAt: "later" }, "startAt"],
       [{ eventUid: "*", startAt: "2026-01-01" }, "startAt"],
       [{ eventUid: "*", handler: { url: "https://x.example", timeoutMs: 1 } }, "handler.timeoutMs"],
+      [{ eventUid: "*", when: true }, "when"],
+      [{ eventUid: "*", handler: null, when: {} }, "when"],
+      [{ eventUid: "*", handler: { url: "https://x.example" }, when: { type: "text" } }, "when/type"],
+      [{ eventUid: "*", handler: { url: "https://x.example" }, when: { pattern: "(?=a)" } }, "when/pattern"],
+      [{ eventUid: "*", handler: { url: "https://x.example" }, when: "text" }, "when"],
     ] as const) {
       expect(await spine.api.call.expectRejection("POST", `/apps/${app.id}/events/subscribe`, body)).toEqual({
         status: 400,

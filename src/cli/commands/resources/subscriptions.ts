@@ -6,7 +6,9 @@ import {
   type DeleteOptions,
   declareSubcommands,
   examples,
+  parseJson,
 } from "../../client/command.ts";
+import { readData } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
@@ -36,14 +38,17 @@ export function define(command: Command, context: CommandContext): void {
   part<[string], CreateOptions>(
     "create <events>",
     "Subscribe to <channel>:<type>, <channel>:* or *",
-    async ({ api, appPath }, [eventUid], { handler: url, ordered, startAt }) => {
+    async ({ api, appPath, io }, [eventUid], { handler: url, ordered, startAt, when: filter }) => {
       if (ordered && url === undefined) throw usageError("--ordered requires --handler.");
+      if (filter !== undefined && url === undefined) throw usageError("--when requires --handler.");
       const handler = url === undefined ? undefined : { url, ordered };
-      return api.post(await appPath("events", "subscribe"), { eventUid, startAt, handler });
+      const when = filter === undefined ? undefined : parseJson((await readData(io, filter)).toString());
+      return api.post(await appPath("events", "subscribe"), { eventUid, startAt, handler, when });
     },
   )
     .option("--handler <url>", "post events to this address; the signing secret is shown once")
     .option("--ordered", "deliver events to the handler in order")
+    .option("--when <schema>", "JSON Schema of the events that the handler gets: text, @file, or @-")
     .option("--start-at <when>", "now, earliest, or a timestamp (default: now)");
   for (const [verb, summary] of [
     ["pause", "Pause a subscription; its position is retained"],
@@ -73,6 +78,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet subscriptions", "subscriptions with their lag"],
     ["inlet subscriptions create 'inbox:*' --start-at earliest", "for readers"],
     ["inlet subscriptions create '*' --handler https://example.com/events", "for a handler"],
+    ["inlet subscriptions create '*' --handler https://example.com/events --when @when.json", "some events"],
   ]);
 }
 
@@ -80,4 +86,5 @@ interface CreateOptions {
   readonly handler?: string;
   readonly ordered?: boolean;
   readonly startAt?: string;
+  readonly when?: string;
 }

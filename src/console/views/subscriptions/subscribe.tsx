@@ -15,6 +15,17 @@ interface Props {
   readonly onMade: (subscriptionId: string) => void;
 }
 
+const WHEN_EXAMPLE = '{"properties": {"data": {"properties": {"total": {"minimum": 10}}}}}';
+
+/** Parses JSON. Returns an invalid text unchanged, so that the API rejects it instead of subscribing to all events. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 export function Subscribe({ appId, onClose, onMade }: Props) {
   const channels = useLoad(
     (signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: { limit: 200 }, signal }),
@@ -25,7 +36,9 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
   const [url, setUrl] = useState("");
   const [isOrdered, setOrdered] = useState(false);
   const [made, setMade] = useState<Schemas["Subscribed"]>();
-  const handler = url === "" ? {} : { handler: { url, ordered: isOrdered } };
+  const [filter, setFilter] = useState("");
+  const when = filter === "" ? {} : { when: parseJson(filter) };
+  const handler = url === "" ? {} : { handler: { url, ordered: isOrdered }, ...when };
   const call = {
     method: "POST",
     path: `/apps/${appId}/events/subscribe`,
@@ -86,6 +99,23 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
               onChange={(event) => setOrdered(event.currentTarget.checked)}
             />
             <span>Keep the order of each topic</span>
+          </label>
+        )}
+        {url !== "" && (
+          <label class="field">
+            <span class="field-name">
+              Only events that match <span class="faint">optional</span>
+            </span>
+            <textarea
+              rows={4}
+              value={filter}
+              placeholder={WHEN_EXAMPLE}
+              spellcheck={false}
+              onInput={(event) => setFilter(event.currentTarget.value)}
+            />
+            <span class="field-help">
+              A JSON Schema over the event. Other events are acknowledged without a request.
+            </span>
           </label>
         )}
         <FormFoot action={action} call={call} verb="Subscribe" onCancel={onClose} />

@@ -81,6 +81,32 @@ export async function requireReachable({ outbound }: Deps, { url }: HandlerInput
   throw invalidParameters([{ path: "handler.url", message }]);
 }
 
+/**
+ * Checks the `when` of a new subscription.
+ *
+ * @throws ApiError 400 if it does not compile, or if the subscription has no handler
+ * @throws UnavailableError if the compiler is temporarily unavailable
+ */
+export async function requireFilter(
+  { schemas }: Deps,
+  organizationId: string,
+  {
+    handler,
+    when,
+  }: { readonly handler?: object | null | undefined; readonly when?: HandlerSettings["when"] },
+): Promise<void> {
+  if (when === undefined) return;
+  if (handler == null) {
+    const message =
+      "must only be set with a handler; readers use the option `when` of inlet-consumer, or filter events themselves";
+    throw invalidParameters([{ path: "when", message }]);
+  }
+  const { signal } = new AbortController();
+  const findings = await schemas.check(when, { lane: organizationId, signal });
+  if (findings.length > 0)
+    throw invalidParameters(findings.map(({ path, message }) => ({ path: `when${path}`, message })));
+}
+
 /** Reads the connection and prevents its deletion until the transaction ends. @throws ApiError 404 if it does not exist */
 export async function keepConnection(trx: Trx, organizationId: string, id: string) {
   const connection = await trx

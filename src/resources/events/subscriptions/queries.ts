@@ -6,6 +6,7 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import { recordRemovals } from "../../../data/removals.ts";
 import { handlerSecretPlace } from "../../../data/subscriptions/handlers.ts";
 import { listCoverage, type SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
+import type { HandlerSettings } from "../../../event/handler.ts";
 import { conflict, notFound } from "../../../http/errors.ts";
 import type { Listed, Page } from "../../../http/page.ts";
 import { createId } from "../../../lib/ids.ts";
@@ -23,6 +24,8 @@ export interface NewSubscription {
   readonly startMs: number;
   readonly connectionId: string | null;
   readonly handler: (HandlerInput & { readonly secret: string }) | null;
+  /** JSON Schema of the events that the handler gets. `undefined` if it gets all events. */
+  readonly when: HandlerSettings["when"];
 }
 
 export interface Subscription {
@@ -43,7 +46,7 @@ export async function insertSubscription(
   trx: Trx,
   author: Author,
   scope: AppScope,
-  { eventUid, startAt, startMs, connectionId, handler }: NewSubscription,
+  { eventUid, startAt, startMs, connectionId, handler, when }: NewSubscription,
   { channelKinds, keyring, nowMs, requireRoom }: WriteContext & Pick<Deps, "channelKinds" | "requireRoom">,
 ): Promise<Subscription & { readonly connected: readonly string[] }> {
   const { organizationId, appId } = scope;
@@ -75,7 +78,7 @@ export async function insertSubscription(
       state: "active",
       startAt: formatStartAt(startAt),
       startMs,
-      handler: handler && JSON.stringify(settingsOf(handler)),
+      handler: handler && JSON.stringify({ ...settingsOf(handler), when }),
       sealedHandlerSecret: handler && keyring.seal(handler.secret, handlerSecretPlace(id)),
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),

@@ -16,7 +16,7 @@ import type { Deps } from "../../kit/deps.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
-import { makeHandlerSecret, requireReachable } from "./handler.ts";
+import { makeHandlerSecret, requireFilter, requireReachable } from "./handler.ts";
 import {
   deleteSubscription,
   getSubscription,
@@ -47,7 +47,7 @@ export const subscriptions: Resource = {
       operation: "subscribe",
       summary: "Subscribe to events of an app",
       description:
-        "Creates a new subscription on every call. With a `handler`, Inlet sends the events to it. Without one, readers read them from Redis with the subscription's consumer group.\n\n`eventUid` is `<channel_uid>:<event_type>`, or `<channel_uid>:*` for all events of a channel, or `*` for all events of the app.\n\n`connectionId` is set on the covered channel if it fetches events and has no connection. With `*`, it is set on each such channel that accepts a connection and whose URL is within the allowed origins. The request fails with 400 if no channel then uses the connection.",
+        "Creates a new subscription on every call. With a `handler`, Inlet sends the events to it, or only those that match `when`. Without one, readers read them from Redis with the subscription's consumer group.\n\n`eventUid` is `<channel_uid>:<event_type>`, or `<channel_uid>:*` for all events of a channel, or `*` for all events of the app.\n\n`connectionId` is set on the covered channel if it fetches events and has no connection. With `*`, it is set on each such channel that accepts a connection and whose URL is within the allowed origins. The request fails with 400 if no channel then uses the connection.",
       body: subscribeSchema,
       answer: subscribedSchema,
       creates: true,
@@ -63,9 +63,10 @@ export const subscriptions: Resource = {
           ? { ...body.handler, secret: body.handler.secret ?? makeHandlerSecret() }
           : null;
         await requireApp(db, scope);
+        await requireFilter(deps, scope.organizationId, body);
         if (handler) await requireReachable(deps, handler);
         const startMs = startMsOf(startAt, await readRedisTimeMs(redis));
-        const wanted = { eventUid, startAt, startMs, connectionId, handler };
+        const wanted = { eventUid, startAt, startMs, connectionId, handler, when: body.when };
         const context = { channelKinds, keyring, nowMs: clock(), requireRoom: deps.requireRoom };
         const subscription = await db
           .transaction()

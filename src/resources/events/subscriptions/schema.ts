@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import type { SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
+import { jsonSchemaDocument } from "../../../event/definition.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { describeFailure } from "../../../event/handler-failure.ts";
 import type { ReaderError } from "../../../event/subscription-keys.ts";
@@ -56,6 +57,11 @@ export const subscribeSchema = z.strictObject({
     .describe("Id of a connection for those covered channels that fetch events."),
   startAt: startAtSchema.describe("Start position: `now`, `earliest` or an RFC 3339 time.").default("now"),
   handler: handlerSchema.nullish(),
+  when: jsonSchemaDocument
+    .optional()
+    .describe(
+      "JSON Schema over the event in the JSON format of CloudEvents. The handler gets only matching events, and the others are acknowledged. Only with a `handler`; readers filter events themselves.",
+    ),
 });
 
 export const rewindSchema = z.strictObject({
@@ -109,6 +115,9 @@ export const subscriptionSchema = z
     topics: z.array(z.string()).meta({ description: "Redis streams that the subscription covers." }),
     group: z.string().meta({ description: "Name of the consumer group on each topic." }),
     handler: shownHandlerSchema.nullable(),
+    when: jsonSchemaDocument.nullable().meta({
+      description: "JSON Schema of the events that the handler gets. Null if it gets all events.",
+    }),
     lastError: z
       .object({
         code: z.string().meta({
@@ -159,6 +168,7 @@ export function renderSubscription(
   readerError: ReaderError | undefined,
 ): SubscriptionEntity {
   const { id } = row;
+  const { when = null, ...handler } = (row.handler ?? {}) as Partial<HandlerSettings>;
   const isFailing = row.retentionAtRisk || row.handlerFailing;
   const state = row.state === "active" && isFailing ? "failing" : row.state;
   return {
@@ -169,7 +179,8 @@ export function renderSubscription(
     group: id,
     lastError: lastErrorOf(row, readerError),
     handler:
-      row.handler === null ? null : { testEvents: false, ...(row.handler as HandlerSettings), secret: null },
+      row.handler === null ? null : { testEvents: false, ...(handler as HandlerSettings), secret: null },
+    when,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
   };
