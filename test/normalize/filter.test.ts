@@ -1,3 +1,4 @@
+import { Session } from "node:inspector/promises";
 import { describe, expect, it } from "vitest";
 import { cloudevents } from "../../src/channels/cloudevents/cloudevents.ts";
 import { pollingProfile } from "../../src/channels/polling/profile.ts";
@@ -168,6 +169,33 @@ describe("when", () => {
     expect(outcome.failures.at(0)).toMatchObject({ reason: "id_missing" });
     expect(outcome.failures.at(-1)).toMatchObject({ reason: "path_budget" });
   });
+});
+
+it("a delivery executes no code of filters if its definitions have no `when`", async () => {
+  const executed = async (definition: Definition): Promise<readonly string[]> => {
+    const session = new Session();
+    session.connect();
+    try {
+      await session.post("Profiler.enable");
+      await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+      await run([definition], deliveryOf({ id: "1" }));
+      const { result } = await session.post("Profiler.takePreciseCoverage");
+      return result
+        .filter(({ url }) => url.includes("/src/normalize/filter"))
+        .flatMap(({ functions }) => functions)
+        .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+        .map(({ functionName }) => functionName);
+    } finally {
+      session.disconnect();
+    }
+  };
+  // Compiling the channel reads the roots of its kind once.
+  const ofCompilation = ["getFilterRoots", ""];
+  const plain = await executed({ type: "e", idPath: "$.id", schema: { type: "object" } });
+  expect(plain.filter((name) => !ofCompilation.includes(name))).toEqual([]);
+  expect(await executed({ type: "e", idPath: "$.id", when: { required: ["item"] } })).toContain(
+    "createFilterInput",
+  );
 });
 
 describe("a `when` that cannot be evaluated", () => {
