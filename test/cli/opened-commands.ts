@@ -46,7 +46,9 @@ async function openWorld(dir: string) {
       uid: "strict",
       kind: "webhook",
       config: { onNoMatch: "quarantine" },
-      events: [{ type: "a", typePath: "$.type" }],
+      events: [
+        { type: "a", typePath: "$.type", when: { properties: { item: { not: { required: ["draft"] } } } } },
+      ],
     },
     {
       uid: "hooks",

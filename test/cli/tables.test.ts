@@ -35,6 +35,7 @@ describe("a command at a terminal", () => {
       /^ITEM +OUTCOME +TYPE .*\n +new +received .*\nverification: skipped; 1 items/,
     ],
     ['explain strict --data {"type":"b"}', /no_match +closest: a /],
+    ['explain strict --data {"type":"a","draft":1}', /\n +ignored +a +\/item +must NOT be valid\n/],
     [
       "catalog --channel hooks",
       /^CHANNEL +TYPE +SCHEMA +AGENTS +LAST DAY +LAST SEEN\nhooks +issues +no +no +\d+/,
