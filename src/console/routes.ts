@@ -100,6 +100,12 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Build", title: "Channels", icon: "channels", key: "c" },
   },
   {
+    path: "/apps/:appId/catalog",
+    component: view(() => import("./views/catalog/catalog.tsx")),
+    needs: "apps.read",
+    nav: { group: "Build", title: "Catalog", icon: "definitions", key: "y" },
+  },
+  {
     path: "/apps/:appId/channels/:channelUid/definitions",
     component: view(() => import("./views/definitions/definitions.tsx")),
     needs: "apps.read",

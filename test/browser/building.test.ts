@@ -177,4 +177,32 @@ it("the setup views are accessible and fit the window, in both themes and two wi
       await page.getByText("No recorded delivery has a body").waitFor();
     },
   });
+  await lookAt(console, {
+    name: "catalog",
+    path: `/apps/${app.id}/catalog?event=hooks%3At`,
+    ready: (page) => page.getByText("AI agents may subscribe").waitFor(),
+  });
+});
+
+it("the catalog shows the event types of an app with an example, and offers a type to agents", async () => {
+  const app = await installApp(console.gateway, [
+    {
+      uid: "hooks",
+      kind: "webhook",
+      config: { preset: "github" },
+      events: [{ type: "push", schema: { required: ["ref"] } }, { type: "issues" }],
+    },
+  ]);
+  await using opened = await console.open(`/apps/${app.id}/catalog`);
+  const { page } = opened;
+  await page.getByRole("row", { name: /push/ }).click();
+  await page.getByText("Example from the provider's sample").waitFor();
+  await page.getByText("refs/heads/main").waitFor();
+  await page.getByRole("checkbox", { name: "AI agents may subscribe to this type" }).click();
+  await page.getByText("Agents may subscribe to this type.").first().waitFor();
+  const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/hooks`);
+  expect(channel.events).toMatchObject([{ type: "push", agents: true }, { type: "issues" }]);
+  await page.getByRole("row", { name: /push.*agents/ }).waitFor();
+  await page.getByText("TypeScript types").click();
+  await page.getByText(`/apps/${app.id}/types.ts`).waitFor();
 });
