@@ -204,6 +204,17 @@ describe("an item that is younger than `settleSeconds`", () => {
     expect((await rig.source()).cursor.value).toEqual({ timestamp: items[1]?.at });
   });
 
+  it("is in the period that the next request asks for with {{lastPollAt}}", async () => {
+    const rig = await givenProven({
+      config: { request: { url: `${server.origin}/items`, query: { since: "{{lastPollAt}}" } } },
+    });
+    rig.list([{ id: "young", at: secondsAgo(200) }]);
+    await rig.pollAll();
+    await rig.pollAll();
+    const since = new URL(server.requests.at(-1)?.url ?? "", server.origin).searchParams.get("since") ?? "";
+    expect(Date.parse(since)).toBeLessThanOrEqual(Date.now() - 300_000);
+  });
+
   it("is seen again although the list has not changed since", async () => {
     const rig = await givenProven({ config: { conditional: true } });
     const items = [...itemsOf(["a"]), { id: "young", at: secondsAgo(200) }];
