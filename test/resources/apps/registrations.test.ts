@@ -192,6 +192,11 @@ describe("a registration of an installation", () => {
     await gateway.api("PUT", `/blueprints/${blueprint.id}`, { channels: [{ ...channels[0], events }] });
     await gateway.api("POST", `/apps/${app.id}/upgrade`, {});
     await eventually(() => expect(hooks()).toMatchObject([{ events: ["push"] }]));
+    // An upgrade does not turn verification off, so the channel keeps its preset and registration.
+    const unverified = [{ ...channels[0], config: {}, events: [{ type: "issues" }] }];
+    await gateway.api("PUT", `/blueprints/${blueprint.id}`, { channels: unverified });
+    await gateway.api("POST", `/apps/${app.id}/upgrade`, {});
+    await eventually(() => expect(hooks()).toMatchObject([{ events: ["issues"] }]));
     await gateway.api("DELETE", `/apps/${app.id}`);
     await eventually(() => expect(hooks()).toEqual([]));
   });
@@ -232,6 +237,18 @@ describe("settings of a registration", () => {
       { preset: "github" },
       { params: { ...params, owner: "not an owner" } },
       '"config.registration.params.owner","message":"must match',
+    ],
+    [
+      "a placeholder in the base URL",
+      { preset: "github" },
+      { params, baseUrl: "https://api.github.com/{{secret}}" },
+      "config.registration.baseUrl",
+    ],
+    [
+      "a query in the base URL",
+      { preset: "github" },
+      { params, baseUrl: "https://api.github.com?path=" },
+      "config.registration.baseUrl",
     ],
   ])("rejects %s", async (_, config, registration, path) => {
     const connectionId = await givenConnection();

@@ -56,11 +56,8 @@ export async function planChannels(
     }
     const secrets = before ? openSecrets(deps.keyring, before) : {};
     const given = settings[uid] ?? {};
-    const config = {
-      ...keepVerification(deps, before, channel.config),
-      ...secrets,
-      ...toConfig(given, channel.config, before?.config),
-    };
+    const ofBlueprint = keepVerification(deps, before, channel.config);
+    const config = { ...ofBlueprint, ...secrets, ...toConfig(given, ofBlueprint, before?.config) };
     const unchecked = { ...channel, config, storedSecrets: secrets };
     const checked = await checkChannel(deps, unchecked, caller.organizationId);
     if (checked.ok) {
