@@ -8,6 +8,7 @@ import type { ReceiveHook } from "./http/hook-exchange.ts";
 import { createHooks, getRoutePath } from "./http/hooks.ts";
 import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
+import { createMcp, type McpDeps } from "./mcp/mcp.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
 
 /** Responds while the gateway starts. Health checks work, and all other requests receive 503. */
@@ -27,7 +28,7 @@ export interface AppDeps {
   readonly health: HealthDeps;
   /** `undefined` if this gateway does not have the role. */
   readonly receiveHook: ReceiveHook | undefined;
-  readonly api: (ApiDeps & { readonly console: ConsoleDeps }) | undefined;
+  readonly api: (ApiDeps & Omit<McpDeps, "fetch"> & { readonly console: ConsoleDeps }) | undefined;
 }
 
 /** Creates the handler of all requests. */
@@ -39,6 +40,7 @@ export function createApp({ clock, health, receiveHook, api }: AppDeps): App {
   app.route("/", createHealth(health));
   if (api) {
     app.route("/v1", createApi(api));
+    app.route("/", createMcp({ ...api, fetch: (request, c) => app.fetch(request, c.env) }));
     app.route("/", createDocs(api));
     app.route("/", createConsole(api.console));
   }

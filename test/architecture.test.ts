@@ -20,11 +20,12 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   "accounts and spaces, which other resources show": ["resources/iam"],
   "code of all resources": ["resources/kit"],
   "list of channel kinds": ["channels/kinds.ts"],
-  "plug-ins: channel kinds, handler calls, registrations, periodic jobs": [
+  "plug-ins: channel kinds, handler calls, registrations, periodic jobs, MCP server": [
     "channels/*",
     "handlers",
     "registrations",
     "maintenance",
+    "mcp",
   ],
   "code of kinds that fetch events": ["channels/pull"],
   "contract of channel kinds": ["channels"],
@@ -95,7 +96,8 @@ const LIBRARY_MODULES: Readonly<Record<string, readonly string[]>> = {
   pino: ["log.ts"],
   "prom-client": ["metrics.ts", "metrics"],
   preact: ["console"],
-  hono: ["app.ts", "http", "channels", "resources"],
+  hono: ["app.ts", "http", "channels", "mcp", "resources"],
+  "@modelcontextprotocol/": ["mcp"],
   "@hono/": ["app.ts", "gateway", "http", "channels", "resources"],
 };
 /** Pure modules. They import no other modules of Node than those below, and use neither time nor randomness. */

@@ -5,7 +5,7 @@ import { COMMAND_VARIABLES } from "../src/config/load.ts";
 import { SETTING_LIST } from "../src/config/schema.ts";
 import { QUARANTINE_REASONS } from "../src/event/outcome.ts";
 import { STATUS_OF } from "../src/http/errors.ts";
-import { renderSettingsTable } from "./support/generated-docs.ts";
+import { renderSettingsTable, renderToolTable } from "./support/generated-docs.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const read = (name: string): string => readFileSync(join(ROOT, name), "utf8");
@@ -109,6 +109,10 @@ describe("the README and the pages of src/docs", () => {
 describe("the documentation", () => {
   it("lists the settings exactly as the program prints them", () => {
     expect(between(read("src/docs/settings.md"), "settings")).toBe(renderSettingsTable().trim());
+  });
+
+  it("lists the tools of agents", () => {
+    expect(between(read("src/docs/agents.md"), "tools")).toBe(renderToolTable());
   });
 
   it("lists every error code and every quarantine reason", () => {

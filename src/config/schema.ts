@@ -237,6 +237,11 @@ export const settingsSchema = z.object({
     description:
       "Number of channels, subscriptions and organizations that /metrics shows individually, busiest first. The others are combined.",
   }),
+  mcpWrites: setting("INLET_MCP_WRITES", flag, {
+    defaultText: "0",
+    description:
+      "Whether agents that connect to /mcp get tools that change something, such as redrive and pause. Each tool still needs the caller's permission.",
+  }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "embedded PostgreSQL",
     description: "URL of the PostgreSQL database.",

@@ -1,4 +1,5 @@
 import { SETTING_LIST } from "../../src/config/schema.ts";
+import { TOOLS } from "../../src/mcp/tools.ts";
 import type { Presets } from "../../src/verify/presets.ts";
 
 /** Renders the table of `src/docs/settings.md`. */
@@ -9,6 +10,15 @@ export function renderSettingsTable(): string {
     return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   });
   return ["| Setting | Default | Description |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Renders the table of `src/docs/agents.md`. */
+export function renderToolTable(): string {
+  const rows = TOOLS.map(
+    ({ name, title, operation, writes = false }) =>
+      `| \`${name}\` | ${title} | \`${operation}\` | ${writes ? "yes" : ""} |`,
+  );
+  return ["| Tool | Purpose | Operation | Changes something |", "|---|---|---|---|", ...rows].join("\n");
 }
 
 /** Renders an example settings file. All settings are commented out, so the unedited file has no effect. */

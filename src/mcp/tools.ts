@@ -1,0 +1,160 @@
+/** A tool for agents. It calls one operation of the management API with the caller's token, so the API checks it like any request. */
+export interface ToolSpec {
+  readonly name: string;
+  /** `operationId` of the API operation. */
+  readonly operation: string;
+  readonly title: string;
+  /** Explains to a model which question the tool answers, and which tool supplies its arguments. */
+  readonly description: string;
+  /** Whether the tool changes something. */
+  readonly writes?: true;
+  /** Whether results contain text that external senders wrote. */
+  readonly isUntrusted?: true;
+}
+
+/** All tools, in the order in which an agent needs them to find out why an event is missing. */
+export const TOOLS: readonly ToolSpec[] = [
+  {
+    name: "list_apps",
+    operation: "listApps",
+    title: "List apps",
+    description:
+      "Lists the installed apps. Start here: nearly every other tool needs an app's `id` as `appId`. An app groups the channels through which events arrive.",
+  },
+  {
+    name: "list_channels",
+    operation: "listChannels",
+    title: "List channels",
+    description:
+      "Lists the channels of an app with kind (webhook, polling, sse, cloudevents), state, settings and event definitions. Use it to see where events come from, whether a channel is paused or needs setup, and which event types exist. Supplies `channelId`.",
+  },
+  {
+    name: "list_problems",
+    operation: "listProblems",
+    title: "List problems",
+    description:
+      "Lists what Inlet has found wrong: silent channels, rejected deliveries, failing handlers, expiring registrations, growing lag. Each problem says what happened and what to do. Use it first for questions such as `Is everything all right?` or `Why does nothing arrive?`",
+  },
+  {
+    name: "show_source",
+    operation: "getSource",
+    title: "Show a source",
+    description:
+      "Shows the live state of a polling or SSE channel: last attempt, last error, next attempt, position, missed deliveries found. Use it when a channel that fetches its events is silent. Needs `channelId` from list_channels.",
+    isUntrusted: true,
+  },
+  {
+    name: "list_deliveries",
+    operation: "listDeliveries",
+    title: "List recent deliveries",
+    description:
+      "Lists sampled recent deliveries of an app with their outcome: published, duplicate, quarantined or rejected, and why. Use it to answer `Did the provider send anything?` and `What did Inlet do with it?` Supplies `deliveryId`.",
+    isUntrusted: true,
+  },
+  {
+    name: "show_delivery",
+    operation: "getDelivery",
+    title: "Show a delivery",
+    description:
+      "Shows one stored delivery with its headers and body. Use it after list_deliveries to look at the request that a sender really sent.",
+    isUntrusted: true,
+  },
+  {
+    name: "list_quarantine",
+    operation: "listQuarantine",
+    title: "List quarantined items",
+    description:
+      "Lists items that arrived but were not published, with the reason: invalid signature, schema mismatch, no matching definition, id conflict, paused channel. Use it when deliveries arrive but no event appears. Supplies `itemId`.",
+    isUntrusted: true,
+  },
+  {
+    name: "show_quarantined_item",
+    operation: "getQuarantinedItem",
+    title: "Show a quarantined item",
+    description:
+      "Shows one quarantined item with its body and the exact errors. Use it after list_quarantine to find out how to correct the definition or the sender.",
+    isUntrusted: true,
+  },
+  {
+    name: "explain_delivery",
+    operation: "explainDelivery",
+    title: "Explain a delivery",
+    description:
+      "Runs a delivery through a channel without publishing anything, and shows each step: verification, items, matching definition, extracted type and id, schema errors. Give the `headers` and `body` of a delivery, for example from show_delivery, with `verify: false` because a stored delivery is not signed again. Use it to answer `Why was this not published?` or to try other definitions in `events`.",
+    isUntrusted: true,
+  },
+  {
+    name: "list_events",
+    operation: "listEvents",
+    title: "List events",
+    description:
+      "Lists published events of an app, as CloudEvents with payload. Filter by `type`, `channel` (a channel's uid), time (`from`, `to`), event `id`, or a value at a JSONPath. Set `order` to `newest` for the latest events. Supplies `topic` and `entryId`.",
+    isUntrusted: true,
+  },
+  {
+    name: "show_event",
+    operation: "getEvent",
+    title: "Show an event",
+    description: "Shows one published event. Needs its `topic` and `entryId` from list_events.",
+    isUntrusted: true,
+  },
+  {
+    name: "list_subscriptions",
+    operation: "listSubscriptions",
+    title: "List subscriptions",
+    description:
+      "Lists who consumes the events of an app: handlers that Inlet calls over HTTP, and readers of Redis. Shows state and errors of each. Supplies `subscriptionId`.",
+  },
+  {
+    name: "show_lag",
+    operation: "getSubscriptionLag",
+    title: "Show the lag of a subscription",
+    description:
+      "Shows how many events a subscription has not processed yet, how old the oldest one is, and its dead letters. Use it for `Is the consumer behind?` Needs `subscriptionId` from list_subscriptions.",
+  },
+  {
+    name: "redrive_quarantine",
+    operation: "redriveMany",
+    title: "Publish quarantined items again",
+    description:
+      "Sends quarantined items of an app through their channel again, after the cause was corrected. Events that were already published are recognized as duplicates.",
+    writes: true,
+  },
+  {
+    name: "pause_channel",
+    operation: "pauseChannel",
+    title: "Pause a channel",
+    description:
+      "Pauses a channel. A paused webhook channel still stores deliveries and publishes them after resume_channel. A paused source fetches nothing.",
+    writes: true,
+  },
+  {
+    name: "resume_channel",
+    operation: "resumeChannel",
+    title: "Resume a channel",
+    description: "Resumes a paused channel. Stored deliveries are published in order.",
+    writes: true,
+  },
+  {
+    name: "pause_subscription",
+    operation: "pauseSubscription",
+    title: "Pause a subscription",
+    description: "Stops calls to the handler of a subscription. Events wait in their topics.",
+    writes: true,
+  },
+  {
+    name: "resume_subscription",
+    operation: "resumeSubscription",
+    title: "Resume a subscription",
+    description: "Resumes calls to the handler of a paused subscription.",
+    writes: true,
+  },
+  {
+    name: "replay_events",
+    operation: "replaySubscription",
+    title: "Replay events to a subscription",
+    description:
+      "Sends stored events of a time range to the handler of a subscription again, for example after a bug in the handler was fixed. The handler receives events that it may already know.",
+    writes: true,
+  },
+];
