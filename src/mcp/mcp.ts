@@ -1,20 +1,19 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
+import type { RedisBus } from "../bus/connection/redis.ts";
+import { createTopicReader } from "../bus/topics/read-after.ts";
 import { type AuthenticateDeps, authenticate } from "../http/callers/authenticate.ts";
-import { requireAllowed } from "../http/callers/authorize.ts";
+import { createStillAllowed, requireAllowed } from "../http/callers/authorize.ts";
 import type { ApiEnv, RequestEnv } from "../http/context.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
 import { countRejections, requestLog, requestMetrics } from "../http/request.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { CallApi } from "./call-tool.ts";
-import { createServer } from "./server.ts";
+import { createServer, type McpServerDeps } from "./server.ts";
 import { TOOLS } from "./tools.ts";
 
-export interface McpDeps extends AuthenticateDeps, ShowLimitsDeps {
-  readonly log: Log;
-  readonly clock: Clock;
+export interface McpDeps extends AuthenticateDeps, ShowLimitsDeps, Omit<McpServerDeps, "specs" | "reader"> {
+  readonly redis: RedisBus;
   readonly metrics: Metrics;
   readonly refusals: Parameters<typeof countRejections>[0];
   /** Public base URL of the API, such as `https://inlet.example/v1`. */
@@ -42,6 +41,7 @@ export function createMcp(deps: McpDeps): Hono<RequestEnv> {
   const root = baseUrl.replace(/\/v1$/, "");
   const mcp = new Hono<ApiEnv>();
   const specs = TOOLS.filter(({ writes = false }) => config.mcpWrites || !writes);
+  const stillAllowed = createStillAllowed(deps);
   let server: ReturnType<typeof createServer> | undefined;
   mcp.use("/mcp", requestMetrics(metrics), requestLog({ log, clock }), showLimits(deps));
   mcp.use("/mcp", countRejections(refusals), rejectForeignOrigins(new URL(root).origin));
@@ -58,8 +58,12 @@ export function createMcp(deps: McpDeps): Hono<RequestEnv> {
   mcp.post("/mcp", async (c) => {
     const caller = c.get("caller");
     requireAllowed(caller, { permission: null });
-    server ??= createServer({ log, specs });
-    return (await server).answer(c.req.raw, { caller, callApi: createCallApi(deps, c) });
+    server ??= createServer({ ...deps, specs, reader: createTopicReader(deps) });
+    return (await server).answer(c.req.raw, {
+      caller,
+      callApi: createCallApi(deps, c),
+      stillAllowed: (permission) => stillAllowed(c, permission),
+    });
   });
   return mcp as unknown as Hono<RequestEnv>;
 }

@@ -1,19 +1,16 @@
 import type { McpHttpHandler, Server } from "@modelcontextprotocol/server";
 import packageJson from "../../package.json" with { type: "json" };
 import { holds } from "../http/callers/authorize.ts";
-import type { Caller } from "../http/context.ts";
 import type { Log } from "../log.ts";
-import { type CallApi, callTool } from "./call-tool.ts";
+import { callTool } from "./call-tool.ts";
 import { type ApiTool, describeTools } from "./describe-tools.ts";
+import { ERROR_CODES, EVENTS_EXTENSION } from "./events/revision.ts";
+import { createServeEvents, type EventsServerDeps } from "./events/serve-events.ts";
+import type { CreateError, McpExchange, McpSession } from "./exchange.ts";
+import { observeBody } from "./observed-body.ts";
 import type { ToolSpec } from "./tools.ts";
 
-/** The caller of one MCP request, and its access to the management API. */
-export interface McpSession {
-  readonly caller: Caller;
-  readonly callApi: CallApi;
-}
-
-export interface McpServerDeps {
+export interface McpServerDeps extends EventsServerDeps {
   readonly log: Log;
   /** Tools that this gateway offers. A caller sees those that its permissions allow. */
   readonly specs: readonly ToolSpec[];
@@ -30,17 +27,20 @@ export async function createServer(deps: McpServerDeps): Promise<{
   readonly answer: (request: Request, session: McpSession) => Promise<Response>;
 }> {
   const sdk = await import("@modelcontextprotocol/server");
-  const sessions = new WeakMap<object, McpSession>();
+  const exchanges = new WeakMap<object, McpExchange>();
   const listTools = createToolList(deps.specs);
+  const serveEvents = createServeEvents(deps);
   const handler: McpHttpHandler = sdk.createMcpHandler(
     ({ authInfo }) => {
-      const session = authInfo && sessions.get(authInfo);
-      if (session === undefined) throw new Error("an MCP request was handled without a caller");
+      const exchange = authInfo && exchanges.get(authInfo);
+      if (exchange === undefined) throw new Error("an MCP request was handled without a caller");
       const server = new sdk.Server(
         { name: "inlet", title: "Inlet", version: packageJson.version },
-        { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+        { capabilities: CAPABILITIES, instructions: INSTRUCTIONS },
       );
-      serveTools(server, session, listTools, (message) => new sdk.ProtocolError(INVALID_PARAMS, message));
+      const createError: CreateError = (...error) => new sdk.ProtocolError(...error);
+      serveTools(server, exchange, listTools, createError);
+      serveEvents(server, exchange, createError);
       return server;
     },
     {
@@ -50,16 +50,20 @@ export async function createServer(deps: McpServerDeps): Promise<{
     },
   );
   return {
-    answer(request, session) {
+    async answer(request, session) {
       const authInfo = { token: "", clientId: session.caller.accountId, scopes: [] };
-      sessions.set(authInfo, session);
-      return handler.fetch(request, { authInfo });
+      const exchange: McpExchange = { ...session, body: undefined };
+      exchanges.set(authInfo, exchange);
+      const response = await handler.fetch(request, { authInfo });
+      if (response.body === null) return response;
+      exchange.body = observeBody(response.body);
+      return new Response(exchange.body.body, response);
     },
   };
 }
 
-/** Error code of JSON-RPC 2.0, section 5.1. */
-const INVALID_PARAMS = -32602;
+/** The draft of SEP-3415 names the capability `events`, and its final version the extension. Clients of both exist. */
+const CAPABILITIES = { tools: {}, events: {}, extensions: { [EVENTS_EXTENSION]: {} } };
 
 type ListTools = (session: McpSession) => Promise<readonly ApiTool[]>;
 
@@ -79,7 +83,7 @@ function serveTools(
   server: Server,
   session: McpSession,
   listTools: ListTools,
-  invalid: (message: string) => Error,
+  createError: CreateError,
 ): void {
   server.setRequestHandler("tools/list", async () => ({
     tools: (await listTools(session)).map(({ name, title, description, inputSchema, writes = false }) => ({
@@ -93,7 +97,10 @@ function serveTools(
   server.setRequestHandler("tools/call", async ({ params }) => {
     const tool = (await listTools(session)).find(({ name }) => name === params.name);
     if (tool === undefined)
-      throw invalid(`There is no tool ${JSON.stringify(params.name)}, or your permissions do not allow it.`);
+      throw createError(
+        ERROR_CODES.invalidParams,
+        `There is no tool ${JSON.stringify(params.name)}, or your permissions do not allow it.`,
+      );
     return callTool(tool, params.arguments ?? {}, session.callApi);
   });
 }

@@ -6,6 +6,7 @@ import type { Queryable } from "../../../data/database.ts";
 import { createStillAllowed } from "../../../http/callers/authorize.ts";
 import type { ApiEnv } from "../../../http/context.ts";
 import { ApiError, invalidParameters } from "../../../http/errors.ts";
+import { createStreamPlaces, type TakeStreamPlace } from "../../../http/stream-places.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
 import { nonJsonAnswer } from "../../kit/answer.ts";
@@ -45,7 +46,7 @@ export const eventStream: Resource = {
     const listTopics = (filter: StreamFilter) => findTopics(db, filter);
     const hub = createStreamHub({ tail, listTopics, stopping, log });
     const stillAllowed = createStillAllowed(deps);
-    const takePlace = createPlaces();
+    const takePlace = createStreamPlaces({ perCaller: PER_CALLER, perWorker: PER_WORKER });
 
     function requireRunning(): void {
       if (stopping.aborted) throw new UnavailableError("this gateway is stopping");
@@ -108,7 +109,7 @@ export const eventStream: Resource = {
           requireRunning();
           // A HEAD response has no body. A stream opened for it would never be closed.
           if (c.req.method === "HEAD") return new Response(null, { headers: HEADERS });
-          const release = takePlace(caller.keyId ?? caller.accountId);
+          const release = takeOrThrow(takePlace, caller.keyId ?? caller.accountId);
           try {
             const listedAt = performance.now();
             const topics = await listTopics(filter);
@@ -164,35 +165,22 @@ async function findTopics(db: Queryable, filter: StreamFilter): Promise<readonly
 }
 
 /**
- * Creates a function that reserves a stream for a caller and returns a function that releases it. Releasing twice has
- * no effect. The function throws ApiError 429 at the caller's limit, and UnavailableError at the worker's limit.
+ * Reserves a stream for a caller. Returns a function that releases it.
+ *
+ * @throws ApiError 429 at the caller's limit
+ * @throws UnavailableError at the worker's limit
  */
-function createPlaces(): (caller: string) => () => void {
-  const taken = new Map<string, number>();
-  let all = 0;
-  return (caller) => {
-    const ours = taken.get(caller) ?? 0;
-    if (ours >= PER_CALLER) {
-      throw new ApiError(
-        "rate_limited",
-        `This API key already has ${PER_CALLER} open event streams on this gateway. Close one, or try again later.`,
-        { headers: { "Retry-After": String(FULL_RETRY_AFTER_SECONDS) } },
-      );
-    }
-    if (all >= PER_WORKER)
-      throw new UnavailableError(`this gateway already has ${PER_WORKER} open event streams`, {
-        retryAfterSeconds: FULL_RETRY_AFTER_SECONDS,
-      });
-    taken.set(caller, ours + 1);
-    all++;
-    let isReleased = false;
-    return () => {
-      if (isReleased) return;
-      isReleased = true;
-      all--;
-      const left = (taken.get(caller) ?? 1) - 1;
-      if (left === 0) taken.delete(caller);
-      else taken.set(caller, left);
-    };
-  };
+function takeOrThrow(take: TakeStreamPlace, caller: string): () => void {
+  const taken = take(caller);
+  if (taken === "perCaller")
+    throw new ApiError(
+      "rate_limited",
+      `This API key already has ${PER_CALLER} open event streams on this gateway. Close one, or try again later.`,
+      { headers: { "Retry-After": String(FULL_RETRY_AFTER_SECONDS) } },
+    );
+  if (taken === "perWorker")
+    throw new UnavailableError(`this gateway already has ${PER_WORKER} open event streams`, {
+      retryAfterSeconds: FULL_RETRY_AFTER_SECONDS,
+    });
+  return taken;
 }
