@@ -321,7 +321,7 @@ describe("the console with two organizations", () => {
     expect(own).toEqual(
       expect.arrayContaining([
         ...["Overview", "Problems", "Events", "Deliveries", "Quarantine", "Sources", "Subscriptions"],
-        ...["Channels", "Apps", "Blueprints", "Connections", "API keys", "Organization"],
+        ...["Channels", "Catalog", "Apps", "Blueprints", "Connections", "API keys", "Organization"],
       ]),
     );
     expect(await viewsWith(yak.key, "zebra")).toEqual([]);
@@ -339,7 +339,7 @@ describe("the console with two organizations", () => {
     const { opened, settled, page } = await openKey(yak.key);
     await using _ = opened;
     for (const path of [
-      ...["events", "tail", "deliveries", "quarantine", "sources", "subscriptions", "channels"].map(
+      ...["events", "tail", "deliveries", "quarantine", "sources", "subscriptions", "channels", "catalog"].map(
         (view) => `${within}/${view}`,
       ),
       ...[`${within}/dead-letters?subscription=${subscription}`, `${within}/deliveries/${delivery}`],
