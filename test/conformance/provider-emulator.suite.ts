@@ -145,14 +145,14 @@ export function describeProvider(samples: ProviderSamples): void {
       expect(emulator.hooks()).toEqual([]);
     });
 
-    it.skipIf(exists === undefined)("rejects a second registration of the same address", async () => {
+    itIf(exists !== undefined, "rejects a second registration of the same address", async () => {
       await using world = await startWorld(samples);
       await world.register();
       if (exists !== undefined) await expectError(world.call(samples.create(world.receiver.address)), exists);
       expect(world.emulator.hooks()).toHaveLength(1);
     });
 
-    it.skipIf(quota === undefined)("rejects registrations over its limit", async () => {
+    itIf(quota !== undefined, "rejects registrations over its limit", async () => {
       await using world = await startWorld(samples);
       const { emulator, call, receiver } = world;
       emulator.setQuota(1);
@@ -161,7 +161,7 @@ export function describeProvider(samples: ProviderSamples): void {
       expect(emulator.hooks()).toHaveLength(1);
     });
 
-    it.skipIf(update === undefined)("changes the address", async () => {
+    itIf(update !== undefined, "changes the address", async () => {
       await using world = await startWorld(samples);
       const { hook } = await world.register();
       const address = `${world.receiver.address}?changed`;
@@ -170,7 +170,7 @@ export function describeProvider(samples: ProviderSamples): void {
       await until(() => world.emulator.hooks()[0]?.address === address);
     });
 
-    it.skipIf(lifetimeMs === undefined)("ends a registration that was not renewed", async () => {
+    itIf(lifetimeMs !== undefined, "ends a registration that was not renewed", async () => {
       await using world = await startWorld(samples);
       const { emulator, call } = world;
       const { hook } = await world.register();
@@ -275,4 +275,9 @@ function readId(path: string, request: { headers: object; body: Buffer }): unkno
     (value, name) => Object.entries(value ?? {}).find(([key]) => key === name)?.[1],
     JSON.parse(String(request.body)),
   );
+}
+
+/** Registers a test only for emulators to which it applies, so that it is not reported as skipped. */
+function itIf(applies: boolean, name: string, test: () => Promise<void>): void {
+  if (applies) it(name, test);
 }
