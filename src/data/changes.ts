@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import type { Clock } from "../lib/clock.ts";
 import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Queryable, Trx } from "./database.ts";
@@ -58,7 +57,8 @@ export type ChangeSubscriptions = Pick<ChangeFeed, "subscribe">;
 export interface ChangeFeedOptions {
   readonly db: Queryable;
   readonly log: Log;
-  readonly clock: Clock;
+  /** Monotonic clock, in milliseconds. A wall clock that is set forward would make the feed look stale. */
+  readonly nowMs?: () => number;
   readonly pollEveryMs?: number;
   /** Minimum time in seconds before a change is deleted from the table. Deletion may happen later. */
   readonly retentionSeconds?: number;
@@ -99,15 +99,16 @@ interface Mark {
  * @throws UnavailableError if the first read fails. Later failures are logged and retried
  */
 export async function startChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
-  const { db, log, clock, pollEveryMs = 1_000, retentionSeconds = 3_600 } = options;
+  const { db, log, pollEveryMs = 1_000, retentionSeconds = 3_600 } = options;
+  const { nowMs = () => performance.now() } = options;
   const listeners: ChangeListener[] = [];
-  let lastReadAtMs = clock();
+  let lastReadAtMs = nowMs();
   let mark = await readMark(db);
   let reading: Promise<void> | undefined;
   let queued: Promise<void> | undefined;
 
   const read = async (): Promise<void> => {
-    const startedAtMs = clock();
+    const startedAtMs = nowMs();
     const next = await readChanges(options, mark);
     const awayMs = next.mark.atMs - mark.atMs;
     // A lower `xmin` than before means that the server was replaced by one that lacks the latest transactions.
@@ -149,7 +150,7 @@ export async function startChangeFeed(options: ChangeFeedOptions): Promise<Chang
   });
   return {
     subscribe: (listener) => void listeners.push(listener),
-    stalenessMs: () => clock() - lastReadAtMs,
+    stalenessMs: () => nowMs() - lastReadAtMs,
     readNow,
     async [Symbol.asyncDispose]() {
       await loop[Symbol.asyncDispose]();

@@ -75,7 +75,7 @@ export function createEventPath(deps: EventPathDeps) {
   const publish = createPublish({
     redis,
     onAppended,
-    onCall: (seconds) => metrics.publishSeconds.observe("", seconds),
+    onCall: metrics.publishSeconds.observe,
     getQuarantineLimitBytes: quarantineBytesOf,
     newQuarantineId: () => createId("qr", clock()),
   });

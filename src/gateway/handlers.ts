@@ -49,7 +49,7 @@ export function openHandlers(deps: OpenHandlersDeps): OpenedHandlers {
         onIgnored: () => metrics.handlerIgnored.inc(),
         observe({ kind, attempt: { status, durationMs } }) {
           metrics.handlerAttempts.add(kind, status === null ? "none" : `${Math.floor(status / 100)}xx`);
-          metrics.handlerSeconds.observe(kind, durationMs / 1000);
+          metrics.handlerSeconds.observe(durationMs / 1000, kind);
         },
       }),
     [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose](),

@@ -82,22 +82,16 @@ export async function startListener(
   );
   // Node's own handlers of new connections. Node has no public API for them, so they are read from the event listeners.
   const nodeConnectionListeners = server.listeners("connection");
-  const fastPath = createFastPath({
-    receive: (channelId, exchange) => serving.receiveHook?.(channelId, exchange),
-    handOffToNode,
-    firstRequestMs: HEADERS_TIMEOUT_MS,
-    keepAliveMs: KEEP_ALIVE_MS,
-    bodyMs: REQUEST_TIMEOUT_MS,
-    rejectLate: invalid.rejectLate,
-  });
+  /** `undefined` until an app is served that receives webhooks. */
+  let fastPath: FastPath | undefined;
   function handOffToNode(socket: Socket): void {
     closeGentlyAfterEarlyResponse(socket, () => latest.get(socket)?.incoming);
     for (const take of nodeConnectionListeners) take.call(server, socket);
   }
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => {
-    if (hookFastPath && serving.receiveHook) fastPath.take(socket);
-    else handOffToNode(socket);
+    if (fastPath === undefined) handOffToNode(socket);
+    else fastPath.take(socket);
   });
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
@@ -113,10 +107,19 @@ export async function startListener(
     port: (server.address() as AddressInfo).port,
     serve(app, beforeClosing) {
       serving = app;
+      if (hookFastPath && app.receiveHook !== undefined)
+        fastPath = createFastPath({
+          receive: app.receiveHook,
+          handOffToNode,
+          firstRequestMs: HEADERS_TIMEOUT_MS,
+          keepAliveMs: KEEP_ALIVE_MS,
+          bodyMs: REQUEST_TIMEOUT_MS,
+          rejectLate: invalid.rejectLate,
+        });
       return {
         async [Symbol.asyncDispose]() {
           server.prependListener("request", (_, response) => response.setHeader("connection", "close"));
-          fastPath.answerLast();
+          fastPath?.answerLast();
           await beforeClosing?.();
           await drain(server, fastPath);
         },
@@ -126,7 +129,7 @@ export async function startListener(
   };
 }
 
-async function drain(server: Server, fastPath: FastPath): Promise<void> {
+async function drain(server: Server, fastPath: FastPath | undefined): Promise<void> {
   if (!server.listening) return;
   let closed = false;
   server.close(() => {
@@ -136,9 +139,9 @@ async function drain(server: Server, fastPath: FastPath): Promise<void> {
   while (!closed && performance.now() < deadline) {
     // A connection whose last response was sent during shutdown is now idle, so it can be closed.
     server.closeIdleConnections();
-    fastPath.closeIdle();
+    fastPath?.closeIdle();
     await delay(DRAIN_POLL_MS);
   }
   server.closeAllConnections();
-  fastPath.closeAll();
+  fastPath?.closeAll();
 }

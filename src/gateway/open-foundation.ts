@@ -41,8 +41,7 @@ export async function openFoundation(deps: FoundationDeps) {
     await migrate({ connection: stores.database, log, openKeyring });
     return openKeyring(db);
   });
-  // A wall clock that is set forward must not make the feed look stale.
-  const changes = opening.use(await startChangeFeed({ db, log, clock: () => performance.now() }));
+  const changes = opening.use(await startChangeFeed({ db, log }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });
   onWaiting("waiting for Redis");
   const redis = opening.use(

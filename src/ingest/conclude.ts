@@ -83,7 +83,7 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
       return;
     }
     if (channel !== undefined)
-      metrics.hookSeconds.observe(toOutcomeLabel(response), (performance.now() - exchange.sinceMs) / 1000);
+      metrics.hookSeconds.observe((performance.now() - exchange.sinceMs) / 1000, toOutcomeLabel(response));
   }
 
   /** Ends a delivery that the gateway has fetched. No response is sent. */

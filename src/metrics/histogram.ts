@@ -3,7 +3,7 @@ import { Histogram, type Registry } from "prom-client";
 /** Durations in seconds, with at most one label from a closed set. */
 export interface Timings {
   /** @param value value of the label */
-  readonly observe: (value: string, seconds: number) => void;
+  readonly observe: (seconds: number, value?: string) => void;
 }
 
 /** Upper bounds of the buckets in seconds, from one millisecond to the longest usual timeout. */
@@ -29,7 +29,7 @@ export function createTimings({ buckets = SECONDS, label, ...config }: Histogram
       ),
   });
   return {
-    observe(value, seconds) {
+    observe(seconds, value = "") {
       let one = series.get(value);
       if (one === undefined) {
         one = { counts: new Float64Array(buckets.length + 1), sum: 0 };

@@ -19,7 +19,6 @@ async function startFeed(options: Partial<ChangeFeedOptions> = {}) {
   const feed = await startChangeFeed({
     db: database.db,
     log: createLog({ level: "silent" }),
-    clock: Date.now,
     pollEveryMs: NEVER_MS,
     ...options,
   });
@@ -151,7 +150,7 @@ describe("the change feed", () => {
 
   it("reports for how long it has not been read successfully, even while reads fail", async () => {
     let nowMs = 1_000;
-    await using reader = await startFeed({ clock: () => nowMs, pollEveryMs: 5 });
+    await using reader = await startFeed({ nowMs: () => nowMs, pollEveryMs: 5 });
     nowMs = 2_000;
     await until(() => reader.feed.stalenessMs() === 0);
     await sql`ALTER TABLE changes RENAME TO changes_away`.execute(database.db);

@@ -132,9 +132,7 @@ it("the reconciler creates a consumer group on the topic of a new event definiti
   const covering = await subscribe(app.id, "main:*");
   const other = await subscribe(app.id, "main:push");
   const { db } = spine.api.database;
-  const changes = open.use(
-    await startChangeFeed({ db, log: createLog({ level: "silent" }), clock: Date.now }),
-  );
+  const changes = open.use(await startChangeFeed({ db, log: createLog({ level: "silent" }) }));
   startReconciler({ changes, tickMs: 60_000 });
   await until(async () => (await groupsOf(covering.id)).length === 1);
   await spine.api.call("PUT", `/apps/${app.id}/channels/${app.channels[0].id}`, {

@@ -11,7 +11,7 @@ it("a timing histogram exports exactly the same text as a prom-client histogram 
   const values = [0, 0.001, 0.0011, 0.01, 0.05, 0.1, 0.3, 7];
   for (const [i, value] of values.entries()) {
     const outcome = i % 3 === 0 ? "refused" : "ok";
-    timings.observe(outcome, value);
+    timings.observe(value, outcome);
     histogram.observe({ outcome }, value);
   }
   const lines = async (registry: Registry) =>
@@ -32,8 +32,8 @@ it("a timing histogram without a label exports a single series", async () => {
     buckets: [1],
     registers: [registry],
   });
-  timings.observe("", 0.5);
-  timings.observe("", 2);
+  timings.observe(0.5);
+  timings.observe(2);
   const text = await registry.metrics();
   expect(text).toContain('inlet_test_seconds_bucket{le="1"} 1');
   expect(text).toContain('inlet_test_seconds_bucket{le="+Inf"} 2');

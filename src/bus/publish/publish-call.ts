@@ -32,17 +32,27 @@ const DEFAULT_SLICING = "r".charCodeAt(0);
 const SHORTEST_SLICING = -17;
 const LONGEST_SLICING = 5;
 
+export interface QuarantineDeps {
+  readonly newQuarantineId: NewId;
+  /** Returns the quarantine limit of an organization in bytes. `undefined` means the default in `quarantineLimits`. */
+  readonly getQuarantineLimitBytes?: (organizationId: string) => number | undefined;
+}
+
 /** Creates the group of a whole delivery. */
 export function createGroup(
   batch: PublishBatch,
   policy: string,
-  newQuarantineId: NewId,
-  quarantineBytes: number | undefined,
+  { newQuarantineId, getQuarantineLimitBytes }: QuarantineDeps,
 ): PublishGroup {
   const { channel, events, position, release, signed } = batch;
   const quarantine =
     batch.quarantine && batch.quarantine.items.length > 0
-      ? encodeQuarantine(channel, batch.quarantine, newQuarantineId, quarantineBytes)
+      ? encodeQuarantine(
+          channel,
+          batch.quarantine,
+          newQuarantineId,
+          getQuarantineLimitBytes?.(channel.organizationId),
+        )
       : undefined;
   let bytes = quarantine?.bytes ?? 0;
   for (const event of events) bytes += event.bytes;

@@ -1,6 +1,5 @@
 import { UnavailableError } from "../../lib/errors.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
-import type { NewId } from "../../lib/ids.ts";
 import { FairBudget } from "../../limits/fairness.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { encodeLimits, QUARANTINE_LIMITS, type QuarantineLimits } from "../quarantine/quarantine-record.ts";
@@ -10,6 +9,7 @@ import {
   createPolicyEncoder,
   type PublishGroup,
   parseReply,
+  type QuarantineDeps,
   splitWords,
 } from "./publish-call.ts";
 import { createLanes, MAX_CALL_BYTES, MAX_CALL_EVENTS, type SubmitGroup } from "./publish-lanes.ts";
@@ -54,17 +54,14 @@ export function createAppendedListeners(): AppendedListeners {
   };
 }
 
-export interface PublishDeps {
+export interface PublishDeps extends QuarantineDeps {
   readonly redis: RedisBus;
-  readonly newQuarantineId: NewId;
   readonly onAppended?: (...appended: Appended) => void;
   /** Called after each successful script call with the duration of the call in seconds. */
   readonly onCall?: (seconds: number) => void;
   /** Maximum bytes of unfinished deliveries, shared fairly among organizations. Deliveries above it are rejected. Default: 64 MiB. */
   readonly maxBytesInFlight?: number;
   readonly quarantineLimits?: QuarantineLimits;
-  /** Returns the quarantine limit of an organization in bytes. `undefined` means the default in `quarantineLimits`. */
-  readonly getQuarantineLimitBytes?: (organizationId: string) => number | undefined;
 }
 
 /**
@@ -74,7 +71,7 @@ export interface PublishDeps {
 const LARGE_BYTES = 128 * 1024;
 
 export function createPublish(deps: PublishDeps): Publish {
-  const { redis, newQuarantineId, onAppended, maxBytesInFlight = 64 * 1024 * 1024 } = deps;
+  const { redis, onAppended, maxBytesInFlight = 64 * 1024 * 1024 } = deps;
   const limits = encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS);
   const lanes = { quarantineLimits: limits, onCall: deps.onCall };
   const submitSmall = createLanes(redis, { ...lanes, writes: redis.writes, maxCallBytes: MAX_CALL_BYTES });
@@ -97,12 +94,7 @@ export function createPublish(deps: PublishDeps): Publish {
       const { organizationId } = batch.channel;
       const delivery = { organizationId, signal, sinceMs };
       const policy = encodePolicy(batch.policy);
-      const whole = createGroup(
-        batch,
-        policy,
-        newQuarantineId,
-        deps.getQuarantineLimitBytes?.(organizationId),
-      );
+      const whole = createGroup(batch, policy, deps);
       if (!inFlight.take(organizationId, whole.bytes)) {
         throw new UnavailableError("The organization has too many bytes in flight to Redis. Retry later.");
       }

@@ -21,7 +21,7 @@ export interface SchemaCompilerOptions {
   /** CPU time quota per lane. Unlimited if omitted. */
   readonly quota?: CompileQuota;
   /** Called for each schema that was missing from the memory cache. */
-  readonly onCompiled?: (result: "compiled" | "refused", seconds: number) => void;
+  readonly onCompiled?: (seconds: number, result: "compiled" | "refused") => void;
 }
 
 interface Cached extends CompiledSchema {
@@ -151,7 +151,7 @@ export function startSchemaCompiler(options: SchemaCompilerOptions = {}): Schema
   async function compileText(text: string, digest: string, caller: JobOptions): Promise<Compiled> {
     const sinceMs = performance.now();
     const report = (result: "compiled" | "refused"): void =>
-      options.onCompiled?.(result, (performance.now() - sinceMs) / 1000);
+      options.onCompiled?.((performance.now() - sinceMs) / 1000, result);
     const generated = await generate(text, caller);
     if (!generated.ok) {
       report("refused");

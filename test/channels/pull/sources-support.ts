@@ -183,7 +183,7 @@ export async function startSourceRig(): Promise<SourceRig> {
     const channelKinds = new Map([[kind.kind, kind]]);
     const metrics = createMetrics();
     const stop = new AbortController();
-    const changes = beginning.use(await startChangeFeed({ db, log, clock: Date.now, pollEveryMs: NEVER_MS }));
+    const changes = beginning.use(await startChangeFeed({ db, log, pollEveryMs: NEVER_MS }));
     const redisClock = { now: Date.now, aheadMs: () => 0 };
     const shared = { redis, channelKinds, metrics, clock: Date.now, redisClock, changes };
     const { keyring } = spine.api;

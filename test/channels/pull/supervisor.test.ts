@@ -14,7 +14,7 @@ it("a worker reads changes of channels from the database once a second", async (
   const { db } = database;
   const changes: Change[] = [];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  await using feed = await startChangeFeed({ db, log: createLog({ level: "silent" }), clock: Date.now });
+  await using feed = await startChangeFeed({ db, log: createLog({ level: "silent" }) });
   feed.subscribe({ onChange: (change) => void changes.push(change), onReset: () => {} });
   await db.transaction().execute((trx) => recordChange(trx, { kind: "source", key: "1" }));
   const timers = vi.getTimerCount();
