@@ -1,8 +1,9 @@
 import type { FindKnownIds } from "../bus/publish/known-ids.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import type { Normalizer } from "./normalizer.ts";
+import { toPublishPolicy } from "./write.ts";
 
 export interface CompareDeps {
   readonly normalize: Normalizer;

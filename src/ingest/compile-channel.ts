@@ -1,17 +1,14 @@
 import { hash } from "node:crypto";
 import type { z } from "zod";
-import type { PublishPolicy } from "../bus/publish/publish-batch.ts";
 import type { StoredChannel } from "../data/channels/stored-channels.ts";
 import type { ChannelConfig, ChannelKindName } from "../event/channel.ts";
-import { mergeContentTypes } from "../event/content-type.ts";
-import { getConflictRule } from "../event/dedupe.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
 import { readWakes } from "../event/wakes.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
 import { readStoredConfig } from "../lib/stored-config.ts";
-import { parseBodyFormat } from "../normalize/body/bodies.ts";
+import { isReadableType } from "../normalize/body/bodies.ts";
 import {
   type CompiledDefinitions,
   compileDefinitions,
@@ -76,16 +73,6 @@ export interface CompiledChannel extends ChannelHandle {
   readonly shares?: readonly SharedPart[];
 }
 
-export function toPublishPolicy({ config }: CompiledChannel): PublishPolicy {
-  const { dedupe, retention } = config;
-  return {
-    dedupeWindowMs: dedupe.windowSeconds * 1000,
-    conflict: getConflictRule(dedupe).conflict,
-    maxEntries: retention.maxEntries,
-    maxBytes: retention.maxBytes,
-  };
-}
-
 /** The properties of a channel kind that are needed to compile its channels. */
 export interface CompilableKind {
   readonly kind: ChannelKindName;
@@ -141,9 +128,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const { readAs, answer, verification } = sender;
     const text = JSON.stringify(sender);
     return senders(hashKey(kind.kind, String(preset), text), () => {
-      const {
-        acceptsContentType = (type) => parseBodyFormat(readAs ?? mergeContentTypes(type)) !== undefined,
-      } = kind.profile;
+      const { acceptsContentType = readAs === undefined ? isReadableType : acceptsAnyType } = kind.profile;
       const onShadowed: SenderDeps["onShadowed"] = (reason) => deps.onShadowed(kind.kind, reason);
       const senderDeps = { hooksUrl: deps.hooksUrl, keys: NO_KEYS, onShadowed };
       const program = compileSenderProgram(sender);
@@ -209,7 +194,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const { answer, verification } = sharedSender;
     const uids = readWakes(shown);
     const wakes = uids && { uids, publishesNothing: stored.definitions.length === 0 };
-    const acceptsContentType = wakes?.publishesNothing ? () => true : sharedSender.acceptsContentType;
+    const acceptsContentType = wakes?.publishesNothing ? acceptsAnyType : sharedSender.acceptsContentType;
     const signals = findSignals(shown, preset, deps.presets);
     const ownChars = ownLength + JSON.stringify(secrets).length;
     return {
@@ -234,6 +219,8 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     };
   };
 }
+
+const acceptsAnyType = (): boolean => true;
 
 function findSignals(
   config: ChannelConfig,

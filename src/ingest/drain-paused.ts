@@ -6,10 +6,10 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import { createDeliveryFailure, type Outcome, tooManyItemsFailure } from "../event/outcome.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
-import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
 import type { Normalizer } from "./normalizer.ts";
-import { createOutcome, type Redrive, toQuarantineReceipts } from "./write.ts";
+import { createOutcome, type Redrive, toPublishPolicy, toQuarantineReceipts } from "./write.ts";
 
 export interface DrainPausedDeps {
   readonly normalize: Normalizer;

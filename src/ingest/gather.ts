@@ -3,12 +3,13 @@ import type { OutgoingEvent } from "../event/event.ts";
 import type { FetchedOptions, GatheredWrite, GatherFetched, IngestResult } from "../event/ingest.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { Normalized } from "../normalize/normalize.ts";
-import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import { adjustReconciled } from "./reconciled.ts";
 import {
   createOutcome,
   findConflicts,
   getPublishedStatus,
+  toPublishPolicy,
   toQuarantineItems,
   toQuarantineReceipts,
   type Writer,

@@ -1,5 +1,5 @@
 import type { Publish } from "../bus/publish/publish.ts";
-import type { Receipt } from "../bus/publish/publish-batch.ts";
+import type { PublishPolicy, Receipt } from "../bus/publish/publish-batch.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
 import { TEST_EXTENSION } from "../event/cloud-event.ts";
@@ -16,7 +16,7 @@ import {
 import type { SourcePosition, VerifiedDelivery } from "../event/received.ts";
 import { createSignedMark } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
-import { type CompiledChannel, toPublishPolicy } from "./compile-channel.ts";
+import type { CompiledChannel } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
 
@@ -162,6 +162,16 @@ export function createWriter(deps: WriterDeps) {
   };
 }
 
+export function toPublishPolicy({ config, rules }: CompiledChannel): PublishPolicy {
+  const { dedupe, retention } = config;
+  return {
+    dedupeWindowMs: dedupe.windowSeconds * 1000,
+    conflict: rules.conflictRule.conflict,
+    maxEntries: retention.maxEntries,
+    maxBytes: retention.maxBytes,
+  };
+}
+
 export interface Tested {
   readonly received: number;
   readonly ignored: number;
@@ -192,22 +202,15 @@ export interface WriteOptions {
   readonly position?: SourcePosition;
 }
 
+const NO_MATCH_DISPOSITIONS = { reject: "reject", quarantine: "all", keepLast: "newest" } as const;
+
 function getDisposition(
   { config }: CompiledChannel,
   { isHeartbeat, reason }: ItemFailure,
 ): "reject" | QuarantineItem["keep"] {
   if (isHeartbeat) return "newest";
   if (reason !== "no_match") return config.onInvalid === "reject" ? "reject" : "all";
-  switch (config.onNoMatch) {
-    case "reject":
-      return "reject";
-    case "quarantine":
-      return "all";
-    case "keepLast":
-      return "newest";
-    default:
-      return config.onNoMatch satisfies never;
-  }
+  return NO_MATCH_DISPOSITIONS[config.onNoMatch];
 }
 
 export function toQuarantineItems(

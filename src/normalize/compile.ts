@@ -1,5 +1,6 @@
 import { type BodyDecoding, type BodyReading, DEFAULT_READING } from "../event/body-reading.ts";
 import type { ChannelConfig, ChannelIdentity } from "../event/channel.ts";
+import { type ConflictRule, getConflictRule } from "../event/dedupe.ts";
 import type { Definition } from "../event/definition.ts";
 import { encodeType, topicPrefixOf } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
@@ -84,6 +85,7 @@ export interface RuleSet extends CompiledDefinitions {
   readonly topicPrefix: string;
   /** CloudEvents `source` of events whose sender does not set one. */
   readonly source: string;
+  readonly conflictRule: ConflictRule;
 }
 
 const FIXED = "must not be set, because this kind of channel uses a fixed path";
@@ -128,6 +130,7 @@ export function createRuleSet(
     channel,
     topicPrefix,
     source: formatSource(channel),
+    conflictRule: getConflictRule(compiled.config.dedupe),
     topics: renamed.length === 0 ? NO_TOPICS : new Map(renamed),
   };
 }
@@ -141,11 +144,6 @@ export const formatSource = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "ui
 
 /** Shared empty map, because nearly all channels have only topics with current names. */
 const NO_TOPICS: ReadonlyMap<string, string> = new Map();
-
-export const getRuleTopic = (
-  { topics, topicPrefix }: Pick<RuleSet, "topics" | "topicPrefix">,
-  { type, topicSuffix }: Pick<Rule, "type" | "topicSuffix">,
-): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
 
 /**
  * Compiles event definitions. The error lists every invalid path, such as `events[3].idPath`.

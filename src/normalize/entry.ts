@@ -1,11 +1,10 @@
 import { hash } from "node:crypto";
 import type { ChannelIdentity } from "../event/channel.ts";
 import { VIA_EXTENSION } from "../event/cloud-event.ts";
-import { getConflictRule } from "../event/dedupe.ts";
 import { ANY_DIGEST, type OutgoingEvent, type SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
-import { formatSource, getRuleTopic, type Rule, type RuleSet } from "./compile.ts";
+import { formatSource, type Rule, type RuleSet } from "./compile.ts";
 import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
@@ -22,8 +21,6 @@ export interface Envelope {
   readonly source: string;
   readonly time: string;
   readonly traceparent: string | undefined;
-  /** Whether an event's identity includes a digest of its data. An event with the same id but different data then counts as new. */
-  readonly identifiesContent: boolean;
   /**
    * Internal channel id, which is part of every event identity. A recreated channel reuses the topics, and its events must not
    * match those of the old channel.
@@ -34,13 +31,12 @@ export interface Envelope {
 }
 
 export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Envelope {
-  const { channel, config, source } = rules;
+  const { channel, source } = rules;
   return {
     rules,
     source,
     time: formatTimestamp(delivery.arrivedAtMs),
     traceparent: validTraceparent(delivery.headers.traceparent),
-    identifiesContent: getConflictRule(config.dedupe).identity === "idAndData",
     channelNumber: channel.number,
     reconciled: delivery.reconciled,
   };
@@ -61,24 +57,28 @@ export function createEvent(
   comparedHash = payload.hash,
 ): OutgoingEvent {
   const { type } = rule;
-  const topic = getRuleTopic(envelope.rules, rule);
-  const { reconciled } = envelope;
+  const { reconciled, rules } = envelope;
+  const topic = getRuleTopic(rules, rule);
   const digest = reconciled?.match === "id" ? ANY_DIGEST : comparedHash.slice(0, DIGEST_CHARS);
   const fields =
     event === undefined
       ? createFields(envelope, type, id, payload)
       : copyCloudEventFields(envelope, event, id, payload);
   if (reconciled !== undefined) fields.push(VIA_EXTENSION, "poll");
+  // With `idAndData`, an event with the same id but different data counts as new.
+  const identified = rules.conflictRule.identity === "idAndData" ? `\n${digest}` : "";
   const identity =
-    remembered === undefined
-      ? ""
-      : computeIdentity(
-          `${envelope.channelNumber}\n${remembered}${envelope.identifiesContent ? `\n${digest}` : ""}`,
-        );
+    remembered === undefined ? "" : computeIdentity(`${envelope.channelNumber}\n${remembered}${identified}`);
   let bytes = payload.bytes - (payload.data?.length ?? 0);
   for (const field of fields) bytes += field.length;
   return { id, type, topic, item, identity, digest, fields, bytes };
 }
+
+/** Returns the topic to which a rule publishes. */
+export const getRuleTopic = (
+  { topics, topicPrefix }: Pick<RuleSet, "topics" | "topicPrefix">,
+  { type, topicSuffix }: Pick<Rule, "type" | "topicSuffix">,
+): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
 
 /** An event that the gateway itself creates, with JSON data. */
 export interface SystemEvent {

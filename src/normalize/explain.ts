@@ -1,6 +1,7 @@
 import type { ExplainedDefinition, ExplainedPath } from "../event/explained.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import { getRuleTopic, type Rule, type RulePath, type RuleSet } from "./compile.ts";
+import type { Rule, RulePath, RuleSet } from "./compile.ts";
+import { getRuleTopic } from "./entry.ts";
 import type { ItemContext } from "./item.ts";
 import { ItemReader } from "./item-reader.ts";
 import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } from "./normalize.ts";

@@ -22,7 +22,7 @@ import { bodyOf } from "./rounds.ts";
 
 const SRC = join(import.meta.dirname, "../../src");
 const SECRET = "a-secret-of-the-bench";
-const DELIVERIES = 20;
+const DELIVERIES = 50;
 /** Names of constructors in V8's coverage. */
 const CONSTRUCTOR = /^(?:[A-Z]|<instance_members_initializer>$)/;
 

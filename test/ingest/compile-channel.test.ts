@@ -4,7 +4,7 @@ import type { StoredChannel } from "../../src/data/channels/stored-channels.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import { type CompiledChannel, createCompileChannel } from "../../src/ingest/compile-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
-import { getRuleTopic } from "../../src/normalize/compile.ts";
+import { getRuleTopic } from "../../src/normalize/entry.ts";
 import { createPathCache } from "../../src/normalize/paths/jsonpath.ts";
 import { sharedPresets } from "../support/presets.ts";
 

@@ -2,7 +2,13 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { TextDecoder } from "node:util";
 import { type BodyReading, DEFAULT_READING, type FormReading } from "../../event/body-reading.ts";
 import { isAttributeText } from "../../event/cloud-event.ts";
-import { isMediaType, isTypeList, readCharset, withCharset } from "../../event/content-type.ts";
+import {
+  isMediaType,
+  isTypeList,
+  mergeContentTypes,
+  readCharset,
+  withCharset,
+} from "../../event/content-type.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { parseForm, queryValues } from "../../lib/urlencoded.ts";
 import { type Fault, invalidBody } from "../fault.ts";
@@ -77,6 +83,10 @@ export function parseBodyFormat(contentType: string | undefined): BodyFormat | u
   const charset = readCharset(contentType);
   return charset === undefined ? { kind } : { kind, charset };
 }
+
+/** Returns whether bodies with this `Content-Type` header can be read. */
+export const isReadableType = (header: string | undefined): boolean =>
+  parseBodyFormat(mergeContentTypes(header)) !== undefined;
 
 /**
  * Decodes and parses a body according to its content type. An empty body has no value. An error rejects the whole delivery.
