@@ -149,7 +149,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
 
   function verify(arrival: Arrival, channel: CompiledChannel, request: RawRequest): Step {
     const { sender } = channel;
-    const open = sender.findOpenHandshake(request);
+    const open = sender.findOpenHandshake?.(request);
     if (open !== undefined) return answerHandshake(channel, request, open);
     return andThen(sender.verify(request), (verified) => {
       if (!verified.ok) return rejectUnverified(channel, request, verified.error);

@@ -172,7 +172,7 @@ class ActiveSender implements CompiledSender {
   }
 
   findHandshake(request: RawRequest, delivery: VerifiedDelivery): MatchedHandshake | undefined {
-    return this.isShadowed(delivery) ? undefined : this.#handshakes.findVerified(request);
+    return this.isShadowed(delivery) ? undefined : this.#handshakes.findVerified?.(request);
   }
 
   isShadowed(delivery: VerifiedDelivery): boolean {

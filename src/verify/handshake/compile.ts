@@ -20,13 +20,16 @@ export interface MatchedHandshake {
 export interface Handshakes {
   /** HTTP methods that the channel's URL accepts: POST, and the methods of its handshakes. */
   readonly methods: readonly string[];
-  readonly findOpen: (request: RawRequest) => MatchedHandshake | undefined;
+  readonly findOpen: FindHandshake;
   /**
    * Finds the first matching handshake that requires verification. Only call this for a verified request, because it may parse the
    * body.
    */
-  readonly findVerified: (request: RawRequest) => MatchedHandshake | undefined;
+  readonly findVerified: FindHandshake;
 }
+
+/** `undefined` if no handshake can match, as for most channels. */
+export type FindHandshake = ((request: RawRequest) => MatchedHandshake | undefined) | undefined;
 
 /**
  * Returns the secrets that are valid at a time, in configured order. Without `name`, returns the unnamed secrets, which verify
@@ -57,9 +60,9 @@ const DELIVERY_METHOD = "POST";
 export function compileHandshakes(handshakes: readonly Handshake[], deps: HandshakeDeps): Handshakes {
   if (handshakes.length === 0) return NO_HANDSHAKES;
   const compiled = handshakes.map((handshake) => compileHandshake(handshake, deps));
-  const finder = (requireVerified: boolean): Handshakes["findOpen"] => {
+  const finder = (requireVerified: boolean): FindHandshake => {
     const some = compiled.filter((one) => one.requireVerified === requireVerified);
-    if (some.length === 0) return () => undefined;
+    if (some.length === 0) return undefined;
     const byMethod = Map.groupBy(some, ({ method }) => method);
     return (request) => {
       const candidates = byMethod.get(request.method);
@@ -77,8 +80,8 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
 
 const NO_HANDSHAKES: Handshakes = {
   methods: [DELIVERY_METHOD],
-  findOpen: () => undefined,
-  findVerified: () => undefined,
+  findOpen: undefined,
+  findVerified: undefined,
 };
 
 /** Lists the places in requests where handshakes transport secrets, so that the values there can be hidden. */

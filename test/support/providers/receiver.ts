@@ -63,7 +63,7 @@ export async function startReceiver(options: {
   async function react(
     raw: RawRequest,
   ): Promise<Pick<ReceivedRequest, "kind"> & { headers?: Record<string, string>; body?: string | Buffer }> {
-    const open = sender.findOpenHandshake(raw);
+    const open = sender.findOpenHandshake?.(raw);
     const verified = open === undefined ? await sender.verify(raw) : undefined;
     if (verified?.ok === false) return { kind: "rejected" };
     const handshake = open ?? (verified && sender.findHandshake(raw, verified.value));
