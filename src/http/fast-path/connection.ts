@@ -2,8 +2,7 @@ import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { DRAIN_MS } from "../close-gently.ts";
 import type { ReceiveHook } from "../hook-exchange.ts";
-import { type ExchangeTarget, FastExchange } from "./fast-exchange.ts";
-import { findChannelId, getRequestBytes, type Head, readHead } from "./request-head.ts";
+import { type ExchangeTarget, FastExchange, getRequestBytes, type Head, readHead } from "./request.ts";
 
 export interface FastPathDeps {
   /** Receives webhook requests. All other requests are handled by `node:http`. */
@@ -51,7 +50,6 @@ export interface Connection extends Pick<ExchangeTarget, "destroy"> {
 
 /** A request whose body has not arrived completely. */
 interface PartialRequest {
-  readonly channelId: string;
   readonly head: Head;
   readonly pieces: Buffer[];
   missing: number;
@@ -99,16 +97,15 @@ export function readFrom(socket: Socket, shared: Shared, onGone: () => void): Co
       return;
     }
     const head = readHead(bytes);
-    const channelId = head && findChannelId(head.target);
-    if (head === undefined || channelId === undefined) handOff(bytes);
-    else if (getRequestBytes(head) <= bytes.length) receive(channelId, head, bytes);
-    else if (getRequestBytes(head) > MAX_COLLECTED_BYTES) receiveLong(channelId, head, bytes);
+    if (head === undefined) handOff(bytes);
+    else if (getRequestBytes(head) <= bytes.length) receive(head, bytes);
+    else if (getRequestBytes(head) > MAX_COLLECTED_BYTES) receiveLong(head, bytes);
     else if (shared.partialBytes + getRequestBytes(head) > MAX_PARTIAL_BYTES) handOff(bytes);
-    else startPartialRequest(channelId, head, bytes);
+    else startPartialRequest(head, bytes);
   }
 
-  function startPartialRequest(channelId: string, head: Head, bytes: Buffer): void {
-    partialRequest = { channelId, head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
+  function startPartialRequest(head: Head, bytes: Buffer): void {
+    partialRequest = { head, pieces: [bytes], missing: getRequestBytes(head) - bytes.length };
     shared.partialBytes += getRequestBytes(head);
     expireAfter(CHECK_INTERVAL_MS);
     // Caches the client's address, because a closed socket no longer knows it.
@@ -116,10 +113,10 @@ export function readFrom(socket: Socket, shared: Shared, onGone: () => void): Co
   }
 
   function addPiece(request: PartialRequest, piece: Buffer): void {
-    const { channelId, head, pieces } = request;
+    const { head, pieces } = request;
     pieces.push(piece);
     request.missing -= piece.length;
-    if (request.missing <= 0) receive(channelId, head, takePartialRequest(request));
+    if (request.missing <= 0) receive(head, takePartialRequest(request));
     else if (pieces.length === MAX_PIECES) handOff(takePartialRequest(request));
   }
 
@@ -130,17 +127,17 @@ export function readFrom(socket: Socket, shared: Shared, onGone: () => void): Co
   }
 
   /** @param bytes a complete request, which other requests may follow */
-  function receive(channelId: string, head: Head, bytes: Buffer): void {
+  function receive(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
     const end = getRequestBytes(head);
     // Copies the bytes of the next requests, because the memory of this request's body may be freed early.
     if (bytes.length > end) pushBack(Buffer.from(bytes.subarray(end)));
-    shared.receive(channelId, new FastExchange(head, bytes.subarray(head.bytes, end), target));
+    shared.receive(head.channelId, new FastExchange(head, bytes.subarray(head.bytes, end), target));
   }
 
   /** @param bytes the request's head and the start of its body */
-  function receiveLong(channelId: string, head: Head, bytes: Buffer): void {
+  function receiveLong(head: Head, bytes: Buffer): void {
     state = "answering";
     closes = head.closes;
     expireAfter(shared.bodyMs);
@@ -152,7 +149,7 @@ export function readFrom(socket: Socket, shared: Shared, onGone: () => void): Co
     });
     longBody = { stream, missing: getRequestBytes(head) - bytes.length };
     stream.push(bytes.subarray(head.bytes));
-    shared.receive(channelId, new FastExchange(head, stream, target));
+    shared.receive(head.channelId, new FastExchange(head, stream, target));
   }
 
   function passOn(body: LongBody, bytes: Buffer): void {
@@ -184,11 +181,11 @@ export function readFrom(socket: Socket, shared: Shared, onGone: () => void): Co
 
   /** Receives a request that is incomplete, because its sender has disconnected. */
   function receiveCut(request: PartialRequest): void {
-    const { channelId, head } = request;
+    const { head } = request;
     takePartialRequest(request);
     state = "answering";
     closes = true;
-    shared.receive(channelId, new FastExchange(head, new Readable().destroy(), target));
+    shared.receive(head.channelId, new FastExchange(head, new Readable().destroy(), target));
   }
 
   /** Returns whether this response closes the connection. Once true, it stays true, because no response may follow `Connection: close`. */

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readHead } from "../../../src/http/fast-path/request-head.ts";
+import { readHead } from "../../../src/http/fast-path/request.ts";
 
 /** A request as parsed by Node. `undefined` if Node rejected it. */
 interface Read {
@@ -56,7 +56,7 @@ const request = (lines: readonly string[], first = "POST /hooks/a HTTP/1.1"): st
   [first, ...lines, "", ""].join("\r\n");
 
 describe("a request head on the fast path", () => {
-  it("is parsed into target, headers and body length", () => {
+  it("is parsed into channel id, target, headers and body length", () => {
     const text = request([
       HOST,
       "Content-Type: application/json",
@@ -65,6 +65,7 @@ describe("a request head on the fast path", () => {
       "Content-Length: 17",
     ]);
     expect(readHead(bytes(`${text}{"a":"not a head"}`))).toEqual({
+      channelId: "a",
       target: "/hooks/a",
       headers: {
         host: "inlet.example",
@@ -105,6 +106,8 @@ describe("a request head on the fast path", () => {
     ["has a target in absolute form", request([HOST], "POST http://inlet.example/hooks/a HTTP/1.1")],
     ["has a space in its target", request([HOST], "POST /hooks/a b HTTP/1.1")],
     ["has bytes beyond ASCII in its target", request([HOST], "POST /hooks/\xe9 HTTP/1.1")],
+    ["has another path", request([HOST], "POST /v1/apps HTTP/1.1")],
+    ["has escapes in its channel id", request([HOST], "POST /hooks/%61 HTTP/1.1")],
     ["has no host", request(["Accept: */*"])],
     ["has no headers", request([])],
     ["names its host twice", request([HOST, "host: other.example"])],
@@ -174,8 +177,8 @@ describe("a request head on the fast path", () => {
       .tuple(name, mayBe(fc.constant(""), space), fc.constant(":"), space, value, space, lineEnd)
       .map((parts) => parts.join(""));
     const target = mayBe(
-      fc.string({ unit: visible, maxLength: 20 }).map((text) => `/${text}`),
-      fc.oneof(anyByte, oneOf("*", "http://a.example/", "/a b", "/\xe9")),
+      fc.string({ unit: visible, maxLength: 20 }).map((text) => `/hooks/a?${text}`),
+      fc.oneof(anyByte, oneOf("*", "/hooks/%61", "/", "http://a.example/", "/a b", "/\xe9")),
     );
     const version = mayBe(fc.constant("HTTP/1.1"), oneOf("HTTP/1.0", "HTTP/1.1 ", "HTTP/2.0", "http/1.1"));
     const length = mayBe(fc.nat(40).map(String), oneOf("", "-1", "+1", "1 1", "1,1", "0x10", "007", "1.0"));
