@@ -5,7 +5,7 @@ import {
   DELIVERY_RESULTS,
   EVENT_OUTCOMES,
 } from "./metrics/channel-counts.ts";
-import { createTimings, SECONDS } from "./metrics/histogram.ts";
+import { createTally, createTimings, SECONDS } from "./metrics/frequent-metrics.ts";
 
 /**
  * The gateway's metrics. All label values come from closed sets, never from event types or paths, to limit the number of series.
@@ -17,14 +17,6 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export interface Figure<L extends string = string> {
   readonly labels: Readonly<Record<L, string>>;
   readonly value: number;
-}
-
-/**
- * A counter with two labels for frequent use. It keeps plain numbers, because hashing labels in prom-client would cost 10 % of a
- * delivery's CPU time.
- */
-export interface Tally {
-  readonly add: (first: string, second: string, count?: number) => void;
 }
 
 /**
@@ -229,34 +221,5 @@ export function createMetrics({
         [...read()].map(([key, value]) => ({ labels: { [label]: key }, value })),
       ),
     observeEach,
-  };
-}
-
-function createTally(config: {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly [string, string];
-  readonly registers: Registry[];
-}): Tally {
-  const counts = new Map<string, Map<string, number>>();
-  const [first, second] = config.labelNames;
-  new Counter({
-    ...config,
-    collect() {
-      for (const [a, bySecond] of counts) {
-        for (const [b, count] of bySecond) this.inc({ [first]: a, [second]: b }, count);
-        bySecond.clear();
-      }
-    },
-  });
-  return {
-    add(a, b, count = 1) {
-      let bySecond = counts.get(a);
-      if (bySecond === undefined) {
-        bySecond = new Map();
-        counts.set(a, bySecond);
-      }
-      bySecond.set(b, (bySecond.get(b) ?? 0) + count);
-    },
   };
 }

@@ -1,6 +1,6 @@
 import { Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { createTimings } from "../../src/metrics/histogram.ts";
+import { createTimings } from "../../src/metrics/frequent-metrics.ts";
 
 it("a timing histogram exports exactly the same text as a prom-client histogram with the same values", async () => {
   const config = { name: "inlet_test_seconds", help: "For the test", buckets: [0.001, 0.01, 0.1] };
