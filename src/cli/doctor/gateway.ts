@@ -1,5 +1,5 @@
 import packageJson from "../../../package.json" with { type: "json" };
-import type { Problem } from "../../resources/events/problems/schema.ts";
+import type { Problem } from "../../resources/events/problems.ts";
 import { createApi, formatCause } from "../client/api.ts";
 import { type Credentials, findBaseUrl, findCredentials } from "../client/credentials.ts";
 import { aboutOf } from "../commands/resources/problems.ts";

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { PROBLEM_KINDS } from "../../../event/problem.ts";
-import type { Problem } from "../../../resources/events/problems/schema.ts";
+import type { Problem } from "../../../resources/events/problems.ts";
 import { formatPath } from "../../client/api.ts";
 import { apiOptions, declareSubcommands, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";

@@ -1,17 +1,66 @@
-import { recordAudit } from "../../../data/accounts/audit.ts";
-import type { Caller } from "../../../http/context.ts";
-import { invalidParameters } from "../../../http/errors.ts";
-import { type Finding, UnavailableError } from "../../../lib/errors.ts";
-import { createId } from "../../../lib/ids.ts";
-import type { JsonSchema } from "../../../lib/json-schema/compiled-schema.ts";
-import { conflictIfTaken } from "../../kit/conflicts.ts";
-import type { Deps } from "../../kit/deps.ts";
-import { toJsonColumn } from "../../kit/free-form.ts";
-import { requireRow, STATES } from "../../kit/references.ts";
-import { defineRoute } from "../../kit/route.ts";
-import { ROW_LIMIT_CONFLICT } from "../../kit/row-limit.ts";
-import { standardResource } from "../../kit/standard-resource.ts";
-import { stateReference, type VariableInput, variable, variablesInput } from "./schema.ts";
+import { z } from "zod";
+import { recordAudit } from "../../data/accounts/audit.ts";
+import { jsonSchemaDocument } from "../../event/definition.ts";
+import type { Caller } from "../../http/context.ts";
+import { invalidParameters } from "../../http/errors.ts";
+import { id } from "../../http/fields.ts";
+import { type Finding, UnavailableError } from "../../lib/errors.ts";
+import { createId } from "../../lib/ids.ts";
+import type { JsonSchema } from "../../lib/json-schema/compiled-schema.ts";
+import { conflictIfTaken } from "../kit/conflicts.ts";
+import type { Deps } from "../kit/deps.ts";
+import { json, readOnly } from "../kit/field.ts";
+import { opaqueIdInput } from "../kit/fields.ts";
+import { bounded, toJsonColumn } from "../kit/free-form.ts";
+import { requireRow, STATES } from "../kit/references.ts";
+import { defineRoute } from "../kit/route.ts";
+import { ROW_LIMIT_CONFLICT } from "../kit/row-limit.ts";
+import { shape, type TableOf } from "../kit/shape.ts";
+import { standardResource } from "../kit/standard-resource.ts";
+
+const MAX_VARIABLES = 200;
+const MAX_WORDS = 100;
+
+declare module "../../data/tables.ts" {
+  interface Tables {
+    variables: TableOf<typeof fields>;
+  }
+}
+
+const words = z.array(z.string().min(1).max(255)).max(MAX_WORDS).default([]);
+const schema = bounded(jsonSchemaDocument).nullable().meta({
+  description: "A JSON Schema of draft 2020-12 or draft-07, selected by `$schema`. `null` allows any value.",
+});
+
+const fields = {
+  stateId: readOnly(id("state")),
+  name: z.string().min(1).max(255).meta({ example: "language" }),
+  scopeId: opaqueIdInput.meta({
+    description: "The scope in which the name is unique. `null` is a scope too. Stored as given.",
+  }),
+  groupIds: words.meta({
+    description: "The groups that the variable belongs to. Stored as given.",
+    example: [],
+  }),
+  tags: words.meta({ example: [] }),
+  schema: json(schema.default(null), schema),
+};
+
+const variable = shape({
+  prefix: "var",
+  fields,
+  meta: { id: "Variable", description: "A variable of a state, identified by name and scope." },
+});
+
+const variablesInput = z
+  .array(variable.input)
+  .min(1, "must contain at least one variable")
+  .max(MAX_VARIABLES);
+type VariableInput = z.output<typeof variable.input>;
+
+const stateReference = z
+  .object({ id: id("state") })
+  .meta({ id: "StateReference", description: "The state to which the variables were added." });
 
 /** Maximum time to compile a request's schemas, in ms. After a timeout, a retry continues, because compiled schemas stay cached. */
 const MAX_CHECK_MS = 20_000;
