@@ -67,6 +67,7 @@ const TYPES: Readonly<Record<BodyFormat["kind"], string>> = {
 };
 
 const NO_BYTES = Buffer.alloc(0);
+const MAX_BLANK_BYTES = 16;
 const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim: true } as const;
 
 /**
@@ -128,8 +129,6 @@ const isEmpty = (bytes: Buffer, kind: BodyFormat["kind"]): boolean =>
   (bytes.length <= MAX_BLANK_BYTES &&
     (kind === "json" || kind === "xml") &&
     /^\s*$/.test(bytes.toString("latin1")));
-
-const MAX_BLANK_BYTES = 16;
 
 interface ReadOptions {
   /**
