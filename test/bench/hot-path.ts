@@ -22,7 +22,7 @@ import { bodyOf } from "./rounds.ts";
 
 const SRC = join(import.meta.dirname, "../../src");
 const SECRET = "a-secret-of-the-bench";
-const DELIVERIES = 50;
+const DELIVERIES = 20;
 /** Names of constructors in V8's coverage. */
 const CONSTRUCTOR = /^(?:[A-Z]|<instance_members_initializer>$)/;
 
@@ -55,7 +55,7 @@ const sign = compileHmac("sha256", SECRET);
 // Requests of `fetch` have headers that only `node:http` reads.
 const socket = stack.adopt(connect(gateway.port, "127.0.0.1"), (open) => void open.destroy());
 
-async function deliver(id: string): Promise<void> {
+async function buildRequest(id: string): Promise<string> {
   const body = await bodyOf(468, { id });
   const head = [
     `POST ${path} HTTP/1.1`,
@@ -66,7 +66,11 @@ async function deliver(id: string): Promise<void> {
     `x-github-delivery: ${id}`,
     `x-hub-signature-256: sha256=${sign([Buffer.from(body)]).toString("hex")}`,
   ];
-  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+async function deliver(request: string): Promise<void> {
+  socket.write(request);
   const [response] = (await once(socket, "data")) as [Buffer];
   if (!response.includes('"published":1')) throw new Error(`the delivery was not published: ${response}`);
 }
@@ -77,8 +81,9 @@ await session.post("Profiler.enable");
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
 let called: readonly string[] | undefined;
 for (let index = 0; index <= DELIVERIES; index++) {
+  const request = await buildRequest(`delivery-${index}`);
   await session.post("Profiler.takePreciseCoverage");
-  await deliver(`delivery-${index}`);
+  await deliver(request);
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const now = new Set(result.flatMap(listCalled));
   // The first delivery also loads and compiles its channel.
