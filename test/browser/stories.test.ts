@@ -339,9 +339,16 @@ describe("the console with two organizations", () => {
     const { opened, settled, page } = await openKey(yak.key);
     await using _ = opened;
     for (const path of [
-      ...["events", "tail", "deliveries", "quarantine", "sources", "subscriptions", "channels", "catalog"].map(
-        (view) => `${within}/${view}`,
-      ),
+      ...[
+        "events",
+        "tail",
+        "deliveries",
+        "quarantine",
+        "sources",
+        "subscriptions",
+        "channels",
+        "catalog",
+      ].map((view) => `${within}/${view}`),
       ...[`${within}/dead-letters?subscription=${subscription}`, `${within}/deliveries/${delivery}`],
       `${within}/channels/zebra-hooks/definitions`,
       `${within}/quarantine?item=${item}`,
