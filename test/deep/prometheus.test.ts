@@ -191,6 +191,14 @@ async function startLoad({ origin, api }: TestGateway) {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ rows }));
     }),
   );
+  /** Events of a provider whose webhook delivers only every other one. */
+  const listed: { readonly id: string; readonly at: string }[] = [];
+  const list = starting.use(
+    await startServer((_, response) => {
+      const body = JSON.stringify({ events: listed.slice(-100) });
+      response.writeHead(200, { "content-type": "application/json" }).end(body);
+    }),
+  );
   const schema = { type: "object", required: ["id"], properties: { id: { type: "integer" } } };
   const channels = [
     {
@@ -222,6 +230,23 @@ async function startLoad({ origin, api }: TestGateway) {
         itemId: "$.id",
         schedule: { intervalSeconds: 5 },
         discriminator: { by: "seenSet" },
+        startAt: "earliest",
+      },
+    },
+    { uid: "bell", kind: "webhook", config: { wakes: ["table"] }, events: [] },
+    { uid: "gappy", kind: "webhook", config: {}, events: [{ type: "e", idPath: "$.id" }] },
+    {
+      uid: "gaps",
+      kind: "polling",
+      config: {
+        reconciles: "gappy",
+        settleSeconds: 0,
+        run: "always",
+        request: { url: list.url },
+        schedule: { intervalSeconds: 5 },
+        discriminator: { by: "timestamp", path: "$.at", lookBackSeconds: 2 },
+        itemsPath: "$.events",
+        itemId: "$.id",
         startAt: "earliest",
       },
     },
@@ -263,6 +288,10 @@ async function startLoad({ origin, api }: TestGateway) {
       await post(addressOf(app, "in"), { id });
       await post(addressOf(app, "in"), { id: "not a number" });
       await post(addressOf(app, "signed"), { id });
+      await post(addressOf(app, "bell"), {});
+      const event = { id: `${id}`, at: new Date().toISOString() };
+      listed.push(event);
+      if (id % 2 === 0) await post(addressOf(app, "gappy"), event);
       await post(addressOf(theirs, "in"), { id, text: "x".repeat(1_000) });
       await post(addressOf(theirs, "in"), { id: `${id}` });
       await api("GET", "/apps");
