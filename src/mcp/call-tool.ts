@@ -47,9 +47,10 @@ export async function callTool(
     ...(tool.isUntrusted ? [UNTRUSTED] : []),
   ];
   return {
-    content: [...(notes.length === 0 ? [] : [notes.join(" ")]), text.slice(0, MAX_RESULT_CHARS)].map(
-      (part) => ({ type: "text" as const, text: part }),
-    ),
+    content: [
+      ...(notes.length === 0 ? [] : [notes.join(" ")]),
+      text.slice(0, MAX_RESULT_CHARS).toWellFormed(),
+    ].map((part) => ({ type: "text" as const, text: part })),
   };
 }
 

@@ -1,6 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { RedisBus } from "../bus/connection/redis.ts";
 import { createTopicReader } from "../bus/topics/read-after.ts";
+import type { Keyring } from "../data/keyring/keyring.ts";
 import { type AuthenticateDeps, authenticate } from "../http/callers/authenticate.ts";
 import { createStillAllowed, requireAllowed } from "../http/callers/authorize.ts";
 import type { ApiEnv, RequestEnv } from "../http/context.ts";
@@ -9,11 +10,16 @@ import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
 import { countRejections, requestLog, requestMetrics } from "../http/request.ts";
 import type { Metrics } from "../metrics.ts";
 import type { CallApi } from "./call-tool.ts";
+import { createCursors } from "./events/cursor.ts";
 import { createServer, type McpServerDeps } from "./server.ts";
 import { TOOLS } from "./tools.ts";
 
-export interface McpDeps extends AuthenticateDeps, ShowLimitsDeps, Omit<McpServerDeps, "specs" | "reader"> {
+export interface McpDeps
+  extends AuthenticateDeps,
+    ShowLimitsDeps,
+    Omit<McpServerDeps, "specs" | "reader" | "cursors"> {
   readonly redis: RedisBus;
+  readonly keyring: Keyring;
   readonly metrics: Metrics;
   readonly refusals: Parameters<typeof countRejections>[0];
   /** Public base URL of the API, such as `https://inlet.example/v1`. */
@@ -58,7 +64,12 @@ export function createMcp(deps: McpDeps): Hono<RequestEnv> {
   mcp.post("/mcp", async (c) => {
     const caller = c.get("caller");
     requireAllowed(caller, { permission: null });
-    server ??= createServer({ ...deps, specs, reader: createTopicReader(deps) });
+    server ??= createServer({
+      ...deps,
+      specs,
+      reader: createTopicReader(deps),
+      cursors: createCursors(deps.keyring),
+    });
     return (await server).answer(c.req.raw, {
       caller,
       callApi: createCallApi(deps, c),

@@ -364,6 +364,15 @@ describe("events/stream", () => {
     expect(stream.ofKind("terminated")).toMatchObject([{ params: { error: { code: -32012 } } }]);
   });
 
+  it("ends when its event type is no longer open to agents", async () => {
+    const own = await givenTicks();
+    const stream = await openStream({ name: nameOf(own) });
+    await until(async () => stream.ofKind("active").length === 1);
+    await gateway.api("PUT", own.path, { events: [{ type: "tick" }] });
+    await until(async () => !stream.isOpen());
+    expect(stream.ofKind("terminated")).toMatchObject([{ params: { error: { code: -32011 } } }]);
+  });
+
   it("limits the open streams of a caller", async () => {
     const { key } = await keyWith("apps.read");
     const open = () => openStream({ name: nameOf(channel) }, key);

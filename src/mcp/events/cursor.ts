@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { ENTRY_ID } from "../../bus/entry-id.ts";
 import type { TopicPosition } from "../../bus/topics/read-after.ts";
 import type { Keyring } from "../../data/keyring/keyring.ts";
-import { UnavailableError } from "../../lib/errors.ts";
+import { createSealingKey, openSecret, sealSecret } from "../../lib/secrets/secret.ts";
 import { EventsError } from "./revision.ts";
 
 /** Identifies a subscription. A cursor is valid only for the subscription for which it was issued. */
@@ -13,29 +13,44 @@ export interface Subscription {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** Seals a position, so that clients can neither read nor change it. */
-export const sealCursor = (
-  keyring: Keyring,
-  subscription: Subscription,
-  { after, appended }: TopicPosition,
-): string => keyring.seal(`${after} ${appended}`, rowOf(subscription));
-
-/** Opens a cursor. @throws EventsError -32602 if it was issued for another caller, name or arguments, or was modified */
-export function openCursor(keyring: Keyring, subscription: Subscription, cursor: string): TopicPosition {
-  try {
-    const [after = "", appended = ""] = keyring.open(cursor, rowOf(subscription)).split(" ");
-    if (ENTRY_ID.test(after)) return { after, appended: Number(appended) };
-  } catch (error) {
-    if (error instanceof UnavailableError) throw error;
-  }
-  throw new EventsError(
-    "invalidParams",
-    "The cursor was not issued to this caller for this event type and these arguments. Send null to start with new events.",
-    { reason: "invalid_cursor" },
-  );
+export interface Cursors {
+  /** Seals a position, so that clients can neither read nor change it. */
+  readonly seal: (subscription: Subscription, position: TopicPosition) => string;
+  /** Opens a cursor. @throws EventsError -32602 if it was issued for another caller, name or arguments, or was modified */
+  readonly open: (subscription: Subscription, cursor: string) => TopicPosition;
 }
 
-const rowOf = ({ principal, name, args }: Subscription): string =>
+/**
+ * Creates the cursors of all gateways on a database. Their key does not change with the master key, because a client may come back after
+ * a rotation.
+ */
+export function createCursors({ channelIdKey }: Pick<Keyring, "channelIdKey">): Cursors {
+  const key = createSealingKey(createHmac("sha256", channelIdKey).update("inlet events cursor").digest());
+  return {
+    seal: (subscription, { after, appended }) =>
+      sealSecret(key, `${after} ${appended}`, contextOf(subscription)),
+    open(subscription, cursor) {
+      const [after = "", appended = ""] = openText(() => openSecret(key, cursor, contextOf(subscription)));
+      if (ENTRY_ID.test(after)) return { after, appended: Number(appended) };
+      throw new EventsError(
+        "invalidParams",
+        "The cursor was not issued to this caller for this event type and these arguments. Send null to start with new events.",
+        { reason: "invalid_cursor" },
+      );
+    },
+  };
+}
+
+/** Returns the words of a sealed text, or none if it cannot be opened. */
+function openText(open: () => string): readonly string[] {
+  try {
+    return open().split(" ");
+  } catch {
+    return [];
+  }
+}
+
+const contextOf = ({ principal, name, args }: Subscription): string =>
   `mcp/${createHash("sha256")
     .update(JSON.stringify([principal, name, toCanonical(args)]))
     .digest("base64url")}`;

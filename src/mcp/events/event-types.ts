@@ -12,7 +12,6 @@ import { EventsError } from "./revision.ts";
 export interface AgentEventType {
   /** `<app uid>.<channel uid>.<type>`, with the app's id instead of its uid if several apps have that uid. */
   readonly name: string;
-  readonly appId: string;
   readonly channelUid: string;
   readonly topic: string;
   readonly definition: Definition;
@@ -31,7 +30,9 @@ export async function listEventTypes(
   const rows = await listAgentChannels(db, organizationId, page);
   const shown = rows.slice(0, CHANNELS_PER_PAGE);
   return {
-    types: shown.flatMap(toEventTypes(organizationId)),
+    types: shown.flatMap((channel) =>
+      toEventTypes(organizationId, channel, channel.sameUid > 1 ? channel.appId : channel.appUid),
+    ),
     next: rows.length > shown.length ? offset + shown.length : undefined,
   };
 }
@@ -47,10 +48,13 @@ export async function getEventType(
   organizationId: string,
   name: string,
 ): Promise<AgentEventType> {
-  const rows = await findAgentChannels(db, organizationId, name);
-  const types = rows.flatMap((row) => [row, { ...row, sameUid: 2 }]).flatMap(toEventTypes(organizationId));
-  const type = types.find((one) => one.name === name);
-  if (type) return type;
+  for (const channel of await findAgentChannels(db, organizationId, name)) {
+    const owners = channel.sameUid > 1 ? [channel.appId] : [channel.appId, channel.appUid];
+    for (const owner of owners) {
+      const type = toEventTypes(organizationId, channel, owner).find((one) => one.name === name);
+      if (type) return type;
+    }
+  }
   const shown = JSON.stringify(name.slice(0, MAX_SHOWN_CHARS));
   throw new EventsError("notFound", `There is no event type ${shown}. Use a name from events/list.`, {
     kind: "event",
@@ -59,14 +63,17 @@ export async function getEventType(
 
 const MAX_SHOWN_CHARS = 300;
 
-const toEventTypes =
-  (organizationId: string) =>
-  ({ appId, appUid, channelUid, events, sameUid }: AgentChannel): readonly AgentEventType[] =>
-    events
-      .filter(({ agents = false }) => agents)
-      .map((definition) => {
-        const { type } = definition;
-        const name = `${sameUid > 1 ? appId : appUid}.${channelUid}.${type}`;
-        const topic = topicOf({ organizationId, appId, channelUid, type });
-        return { name, appId, channelUid, topic, definition };
-      });
+/** Returns the event types of a channel, whose names start with the id or the uid of its app. */
+const toEventTypes = (
+  organizationId: string,
+  { appId, channelUid, events }: AgentChannel,
+  owner: string,
+): readonly AgentEventType[] =>
+  events
+    .filter(({ agents = false }) => agents)
+    .map((definition) => ({
+      name: `${owner}.${channelUid}.${definition.type}`,
+      channelUid,
+      topic: topicOf({ organizationId, appId, channelUid, type: definition.type }),
+      definition,
+    }));

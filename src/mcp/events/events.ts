@@ -2,18 +2,17 @@ import { z } from "zod";
 import { compareEntryIds, idBefore } from "../../bus/entry-id.ts";
 import type { TopicPosition, TopicReader } from "../../bus/topics/read-after.ts";
 import type { Queryable } from "../../data/database.ts";
-import type { Keyring } from "../../data/keyring/keyring.ts";
 import { jsonSchemaDocument } from "../../event/definition.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CompiledSchema, SchemaCompiler } from "../../lib/json-schema/compiled-schema.ts";
-import { openCursor, type Subscription, sealCursor } from "./cursor.ts";
+import type { Cursors, Subscription } from "./cursor.ts";
 import { type AgentEventType, getEventType, listEventTypes } from "./event-types.ts";
 import { type Occurrence, payloadSchemaOf, toOccurrence } from "./occurrence.ts";
 import { EventsError } from "./revision.ts";
 
 export interface EventsDeps {
   readonly db: Queryable;
-  readonly keyring: Keyring;
+  readonly cursors: Cursors;
   readonly reader: TopicReader;
   readonly schemas: Pick<SchemaCompiler, "compile">;
   readonly clock: Clock;
@@ -87,11 +86,14 @@ export interface Following {
   readonly start: { readonly position: TopicPosition; readonly isTruncated: boolean };
   readonly seal: (position: TopicPosition) => string;
   readonly read: (position: TopicPosition, maxEvents: number) => Promise<FollowedEvents>;
+  /** Checks that the event type is still open to agents. @throws EventsError -32011 */
+  readonly checkOpen: () => Promise<unknown>;
 }
 
 export interface FollowedEvents {
   readonly events: readonly (Occurrence & { readonly cursor: string })[];
   readonly position: TopicPosition;
+  /** Whether events were removed before they were read, or could not be compared with the filter. */
   readonly isTruncated: boolean;
   readonly more: boolean;
 }
@@ -106,20 +108,23 @@ export async function follow(
   caller: EventsCaller,
   { name, arguments: args, cursor, maxAgeMs }: FollowParams,
 ): Promise<Following> {
-  const { db, keyring, reader } = deps;
+  const { db, cursors, reader } = deps;
   const type = await getEventType(db, caller.organizationId, name);
   const filter = await compileFilter(deps, caller, args.filter);
   const subscription: Subscription = { principal: caller.principal, name, args };
-  const seal = (position: TopicPosition): string => sealCursor(keyring, subscription, position);
-  const given = cursor == null ? await reader.findEnd(type.topic) : openCursor(keyring, subscription, cursor);
+  const seal = (position: TopicPosition): string => cursors.seal(subscription, position);
+  const given = cursor == null ? await reader.findEnd(type.topic) : cursors.open(subscription, cursor);
   return {
     start: await skipOld(deps, type, given, maxAgeMs ?? Number.POSITIVE_INFINITY),
     seal,
+    checkOpen: () => getEventType(db, caller.organizationId, name),
     async read(from, maxEvents) {
-      const { entries, position, isTruncated, more } = await reader.readAfter(type.topic, from, {
+      const found = await reader.readAfter(type.topic, from, {
         entries: filter === undefined ? maxEvents : MAX_EXAMINED,
         bytes: MAX_BYTES,
       });
+      const { entries } = found;
+      let { isTruncated } = found;
       const events: FollowedEvents["events"][number][] = [];
       for (const entry of entries) {
         const { occurrence, event } = toOccurrence(name, entry);
@@ -128,10 +133,11 @@ export async function follow(
           signal: caller.signal,
         });
         if (violation === undefined) events.push({ ...occurrence, cursor: seal(entry.position) });
+        isTruncated ||= violation?.isInconclusive === true;
         if (events.length >= maxEvents && entry !== entries.at(-1))
           return { events, position: entry.position, isTruncated, more: true };
       }
-      return { events, position, isTruncated, more };
+      return { ...found, events, isTruncated };
     },
   };
 }
@@ -148,7 +154,10 @@ async function compileFilter(
   throw new EventsError("invalidParams", `The filter is not a valid JSON Schema. ${findings.join("; ")}`);
 }
 
-/** Moves a position past the entries that are older than `maxAgeMs`. */
+/**
+ * Moves a position past the entries that are older than `maxAgeMs`. The position does not move past the last entry, so that a clock ahead
+ * of Redis skips no new event.
+ */
 async function skipOld(
   { reader, clock }: EventsDeps,
   { topic }: AgentEventType,
@@ -157,10 +166,12 @@ async function skipOld(
 ): Promise<Following["start"]> {
   const oldest = maxAgeMs === Number.POSITIVE_INFINITY ? "0-0" : idBefore(Math.floor(clock() - maxAgeMs));
   if (compareEntryIds(position.after, oldest) >= 0) return { position, isTruncated: false };
+  const end = await reader.findEnd(topic);
   const { entries, isTruncated } = await reader.readAfter(topic, position, { entries: 1, bytes: 1 });
   const [first] = entries;
   const isSkipped = first !== undefined && compareEntryIds(first.entryId, oldest) <= 0;
-  return { position: { ...position, after: oldest }, isTruncated: isTruncated || isSkipped };
+  const start = compareEntryIds(end.after, oldest) <= 0 ? end : { ...position, after: oldest };
+  return { position: start, isTruncated: isTruncated || isSkipped };
 }
 
 /** Returns the events after a cursor (`events/poll`). Without a cursor, it returns only the current position. */

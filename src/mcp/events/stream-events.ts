@@ -16,7 +16,7 @@ const READ_EVERY_MS = 500;
 const EVENTS_AT_ONCE = 50;
 /** Interval of heartbeats. Proxies close connections without data after about a minute. */
 const HEARTBEAT_EVERY_MS = 15_000;
-/** Interval of token checks, in ms. Together with the 3 s cache of callers, a revoked key's streams end within 5 s. */
+/** Interval of checks of the token and the event type, in ms. Together with the 3 s cache of callers, a revoked key's streams end within 5 s. */
 const CHECK_EVERY_MS = 1_500;
 /** Maximum time that a client may accept no data, in ms. After that, the stream ends. */
 const MAX_STALL_MS = 10_000;
@@ -31,7 +31,7 @@ export async function streamEvents(
   params: FollowParams,
   connection: StreamConnection,
 ): Promise<Record<string, never>> {
-  const { start, seal, read } = await follow(deps, caller, params);
+  const { start, seal, read, checkOpen } = await follow(deps, caller, params);
   const _meta = { [SUBSCRIPTION_ID]: connection.requestId };
   const notify = (kind: string, fields: Readonly<Record<string, unknown>>) =>
     connection.notify(`notifications/events/${kind}`, { ...fields, _meta });
@@ -41,7 +41,7 @@ export async function streamEvents(
   while (!caller.signal.aborted) {
     const found = await read(position, EVENTS_AT_ONCE);
     ({ position } = found);
-    // A client that missed events learns it in the way in which it learned its first position.
+    // SEP-3415 has no other notification with `truncated`.
     if (found.isTruncated) await notify("active", { cursor: seal(position), truncated: true });
     for (const { _meta: attributes, ...event } of found.events)
       await connection.notify("notifications/events/event", { ...event, _meta: { ...attributes, ..._meta } });
@@ -53,9 +53,9 @@ export async function streamEvents(
     }
     if (nowMs - checkedAt >= CHECK_EVERY_MS) {
       checkedAt = nowMs;
-      if (!(await connection.stillAllowed())) {
-        const { code, message } = new EventsError("forbidden", "The token is no longer valid.");
-        await notify("terminated", { error: { code, message } });
+      const error = await findReasonToEnd(connection, checkOpen);
+      if (error) {
+        await notify("terminated", { error });
         return {};
       }
     }
@@ -63,6 +63,21 @@ export async function streamEvents(
     if (!found.more) await delay(READ_EVERY_MS, undefined, { signal: caller.signal }).catch(() => {});
   }
   return {};
+}
+
+/** Returns the error with which a stream ends, or `undefined` while its caller may read it and its event type is open to agents. */
+async function findReasonToEnd(
+  { stillAllowed }: StreamConnection,
+  checkOpen: () => Promise<unknown>,
+): Promise<Pick<EventsError, "code" | "message"> | undefined> {
+  try {
+    if (!(await stillAllowed())) throw new EventsError("forbidden", "The token is no longer valid.");
+    await checkOpen();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof EventsError)) throw error;
+    return { code: error.code, message: error.message };
+  }
 }
 
 /** Returns false if the client accepts no data for too long. */
