@@ -15,7 +15,7 @@ export const slotTaken: StepFailure = failure(
   "The provider stores only one webhook for this object, and it has another address. Delete that webhook at the provider, then run the check again.",
 );
 
-/** Characters of the secret part of an address that identify a webhook without being of use. */
+/** Number of characters of the secret part of an address that a message shows. They identify the webhook, but do not give access to it. */
 const SHOWN_CHARACTERS = 6;
 
 export function orphaned(

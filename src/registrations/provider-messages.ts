@@ -17,7 +17,7 @@ export interface ProviderMessagesDeps {
   readonly random?: () => number;
 }
 
-/** Minimum lifetime in seconds, so that renewals stay rare whatever a handshake says. */
+/** Minimum lifetime in seconds. A handshake with a shorter lifetime would make Inlet renew too often. */
 const MIN_LIFETIME_SECONDS = 300;
 
 /** Limits the granted lifetime to the requested one, because anyone who knows the address can send a handshake. */

@@ -160,7 +160,7 @@ export function listSiblings(
   return ofChannel.execute();
 }
 
-/** Maximum number of siblings that are considered. More of them only follow from as many failed removals. */
+/** Maximum number of siblings that are read. A channel has more of them only after as many failed removals. */
 const MAX_SIBLINGS = 100;
 
 /** Schedules the removal of a deleted channel's registrations at the provider. Call it in the transaction that deletes the channel. */

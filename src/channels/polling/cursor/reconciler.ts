@@ -37,7 +37,7 @@ export function createReconciler(
   run: ReconcileRun,
   options: {
     readonly state: ReconcileState | undefined;
-    /** Whether the poll publishes nothing, so that it need not compare first. */
+    /** Whether the poll publishes no events. Such a poll does not compare first. */
     readonly isDryRun: boolean;
     readonly clock: () => number;
     readonly nowMs: number;
