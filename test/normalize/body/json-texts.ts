@@ -41,8 +41,7 @@ const ESCAPES = [
   "\\u0000",
 ] as const;
 // Few names in several spellings, so that members often repeat.
-// No name contains a backslash because of a bug in V8 13.6. After an object with such a member, V8 parses `{"x":1,"\\u0061":2}` as
-// `{"x":1,"\\\\":2}`.
+// No name is a backslash, because of the bug of V8 that `slicing-thread.ts` describes.
 const NAMES = ['"a"', '"b"', '"\\u0061"', '"a\\"b"', '"é"', '"\\u00e9"', '""', '"__proto__"', '"0"'] as const;
 const BREAKS = [
   "",

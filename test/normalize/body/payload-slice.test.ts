@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { Location } from "../../../src/normalize/body/json-scan.ts";
 import { JsonText } from "../../../src/normalize/body/payload-slice.ts";
-import { findInRandomTexts, sliceRandomTexts } from "./slicing.ts";
+import { runInNewThread } from "./slicing-thread.ts";
 
 // test/deep/payload-slice.test.ts runs more random texts.
 describe("JsonText, which cuts values out of JSON text,", () => {
-  it("accepts the same random texts as JSON.parse, and cuts each value out as its original text", () => {
-    const counts = sliceRandomTexts(20_240_601, 2_000);
+  it("accepts the same random texts as JSON.parse, and cuts each value out as its original text", async () => {
+    const counts = await runInNewThread("sliceRandomTexts", 20_240_601, 2_000);
     expect(counts.accepted).toBeGreaterThan(1_000);
     expect(counts.refused).toBeGreaterThan(400);
     expect(counts.slices).toBeGreaterThan(4_000);
   });
 
-  it("finds every value and every array element of random texts at its location", () => {
-    const counts = findInRandomTexts(7, 400);
+  it("finds every value and every array element of random texts at its location", async () => {
+    const counts = await runInNewThread("findInRandomTexts", 7, 400);
     expect(counts.found).toBeGreaterThan(1_000);
     expect(counts.elements).toBeGreaterThan(200);
   });
