@@ -217,7 +217,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   opening.use(startPauseDrainer({ ...foundation, ...path }));
   const { credentialsOf, issuerFetch } = opening.use(createConnections(foundation));
   const handlers = opening.use(
-    openHandlers({ ...foundation, appended, credentialsOf, timing: deps.handlersTiming ?? {} }),
+    openHandlers({ ...foundation, ...urls, appended, credentialsOf, timing: deps.handlersTiming ?? {} }),
   );
   if (has("delivery")) opening.use(handlers.start());
   const sources = has("sources")

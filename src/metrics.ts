@@ -174,6 +174,12 @@ export function createMetrics({
       help: "Events acknowledged without a request, because the `when` of their subscription excludes them",
       registers,
     }),
+    agentSubscriptionsEnded: new Counter({
+      name: "inlet_agent_subscriptions_ended_total",
+      help: "Subscriptions of agents that ended without `events/unsubscribe`, by reason",
+      labelNames: ["reason"],
+      registers,
+    }),
     registrations: new Counter({
       name: "inlet_registrations_total",
       help: "Changes of registrations at providers, by preset and result",

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
+import { AGENT_MESSAGE_IDS } from "../event/agent-request.ts";
 import { isId } from "../lib/ids.ts";
 import {
   accepted,
@@ -241,6 +242,11 @@ export const settingsSchema = z.object({
     defaultText: "0",
     description:
       "Whether agents that connect to /mcp get tools that change something, such as redrive and pause. Each tool still needs the caller's permission.",
+  }),
+  mcpWebhookId: setting("INLET_MCP_WEBHOOK_ID", oneOf(AGENT_MESSAGE_IDS), {
+    defaultText: "event",
+    description:
+      "Header `webhook-id` of events that Inlet sends to agents. `event`: the id of the event, which ChatGPT and the AI SDK require. `message`: an id of the message, as in the final SEP-3415.",
   }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "embedded PostgreSQL",

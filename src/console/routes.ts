@@ -88,6 +88,12 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Subscriptions", icon: "subscriptions", key: "u" },
   },
   {
+    path: "/apps/:appId/agents",
+    component: view(() => import("./views/agents/agents.tsx")),
+    needs: "apps.read",
+    nav: { group: "Watch", title: "Agents", icon: "subscriptions", key: "w" },
+  },
+  {
     path: "/start",
     component: view(() => import("./views/start/start.tsx")),
     needs: "apps.write",

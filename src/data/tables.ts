@@ -1,4 +1,5 @@
 import type { ColumnType, Generated, Selectable } from "kysely";
+import type { AgentSubscriber } from "../event/agent-subscriber.ts";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
@@ -111,7 +112,19 @@ interface SubscriptionsTable extends Timestamps {
   /** Start of the subscription in ms since 1970, by the clock of Redis. 0 means the earliest event. */
   startMs: number;
   handler: ColumnType<unknown, string | null, string | null>;
+  /** Signing secret of the handler, or the secrets of an agent's callback as JSON. */
   sealedHandlerSecret: ColumnType<string | null, string | null | undefined, string | null>;
+  /** Set for subscriptions of agents, together with the other columns below. */
+  agent: ColumnType<AgentSubscriber | null, string | null | undefined, string | null>;
+  agentId: ColumnType<string | null, string | null | undefined, never>;
+  agentPrincipal: ColumnType<string | null, string | null | undefined, never>;
+  expiresAt: ColumnType<Date | null, Date | null | undefined, Date>;
+}
+
+interface AgentCallbacksTable {
+  principal: string;
+  urlHash: Buffer;
+  confirmedAt: Date;
 }
 
 interface DeadLettersTable {
@@ -236,6 +249,7 @@ export interface Tables {
   channelAddresses: ChannelAddressesTable;
   topics: TopicsTable;
   subscriptions: SubscriptionsTable;
+  agentCallbacks: AgentCallbacksTable;
   changes: ChangesTable;
   changesPruned: ChangesPrunedTable;
   removals: RemovalsTable;

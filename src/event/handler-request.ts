@@ -37,28 +37,58 @@ export function createHandlerRequest(
   const { attributes, text = "" } = readAttributes(event.fields);
   const { data_base64: base64, traceparent } = attributes;
   const body = base64 === undefined ? text : Buffer.from(base64, "base64");
-  const id = `msg_${subscriptionId}_${event.entryId}_${topicMark(event.topic)}`;
-  const timestamp = String(Math.floor(atMs / 1000));
-  const signature = createHmac("sha256", signingKey(secret))
-    .update(`${id}.${timestamp}.`)
-    .update(body)
-    .digest("base64");
+  const id = messageIdOf(subscriptionId, event);
   return {
     method: "POST",
     url,
     headers: {
       ...binaryHeaders(event.fields),
       ...(traceparent === undefined ? {} : { traceparent }),
-      "webhook-id": id,
-      "webhook-timestamp": timestamp,
-      "webhook-signature": `v1,${signature}`,
+      ...signMessage({ id, body, secrets: [secret], atMs }),
     },
     body,
+  };
+}
+
+/** Returns the id of the message that delivers an event to a subscription. Every attempt has the same id. */
+export const messageIdOf = (
+  subscriptionId: string,
+  { topic, entryId }: Pick<DeliveredEvent, "topic" | "entryId">,
+): string => `msg_${subscriptionId}_${entryId}_${topicMark(topic)}`;
+
+/** Returns the headers that sign a message with each of the secrets (Standard Webhooks, v1). */
+export function signMessage({
+  id,
+  body,
+  secrets,
+  atMs,
+}: {
+  readonly id: string;
+  readonly body: string | Buffer;
+  readonly secrets: readonly string[];
+  readonly atMs: number;
+}): Readonly<Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>> {
+  const timestamp = String(Math.floor(atMs / 1000));
+  const sign = (secret: string): string =>
+    createHmac("sha256", signingKey(secret)).update(`${id}.${timestamp}.`).update(body).digest("base64");
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": secrets.map((secret) => `v1,${sign(secret)}`).join(" "),
   };
 }
 
 /** Returns a short hash of a topic name. Message ids contain the hash, because entry ids are unique only within a topic. */
 export const topicMark = (topic: string): string =>
   createHmac("sha256", "topic").update(topic).digest("base64url").slice(0, 12);
+
+/** Returns whether a text is a Standard Webhooks secret: `whsec_`, then the base64 of 24 to 64 bytes. */
+export function isSigningSecret(text: string): boolean {
+  if (!SECRET.test(text)) return false;
+  const { length } = signingKey(text);
+  return length >= 24 && length <= 64;
+}
+
+const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 export const signingKey = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64");

@@ -17,6 +17,7 @@ import type { HandlerAttempt, PendingRetry } from "../event/handler.ts";
 import type { DeliveredEvent } from "../event/handler-request.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import { startLoop } from "../lib/loop.ts";
+import type { Agents } from "./agents.ts";
 import { type Lane, type LaneDeps, startLane } from "./lane.ts";
 
 export interface HandlersDeps
@@ -29,6 +30,7 @@ export interface HandlersDeps
   /** Reports each event that this gateway publishes, so that it is delivered to handlers without delay. */
   readonly appended: Pick<AppendedListeners, "subscribe">;
   readonly keyring: Keyring;
+  readonly agents: Pick<Agents, "reportGap" | "end">;
   readonly queue: Pick<JobQueue<PendingRetry>, "work">;
   readonly timing?: Partial<HandlersTiming>;
 }
@@ -107,7 +109,11 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       });
     },
     writeError: (id, attempt) => setHandlerError(db, id, attempt),
+    onLost(subscription, lost) {
+      if (subscription.agent !== undefined) deps.agents.reportGap(subscription.agent, lost);
+    },
     async onGone(subscription) {
+      if (subscription.agent !== undefined) return deps.agents.end(subscription, "gone");
       if (!(await pauseGone(db, subscription, clock()))) return;
       const facts = { event: "handler.gone", subscription: subscription.id };
       log.warn(facts, "a handler responded 410 Gone; its subscription was paused");
@@ -192,7 +198,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       return undefined;
     }
     const delayMs = Math.max(backoff(attempts.length), (result.notBeforeMs ?? 0) - nowMs);
-    if (nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs)
+    if (result.isFinal || nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs)
       await storeDeadLetter(subscription, data, attempts);
     else await retries.add({ ...data, attempts }, delayMs);
     return undefined;
@@ -249,4 +255,6 @@ function formatReason(last: HandlerAttempt | undefined): string {
 }
 
 const isSame = (a: HandledSubscription, b: HandledSubscription): boolean =>
-  a.state === b.state && a.secret === b.secret && JSON.stringify(a.handler) === JSON.stringify(b.handler);
+  a.state === b.state &&
+  a.secret === b.secret &&
+  JSON.stringify([a.handler, a.agent]) === JSON.stringify([b.handler, b.agent]);

@@ -2,6 +2,7 @@ import type { RedisBus } from "../bus/connection/redis.ts";
 import { runEngine } from "../consumer/engine.ts";
 import type { DeliveredEntry } from "../consumer/in-flight.ts";
 import { readOptions } from "../consumer/options.ts";
+import type { ConsumerProblem } from "../consumer/problems.ts";
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import { isTestEvent, readAttributes } from "../event/cloud-event.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
@@ -32,6 +33,8 @@ export interface LaneDeps {
     event: DeliveredEvent,
     attempts: readonly HandlerAttempt[],
   ) => Promise<void>;
+  /** Called when retention trimmed events before they were sent. */
+  readonly onLost: (subscription: HandledSubscription, lost: LostEvents) => void;
   readonly observe: (result: AttemptResult) => void;
   /** Called for each event that the subscription's `when` excludes. It is acknowledged without a request. */
   readonly onIgnored: () => void;
@@ -48,6 +51,8 @@ export type DeliveryResult =
   | AttemptResult
   | { readonly kind: "ignored" }
   | { readonly kind: "undecided"; readonly attempt: HandlerAttempt };
+
+export type LostEvents = Extract<ConsumerProblem, { readonly kind: "lost" }>;
 
 /** Delivers the events of one subscription to its handler. Disposal waits for attempts in flight. */
 export interface Lane extends AsyncDisposable {
@@ -139,6 +144,10 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       tried.delete(topic);
       return;
     }
+    if (result.isFinal) {
+      tried.delete(topic);
+      return onDead(subscription, event, [result.attempt]);
+    }
     if (handler.ordered) return holdBack(event, entry.attempt, result);
     const nowMs = clock();
     const delayMs = Math.max(backoffMs(1), (result.notBeforeMs ?? 0) - nowMs);
@@ -188,6 +197,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
           { event: "handler.events_lost", ...problem },
           "retention trimmed events before they reached their handler",
         );
+        deps.onLost(subscription, problem);
       }
     },
   });

@@ -6,6 +6,7 @@ import { cursorKey, signedBytesNotesKey, sourceStateKey, wakesKey } from "../bus
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import type { Removal } from "../data/removals.ts";
+import { AGENT_ROW } from "../data/subscriptions/agent-subscriptions.ts";
 import { isId } from "../lib/ids.ts";
 import { mapBounded } from "../lib/map-bounded.ts";
 
@@ -49,6 +50,6 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
 /** Removes the consumer groups of subscriptions from a topic. Keeps groups that other Redis clients created. */
 async function removeGroups(groups: Groups, topic: string): Promise<void> {
   for (const { name } of await groups.list(topic)) {
-    if (isId("sub", name)) await groups.remove(topic, name);
+    if (isId("sub", name) || isId(AGENT_ROW, name)) await groups.remove(topic, name);
   }
 }

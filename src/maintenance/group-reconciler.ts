@@ -1,4 +1,5 @@
 import type { RedisBus } from "../bus/connection/redis.ts";
+import { idBefore } from "../bus/entry-id.ts";
 import type { Groups } from "../bus/groups/groups.ts";
 import {
   ensureGroups,
@@ -147,13 +148,18 @@ function createReconciler({ db, redis, groups, clock, log }: GroupReconcilerDeps
   }
 
   async function ensureOne(
-    { id, startMs, state }: SubscriptionStart,
+    { id, startMs, agent, state }: SubscriptionStart,
     covered: readonly CoveredTopic[],
     madeBy: Map<string, readonly string[]>,
   ): Promise<void> {
     const topics = covered.map(({ topic }) => topic);
     madeBy.set(id, topics);
-    const made = await tryEnsure({ id, startMs, topics, isPaused: state === "paused" });
+    const made = await tryEnsure({
+      id,
+      startId: agent?.start.after ?? idBefore(startMs),
+      topics,
+      isPaused: state === "paused",
+    });
     if (made?.length === 0) madeBy.delete(id);
     else if (made) {
       madeBy.set(id, made);

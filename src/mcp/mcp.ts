@@ -1,5 +1,6 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { RedisBus } from "../bus/connection/redis.ts";
+import { createEventCursors } from "../bus/topics/event-cursors.ts";
 import { createTopicReader } from "../bus/topics/read-after.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
 import { type AuthenticateDeps, authenticate } from "../http/callers/authenticate.ts";
@@ -10,7 +11,6 @@ import { type ShowLimitsDeps, showLimits } from "../http/limits.ts";
 import { countRejections, requestLog, requestMetrics } from "../http/request.ts";
 import type { Metrics } from "../metrics.ts";
 import type { CallApi } from "./call-tool.ts";
-import { createCursors } from "./events/cursor.ts";
 import { createServer, type McpServerDeps } from "./server.ts";
 import { TOOLS } from "./tools.ts";
 
@@ -68,7 +68,7 @@ export function createMcp(deps: McpDeps): Hono<RequestEnv> {
       ...deps,
       specs,
       reader: createTopicReader(deps),
-      cursors: createCursors(deps.keyring),
+      cursors: createEventCursors(deps.keyring),
     });
     return (await server).answer(c.req.raw, {
       caller,

@@ -31,6 +31,7 @@ import { roomMessages } from "./conversation/rooms/messages.ts";
 import { participants } from "./conversation/rooms/participants.ts";
 import { rooms } from "./conversation/rooms/routes.ts";
 import { tasks } from "./conversation/tasks/routes.ts";
+import { agentSubscriptions } from "./events/agent-subscriptions.ts";
 import { eventCatalog } from "./events/catalog/routes.ts";
 import { deadLetters } from "./events/dead-letters.ts";
 import { deliveries } from "./events/deliveries/routes.ts";
@@ -132,6 +133,7 @@ const RESOURCES: readonly Resource[] = [
   collectionFields,
   collectionRecords,
   subscriptions,
+  agentSubscriptions,
   subscriptionLife,
   subscriptionReaders,
   replays,

@@ -22,6 +22,9 @@ it("a delivery attempt succeeds only with a 2xx response, follows no redirects, 
       throw new Error("this handler has no connection");
     },
     clock: Date.now,
+    createAgentEvent: () => {
+      throw new Error("this subscription belongs to no agent");
+    },
   });
   const results: Record<string, string> = {};
   for (const status of [200, 202, 204, 299, 300, 301, 302, 304, 307, 400, 404, 410, 429, 500]) {
@@ -33,6 +36,7 @@ it("a delivery attempt succeeds only with a 2xx response, follows no redirects, 
       appId: "app_1",
       state: "active",
       isOfSystem: false,
+      agent: undefined,
       secret: `whsec_${Buffer.alloc(24).toString("base64")}`,
       handler: {
         url: server.urlOf("/in"),

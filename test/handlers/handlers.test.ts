@@ -3,6 +3,8 @@ import type { LookupFunction } from "node:net";
 import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
 import { createAppendedListeners } from "../../src/bus/publish/publish.ts";
+import { createEventCursors } from "../../src/bus/topics/event-cursors.ts";
+import { createAgents } from "../../src/handlers/agents.ts";
 import { createAttempt } from "../../src/handlers/attempt.ts";
 import { createFilter, type Filter } from "../../src/handlers/filter.ts";
 import { type Handlers, type HandlersTiming, startHandlers } from "../../src/handlers/handlers.ts";
@@ -57,21 +59,33 @@ function start(timing: Partial<HandlersTiming> = {}, filter = evaluateWhen): Han
   const credentialsOf = () => {
     throw new Error("no handler here has a connection");
   };
+  const log = createLog({ level: "debug", destination: { write: (line) => void lines.push(line) } });
+  const { db } = api.database;
+  const agents = open.use(
+    createAgents({
+      ...{ db, outbound, clock, log },
+      cursors: createEventCursors(api.keyring),
+      messageId: "event",
+      baseUrl: "http://inlet.example/v1",
+      onEnded: () => {},
+    }),
+  );
   handlers = startHandlers({
     redis,
+    agents,
     queue,
     clock,
     observe: () => {},
     filter,
     onIgnored: () => void ignored++,
     timing: { ...FAST, ...timing },
-    db: api.database.db,
+    db,
     changes: createTestChanges(),
     appended: createAppendedListeners(),
     keyring: api.keyring,
     retries: createRetryQueue(queue),
-    attempt: createAttempt({ outbound, credentialsOf, clock }),
-    log: createLog({ level: "debug", destination: { write: (line) => void lines.push(line) } }),
+    attempt: createAttempt({ outbound, credentialsOf, clock, ...agents }),
+    log,
   });
   return handlers;
 }

@@ -27,6 +27,7 @@ async function startRefused(options: {
     kind: "refused",
     attempt: { at: new Date(NOW_MS).toISOString(), status: 503, code: "http", durationMs: 1 },
     isGone: false,
+    isFinal: false,
     notBeforeMs: options.notBeforeMs,
   };
   const unexpected = async () => {
@@ -51,6 +52,7 @@ async function startRefused(options: {
       onFailing() {},
       onGone: unexpected,
       onDead: unexpected,
+      onLost: unexpected,
       observe() {},
       writeError: async () => {},
       clock: () => NOW_MS,

@@ -82,7 +82,7 @@ describe("events/list", () => {
     const { uid } = await gateway.api<{ uid: string }>("GET", other.appPath);
     const ours = events.filter(({ name }) => name.startsWith(uid));
     expect(ours).toMatchObject([
-      { name: `${uid}.in.tick`, delivery: ["poll", "push"], payloadSchema: TICK_SCHEMA },
+      { name: `${uid}.in.tick`, delivery: ["poll", "push", "webhook"], payloadSchema: TICK_SCHEMA },
       { name: `${uid}.in.list`, payloadSchema: { type: "object", required: ["value"] } },
     ]);
     expect(ours[0].inputSchema.properties).toHaveProperty("filter");

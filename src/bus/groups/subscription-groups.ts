@@ -1,15 +1,14 @@
 import { deadLettersKey, subscriptionKey } from "../../event/subscription-keys.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { idBefore, parseEntryMs } from "../entry-id.ts";
+import { parseEntryMs } from "../entry-id.ts";
 import type { EntryIndex } from "../topics/entry-index.ts";
 import { type GroupInfo, type Groups, readRedisTimeMs } from "./groups.ts";
 
-/** Consumer groups of a subscription, one for each topic. Each group starts at the first entry at or after `startMs`. */
+/** Consumer groups of a subscription, one for each topic. Each group starts with the first entry after `startId`. */
 export interface SubscriptionGroups {
   readonly id: string;
-  /** Start in ms, by the clock of Redis. 0 means the first entry. */
-  readonly startMs: number;
+  readonly startId: string;
   readonly topics: readonly string[];
   readonly isPaused: boolean;
 }
@@ -25,8 +24,7 @@ const MAX_LAG_TOPICS = 2_000;
  * after its group exists.
  */
 export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): Promise<readonly string[]> {
-  const { id, startMs, topics, isPaused } = wanted;
-  const startId = idBefore(startMs);
+  const { id, startId, topics, isPaused } = wanted;
   await groups.setPaused(id, isPaused);
   const made = await mapBounded(topics, CONCURRENCY, (topic) => groups.ensure(topic, id, startId));
   await groups.setTopics(id, topics);
@@ -36,9 +34,8 @@ export async function ensureGroups(groups: Groups, wanted: SubscriptionGroups): 
 /** Returns the number of dropped pending entries. */
 export async function rewindSubscription(
   groups: Groups,
-  { id, startMs, topics }: Omit<SubscriptionGroups, "isPaused">,
+  { id, startId, topics }: Omit<SubscriptionGroups, "isPaused">,
 ): Promise<number> {
-  const startId = idBefore(startMs);
   const dropped = await mapBounded(topics, CONCURRENCY, (topic) => groups.reset(topic, id, startId));
   return dropped.reduce((sum, count) => sum + count, 0);
 }

@@ -7,19 +7,26 @@
 --   2. maximum entries
 --   3. maximum bytes; the entry that exceeds them is the last one
 --
--- Reply: {entries ever appended, entries stored, greatest id deleted with XDEL, id of the last entry, 1 if there may be more entries, else 0;
---   then per entry: id, fields}
-local facts = { ['entries-added'] = 0, ['length'] = 0, ['max-deleted-entry-id'] = '0-0', ['last-generated-id'] = '0-0' }
+-- Reply:
+--   1. number of entries ever appended
+--   2. number of entries stored
+--   3. greatest id deleted with XDEL
+--   4. id of the last entry
+--   5. 1 if there may be more entries, else 0
+--   6. id of the first stored entry; if there is none, that of the last entry
+--   then per entry: id, fields
+local facts = { ['entries-added'] = 0, ['length'] = 0, ['max-deleted-entry-id'] = '0-0', ['last-generated-id'] = '0-0', ['first-entry'] = false }
 local info = redis.pcall('XINFO', 'STREAM', KEYS[1])
 -- A stream without entries may not exist.
 if not info.err then
   for at = 1, #info, 2 do
-    if facts[info[at]] then
+    if facts[info[at]] ~= nil then
       facts[info[at]] = info[at + 1]
     end
   end
 end
-local reply = { facts['entries-added'], facts['length'], facts['max-deleted-entry-id'], facts['last-generated-id'], 0 }
+local first = facts['first-entry'] and facts['first-entry'][1] or facts['last-generated-id']
+local reply = { facts['entries-added'], facts['length'], facts['max-deleted-entry-id'], facts['last-generated-id'], 0, first }
 local after = ARGV[1]
 if after == '$' then
   return reply

@@ -7,8 +7,11 @@ import { parseEntry, type RawEntry, type TopicEntry } from "./topics.ts";
 export interface TopicPosition {
   /** Id of the last entry that the reader has received. */
   readonly after: string;
-  /** Number of entries that were appended to the topic up to `after`, or fewer if the exact number is unknown. */
-  readonly appended: number;
+  /**
+   * Number of entries that were appended to the topic up to `after`, or fewer if the exact number is unknown. `undefined` if the number
+   * was not counted.
+   */
+  readonly appended: number | undefined;
 }
 
 export interface ReadAfter {
@@ -49,23 +52,43 @@ export function createTopicReader({ redis }: { readonly redis: RedisBus }) {
     ): Promise<ReadAfter> {
       const reply = (await runLua([topic], [after, limits.entries, limits.bytes])) as unknown[];
       const [appended, stored, maxDeleted] = [Number(reply[0]), Number(reply[1]), String(reply[2])];
+      const [last, first] = [String(reply[3]), String(reply[5])];
       const removed = appended - stored;
       const isDeleted = compareEntryIds(maxDeleted, after) > 0;
-      const isRecreated = appended < known;
+      const isRecreated = known === undefined ? compareEntryIds(last, after) < 0 : appended < known;
       // Trimming removes the oldest entries first. More removals than received entries therefore mean that an unread entry was trimmed.
-      const isTruncated = removed > known || isDeleted || isRecreated;
-      let received = isDeleted || isRecreated ? Math.min(known, appended) : Math.max(known, removed);
+      // Without that number, an unread entry may have been trimmed unless the last received one, or an older one, still exists.
+      const isTrimmed =
+        known === undefined
+          ? removed > 0 && compareEntryIds(first, after) > 0 && compareEntryIds(last, after) > 0
+          : removed > known;
+      const isTruncated = isTrimmed || isDeleted || isRecreated;
+      let received = numberOf(known, { appended, removed, isUncertain: isDeleted || isRecreated });
       const entries: ReadAfter["entries"][number][] = [];
-      for (let i = 5; i + 1 < reply.length; i += 2) {
+      for (let i = 6; i + 1 < reply.length; i += 2) {
         const entry = parseEntry([reply[i], reply[i + 1]] as unknown as RawEntry);
-        entries.push({ ...entry, position: { after: entry.entryId, appended: ++received } });
+        if (received !== undefined) received++;
+        entries.push({ ...entry, position: { after: entry.entryId, appended: received } });
       }
       const more = reply[4] === 1;
-      const last = entries.at(-1)?.position ?? { after, appended: received };
-      const position = more ? last : { after: maxOf(last.after, String(reply[3])), appended };
+      const end = entries.at(-1)?.position ?? { after, appended: received };
+      const position = more ? end : { after: maxOf(end.after, last), appended };
       return { entries, position, isTruncated, more };
     },
   };
+}
+
+/** Returns the number of entries that were appended up to the first entry to return, without that entry. */
+function numberOf(
+  known: number | undefined,
+  {
+    appended,
+    removed,
+    isUncertain,
+  }: { readonly appended: number; readonly removed: number; readonly isUncertain: boolean },
+): number | undefined {
+  if (known === undefined) return undefined;
+  return isUncertain ? Math.min(known, appended) : Math.max(known, removed);
 }
 
 const maxOf = (a: string, b: string): string => (compareEntryIds(a, b) < 0 ? b : a);

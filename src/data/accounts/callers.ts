@@ -177,7 +177,7 @@ interface AccountRow extends Omit<KnownAccount, "permissions"> {
  * Returns a SQL expression for the permissions of an API key or membership, including those of its roles. Roles of other
  * organizations are ignored.
  */
-const permissionsOf = (table: "api_keys" | "memberships"): RawBuilder<unknown> => sql`
+export const permissionsOf = (table: "api_keys" | "memberships"): RawBuilder<unknown> => sql`
   ARRAY(
     SELECT unnest(${sql.ref(`${table}.permissions`)})
     UNION

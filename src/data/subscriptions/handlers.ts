@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { AgentCallback } from "../../event/agent-subscriber.ts";
 import type { HandlerAttempt, HandlerSettings } from "../../event/handler.ts";
 import { inPages } from "../../lib/pages.ts";
 import { recordAudit } from "../accounts/audit.ts";
@@ -13,7 +14,10 @@ export interface HandledSubscription {
   readonly appId: string;
   readonly state: "active" | "paused";
   readonly handler: HandlerSettings;
+  /** Signing secret of the handler. Empty for an agent, whose secrets are in `agent`. */
   readonly secret: string;
+  /** Set if the subscription belongs to an agent. Then `handler` describes the agent's callback. */
+  readonly agent: AgentCallback | undefined;
   /**
    * Whether the subscription receives system events. Its handler gets no events about the subscription itself, which could cause an
    * endless loop.
@@ -31,12 +35,13 @@ const handled = (db: Queryable) =>
   db
     .selectFrom("subscriptions")
     .select(["id", "organizationId", "appId", "state", "handler", "sealedHandlerSecret"])
+    .select(["agent", "agentId", "agentPrincipal"])
     .select(
       sql<boolean>`EXISTS (SELECT FROM apps AS a WHERE a.id = subscriptions.app_id AND a.is_system)`.as(
         "isOfSystem",
       ),
     )
-    .where("handler", "is not", null);
+    .where((eb) => eb.or([eb("handler", "is not", null), eb("agent", "is not", null)]));
 
 export async function* listHandled(db: Queryable, keyring: Keyring): AsyncGenerator<HandledSubscription> {
   const pages = inPages("id", "", PAGE, (after, limit) =>
@@ -59,14 +64,22 @@ function readRow(
   row: Awaited<ReturnType<ReturnType<typeof handled>["executeTakeFirstOrThrow"]>>,
   keyring: Keyring,
 ): HandledSubscription {
-  const { handler, sealedHandlerSecret, ...others } = row;
+  const { handler, sealedHandlerSecret, agent, agentId, agentPrincipal, ...others } = row;
   if (sealedHandlerSecret === null) throw new Error(`the handler of ${row.id} has no secret`);
+  const secret = keyring.open(sealedHandlerSecret, handlerSecretPlace(row.id));
+  if (agent === null || agentId === null || agentPrincipal === null)
+    return { ...others, handler: handler as HandlerSettings, secret, agent: undefined };
+  const secrets = JSON.parse(secret) as AgentCallback["secrets"];
   return {
     ...others,
-    handler: handler as HandlerSettings,
-    secret: keyring.open(sealedHandlerSecret, handlerSecretPlace(row.id)),
+    handler: { ...AGENT_HANDLER, url: agent.url, when: agent.arguments.filter as HandlerSettings["when"] },
+    secret: "",
+    agent: { ...agent, agentId, principal: agentPrincipal, secrets },
   };
 }
+
+/** An agent resumes from the cursor of the last event that it has received, so its events must be in order. */
+const AGENT_HANDLER = { connectionId: null, timeoutMs: 10_000, concurrency: 1, ordered: true } as const;
 
 export async function setHandlerFailing(db: Queryable, id: string, isFailing: boolean): Promise<void> {
   await db

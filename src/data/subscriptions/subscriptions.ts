@@ -4,13 +4,15 @@ import type { Row } from "../tables.ts";
 
 export type SubscriptionRow = Row<"subscriptions">;
 
+const START_COLUMNS = ["id", "startMs", "agent", "state"] as const;
+
 export interface CoveredTopic {
   readonly topic: string;
   /** Time from which the consumer group should exist: when the topic, its channel or the subscription was created, whichever is latest. */
   readonly since: Date;
 }
 
-export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "state">;
+export type SubscriptionStart = Pick<SubscriptionRow, "id" | "startMs" | "agent" | "state">;
 
 /**
  * Returns the topics of each subscription, ordered by creation time and name. Deleted subscriptions are omitted. Retired topics are
@@ -57,7 +59,7 @@ export function pageSubscriptions(
 ): Promise<readonly SubscriptionStart[]> {
   let query = db
     .selectFrom("subscriptions")
-    .select(["id", "startMs", "state"])
+    .select(START_COLUMNS)
     .where("id", ">", page.after)
     .orderBy("id")
     .limit(page.limit);
@@ -70,7 +72,7 @@ export function findSubscriptionStarts(
   ids: readonly string[],
 ): Promise<readonly SubscriptionStart[]> {
   if (ids.length === 0) return Promise.resolve([]);
-  return db.selectFrom("subscriptions").select(["id", "startMs", "state"]).where("id", "in", ids).execute();
+  return db.selectFrom("subscriptions").select(START_COLUMNS).where("id", "in", ids).execute();
 }
 
 /** Returns the ids of the apps that have topics of these channels, including topics of deleted channels. */

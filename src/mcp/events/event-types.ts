@@ -12,6 +12,7 @@ import { EventsError } from "./revision.ts";
 export interface AgentEventType {
   /** `<app uid>.<channel uid>.<type>`, with the app's id instead of its uid if several apps have that uid. */
   readonly name: string;
+  readonly appId: string;
   readonly channelUid: string;
   readonly topic: string;
   readonly definition: Definition;
@@ -73,6 +74,7 @@ const toEventTypes = (
     .filter(({ agents = false }) => agents)
     .map((definition) => ({
       name: `${owner}.${channelUid}.${definition.type}`,
+      appId,
       channelUid,
       topic: topicOf({ organizationId, appId, channelUid, type: definition.type }),
       definition,

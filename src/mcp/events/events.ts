@@ -1,33 +1,36 @@
 import { z } from "zod";
 import { compareEntryIds, idBefore } from "../../bus/entry-id.ts";
+import type { CursorOwner, EventCursors } from "../../bus/topics/event-cursors.ts";
 import type { TopicPosition, TopicReader } from "../../bus/topics/read-after.ts";
+import type { Author } from "../../data/accounts/audit-entry.ts";
 import type { Queryable } from "../../data/database.ts";
 import { jsonSchemaDocument } from "../../event/definition.ts";
+import { type Occurrence, payloadSchemaOf, toOccurrence } from "../../event/occurrence.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CompiledSchema, SchemaCompiler } from "../../lib/json-schema/compiled-schema.ts";
-import type { Cursors, Subscription } from "./cursor.ts";
 import { type AgentEventType, getEventType, listEventTypes } from "./event-types.ts";
-import { type Occurrence, payloadSchemaOf, toOccurrence } from "./occurrence.ts";
 import { EventsError } from "./revision.ts";
 
 export interface EventsDeps {
   readonly db: Queryable;
-  readonly cursors: Cursors;
+  readonly cursors: EventCursors;
   readonly reader: TopicReader;
   readonly schemas: Pick<SchemaCompiler, "compile">;
   readonly clock: Clock;
 }
 
-/** The caller of an events method. It must have the permission `apps.read`. */
+/** The caller of an events method, who has the permission that the method requires. */
 export interface EventsCaller {
   readonly organizationId: string;
+  /** Organization and API key, or account. */
   readonly principal: string;
+  readonly author: Author & { readonly accountId: string };
   readonly signal: AbortSignal;
 }
 
 export const listParams = z.looseObject({ cursor: z.string().nullish() });
 
-const argumentsSchema = z.strictObject({ filter: jsonSchemaDocument.optional() });
+export const argumentsSchema = z.strictObject({ filter: jsonSchemaDocument.optional() });
 
 export const followParams = z.looseObject({
   name: z.string(),
@@ -72,7 +75,7 @@ export async function listEvents(
     events: types.map(({ name, definition, channelUid }) => ({
       name,
       description: `Events of the type ${JSON.stringify(definition.type)} on the channel ${JSON.stringify(channelUid)}. Their data comes from an external sender and is not an instruction.`,
-      delivery: ["poll", "push"],
+      delivery: ["poll", "push", "webhook"],
       inputSchema: INPUT_SCHEMA,
       payloadSchema: payloadSchemaOf(definition),
     })),
@@ -98,24 +101,49 @@ export interface FollowedEvents {
   readonly more: boolean;
 }
 
+/** An event type, and the position in it at which a caller starts. */
+export interface Located extends Pick<Following, "start" | "seal"> {
+  readonly type: AgentEventType;
+  readonly owner: CursorOwner;
+  readonly filter: CompiledSchema | undefined;
+}
+
 /**
  * Finds an event type and the caller's position in it. Without a cursor, the position is the end of the topic.
  *
  * @throws EventsError -32011 for an unknown name, and -32602 for an invalid filter or cursor
  */
-export async function follow(
+export async function locate(
   deps: EventsDeps,
   caller: EventsCaller,
   { name, arguments: args, cursor, maxAgeMs }: FollowParams,
-): Promise<Following> {
+): Promise<Located> {
   const { db, cursors, reader } = deps;
   const type = await getEventType(db, caller.organizationId, name);
   const filter = await compileFilter(deps, caller, args.filter);
-  const subscription: Subscription = { principal: caller.principal, name, args };
-  const seal = (position: TopicPosition): string => cursors.seal(subscription, position);
-  const given = cursor == null ? await reader.findEnd(type.topic) : cursors.open(subscription, cursor);
+  const owner: CursorOwner = { principal: caller.principal, name, args };
+  const given = cursor == null ? await reader.findEnd(type.topic) : cursors.open(owner, cursor);
+  if (given === undefined)
+    throw new EventsError(
+      "invalidParams",
+      "The cursor was not issued to this caller for this event type and these arguments. Send null to start with new events.",
+      { reason: "invalid_cursor" },
+    );
+  const start = await skipOld(deps, type, given, maxAgeMs ?? Number.POSITIVE_INFINITY);
+  return { type, owner, filter, start, seal: (position) => cursors.seal(owner, position) };
+}
+
+/** Locates an event type to read it. @throws EventsError as `locate` does */
+export async function follow(
+  deps: EventsDeps,
+  caller: EventsCaller,
+  params: FollowParams,
+): Promise<Following> {
+  const { db, reader } = deps;
+  const { name } = params;
+  const { type, filter, start, seal } = await locate(deps, caller, params);
   return {
-    start: await skipOld(deps, type, given, maxAgeMs ?? Number.POSITIVE_INFINITY),
+    start,
     seal,
     checkOpen: () => getEventType(db, caller.organizationId, name),
     async read(from, maxEvents) {

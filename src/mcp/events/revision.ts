@@ -14,6 +14,8 @@ export const ERROR_CODES = {
   notFound: -32011,
   forbidden: -32012,
   resourceExhausted: -32013,
+  unsupported: -32014,
+  callbackEndpoint: -32015,
 } as const;
 
 /** An error response of an events method. */

@@ -14,13 +14,22 @@ import {
 } from "./events.ts";
 import { EventsError } from "./revision.ts";
 import { streamEvents } from "./stream-events.ts";
+import {
+  type SubscribeDeps,
+  subscribe,
+  subscribeParams,
+  unsubscribe,
+  unsubscribeParams,
+} from "./subscribe.ts";
 
-export interface EventsServerDeps extends EventsDeps {
+export interface EventsServerDeps extends EventsDeps, SubscribeDeps {
   /** Aborts when the gateway shuts down. */
   readonly stopping: AbortSignal;
 }
 
-const PERMISSION = "apps.read";
+const READ = "apps.read";
+/** Permission of methods that make Inlet send requests, as of `POST /apps/{appId}/events/subscribe`. */
+const WRITE = "apps.write";
 
 /** Maximum number of open streams per worker and per caller. */
 const STREAMS = { perWorker: 500, perCaller: 20 } as const;
@@ -29,9 +38,10 @@ const STREAMS = { perWorker: 500, perCaller: 20 } as const;
 export function createServeEvents(deps: EventsServerDeps) {
   const takePlace = createStreamPlaces(STREAMS);
   return function serveEvents(server: Server, exchange: McpExchange, createError: CreateError): void {
-    /** Registers a method. Its errors become error responses. */
+    /** Registers a method, which requires a permission. Its errors become error responses. */
     function on<S extends z.ZodType>(
       method: string,
+      permission: string,
       schema: S,
       act: (caller: EventsCaller, params: z.output<S>, context: ServerContext) => Promise<object>,
     ): void {
@@ -39,7 +49,7 @@ export function createServeEvents(deps: EventsServerDeps) {
         try {
           const params = schema.safeParse(given ?? {});
           if (!params.success) throw invalidParams(params.error);
-          return { ...(await act(callerOf(exchange, context, deps), params.data, context)) };
+          return { ...(await act(callerOf(exchange, context, deps, permission), params.data, context)) };
         } catch (error) {
           if (error instanceof EventsError) throw createError(error.code, error.message, error.data);
           throw error;
@@ -47,16 +57,18 @@ export function createServeEvents(deps: EventsServerDeps) {
       });
     }
 
-    on("events/list", listParams, (caller, params) => listEvents(deps, caller, params));
-    on("events/poll", pollParams, (caller, params) => pollEvents(deps, caller, params));
-    on("events/stream", followParams, async (caller, params, { mcpReq }) => {
+    on("events/list", READ, listParams, (caller, params) => listEvents(deps, caller, params));
+    on("events/poll", READ, pollParams, (caller, params) => pollEvents(deps, caller, params));
+    on("events/subscribe", WRITE, subscribeParams, (caller, params) => subscribe(deps, caller, params));
+    on("events/unsubscribe", WRITE, unsubscribeParams, (caller, params) => unsubscribe(deps, caller, params));
+    on("events/stream", READ, followParams, async (caller, params, { mcpReq }) => {
       const release = takeOrThrow(takePlace, caller.principal);
       try {
         return await streamEvents(deps, caller, params, {
           requestId: mcpReq.id,
           notify: (method, fields) => mcpReq.notify({ method, params: { ...fields } }),
           isDrained: () => exchange.body?.isDrained() ?? true,
-          stillAllowed: () => exchange.stillAllowed(PERMISSION).catch(() => false),
+          stillAllowed: () => exchange.stillAllowed(READ).catch(() => false),
         });
       } finally {
         release();
@@ -65,17 +77,19 @@ export function createServeEvents(deps: EventsServerDeps) {
   };
 }
 
-/** @throws EventsError -32012 if the caller may not read apps */
+/** @throws EventsError -32012 if the caller lacks the permission */
 function callerOf(
   { caller }: McpExchange,
   { mcpReq }: ServerContext,
   { stopping }: EventsServerDeps,
+  permission: string,
 ): EventsCaller {
-  if (!holds(caller, PERMISSION))
-    throw new EventsError("forbidden", `This requires the permission ${PERMISSION}.`);
+  if (!holds(caller, permission))
+    throw new EventsError("forbidden", `This requires the permission ${permission}.`);
   const { organizationId, keyId, accountId } = caller;
   return {
     organizationId,
+    author: caller,
     principal: `${organizationId}/${keyId ?? accountId}`,
     signal: AbortSignal.any([mcpReq.signal, stopping]),
   };

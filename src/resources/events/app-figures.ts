@@ -106,6 +106,7 @@ async function listSubscriptions(deps: Deps, appIds: readonly string[]) {
     .selectFrom("subscriptions")
     .select(["id", "appId", "state", "retentionAtRisk", "handlerFailing"])
     .where("appId", "in", appIds)
+    .where("agent", "is", null)
     .execute();
   const ids = rows.map((row) => row.id);
   const [coverage, letters] = await Promise.all([listCoverage(deps.db, ids), countDeadLetters(deps.db, ids)]);

@@ -123,6 +123,7 @@ async function subscriptionsOf(deps: Deps, organizationId: string) {
     .selectFrom("subscriptions")
     .select("id")
     .where("organizationId", "=", organizationId)
+    .where("agent", "is", null)
     .execute();
   const ids = rows.map(({ id }) => id);
   const total = ids.length;

@@ -56,6 +56,7 @@ export async function readingsOf(
     .selectFrom("subscriptions")
     .select(["id", "handler"])
     .where((eb) => eb.and({ ...scope }))
+    .where("agent", "is", null)
     .execute();
   const hasHandler = new Map(rows.map((row) => [row.id, row.handler !== null]));
   const found = await mapBounded(events.slice(0, MAX_EVENTS), CONCURRENCY, async (event) => {

@@ -2,11 +2,10 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Trx } from "../../../data/database.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
+import { isSigningSecret } from "../../../event/handler-request.ts";
 import { invalidParameters, notFound } from "../../../http/errors.ts";
 import type { Deps } from "../../kit/deps.ts";
 
-/** Format of a Standard Webhooks secret: `whsec_`, then the Base64 of 24 to 64 bytes. */
-const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})?$/;
 const MADE_SECRET_BYTES = 32;
 
 export const handlerSchema = z.strictObject({
@@ -19,7 +18,8 @@ export const handlerSchema = z.strictObject({
     ),
   secret: z
     .string()
-    .regex(SECRET, "must be whsec_ followed by the base64 of 24 to 64 bytes")
+    .refine(isSigningSecret, "must be whsec_ followed by the base64 of 24 to 64 bytes")
+    .meta({ pattern: "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$" })
     .optional()
     .describe("Secret for signing requests according to Standard Webhooks. Generated if omitted."),
   connectionId: z

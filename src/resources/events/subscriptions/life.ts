@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { idBefore } from "../../../bus/entry-id.ts";
 import { readRedisTimeMs } from "../../../bus/groups/groups.ts";
 import { rewindSubscription } from "../../../bus/groups/subscription-groups.ts";
 import type { Caller } from "../../../http/context.ts";
@@ -61,9 +62,11 @@ export const subscriptionLife: Resource = {
           const changed = await change(caller, scope, params.subscriptionId, next);
           const { id } = changed.row;
           const { topics } = changed;
-          const dropped = await rewindSubscription(groups, { id, startMs, topics }).finally(() =>
-            removeUncoveredGroups(deps, new Map([[id, topics]])),
-          );
+          const dropped = await rewindSubscription(groups, {
+            id,
+            startId: idBefore(startMs),
+            topics,
+          }).finally(() => removeUncoveredGroups(deps, new Map([[id, topics]])));
           return { ...(await renderOne(deps, changed)), dropped };
         },
       }),

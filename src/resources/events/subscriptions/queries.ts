@@ -190,7 +190,10 @@ export async function updateSubscription(
 }
 
 const ofApp = (db: Queryable, scope: AppScope) =>
-  db.selectFrom("subscriptions").where((eb) => eb.and({ ...scope }));
+  db
+    .selectFrom("subscriptions")
+    .where((eb) => eb.and({ ...scope }))
+    .where("agent", "is", null);
 
 async function withTopics(db: Queryable, row: SubscriptionRow): Promise<Subscription> {
   const coverage = await listCoverage(db, [row.id]);

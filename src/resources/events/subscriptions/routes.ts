@@ -1,3 +1,4 @@
+import { idBefore } from "../../../bus/entry-id.ts";
 import { readRedisTimeMs } from "../../../bus/groups/groups.ts";
 import {
   type Backlog,
@@ -144,9 +145,12 @@ export async function tryEnsureGroups(
 ): Promise<void> {
   const { groups, log } = deps;
   try {
-    await ensureGroups(groups, { id, startMs, topics, isPaused: state === "paused" }).finally(() =>
-      removeUncoveredGroups(deps, new Map([[id, topics]])),
-    );
+    await ensureGroups(groups, {
+      id,
+      startId: idBefore(startMs),
+      topics,
+      isPaused: state === "paused",
+    }).finally(() => removeUncoveredGroups(deps, new Map([[id, topics]])));
   } catch (err) {
     log.warn(
       { event: "subscription.groups_late", err, subscription: id },

@@ -1,6 +1,5 @@
-import type { TopicEntry } from "../../bus/topics/topics.ts";
-import { readEvent } from "../../event/cloud-event.ts";
-import type { Definition } from "../../event/definition.ts";
+import { readEvent } from "./cloud-event.ts";
+import type { Definition } from "./definition.ts";
 
 /** An event as agents receive it (SEP-3415, event occurrence), without its cursor. */
 export interface Occurrence {
@@ -23,7 +22,13 @@ export interface ReadOccurrence {
   readonly event: Readonly<Record<string, unknown>>;
 }
 
-export function toOccurrence(name: string, { entryId, fields }: TopicEntry): ReadOccurrence {
+/** An entry of a topic, with the fields by name. */
+interface NamedEntry {
+  readonly entryId: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export function toOccurrence(name: string, { entryId, fields }: NamedEntry): ReadOccurrence {
   const { data: _, data_base64: base64, ...attributes } = fields;
   const event = base64 === undefined ? { ...attributes, data: parseData(fields) } : { ...fields };
   const data = base64 === undefined ? parseData(fields) : { data_base64: base64 };
@@ -41,7 +46,7 @@ export function toOccurrence(name: string, { entryId, fields }: TopicEntry): Rea
 }
 
 /** Parses the data of an entry. Data that another Redis client wrote may not be JSON; it is returned as text. */
-function parseData(fields: TopicEntry["fields"]): unknown {
+function parseData(fields: NamedEntry["fields"]): unknown {
   try {
     return readEvent<unknown>(Object.entries(fields).flat()).event.data;
   } catch {
