@@ -1,6 +1,7 @@
 import type { OpenApi } from "../support/documented.ts";
 import type { ApiOperation, IdPlace } from "./operations.ts";
 import type { Answered, ApiRequest, Send } from "./requests.ts";
+import type { Plant } from "./victim.ts";
 
 /** One organization's entities. Each is created through the API when it is first needed. */
 export interface Scope {
@@ -13,12 +14,7 @@ export interface Scope {
   readonly call: (method: string, path: string, body?: unknown) => Promise<OpenApi>;
   /** Sends a delivery to a channel. */
   readonly deliver: (channelId: string, body: unknown) => Promise<OpenApi>;
-  /** Inserts a dead letter of the subscription, because a handler takes a day to produce one. Returns its id. */
-  readonly addDeadLetter: (subscriptionId: string) => Promise<string>;
-  /** Inserts a problem of the organization, because a real one needs a failing check. Returns its id. */
-  readonly raise: () => Promise<string>;
-  /** Inserts the registration of a deleted channel, because a real one needs a provider. Returns its id. */
-  readonly addLeftover: (connectionId: string) => Promise<string>;
+  readonly plant: Plant;
   /** The responses to successful requests of the scope. */
   readonly answers: readonly string[];
 }
@@ -35,9 +31,7 @@ export interface ScopeOptions {
   readonly organizationId: string;
   readonly send: Send;
   readonly deliver: Scope["deliver"];
-  readonly addDeadLetter: Scope["addDeadLetter"];
-  readonly raise: Scope["raise"];
-  readonly addLeftover: Scope["addLeftover"];
+  readonly plant: Plant;
   /** Whether to retry a conflict under another name. Otherwise a conflict is an error. */
   readonly rename: boolean;
 }
@@ -130,7 +124,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
   return {
     request,
     sendRenamed,
-    open({ organizationId, send, deliver, addDeadLetter, raise, addLeftover, rename }) {
+    open({ organizationId, send, deliver, plant, rename }) {
       const ids = new Map<string, Promise<string>>();
       const answers: string[] = [];
       const noted: Send = async (one) => {
@@ -142,9 +136,7 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
         organizationId,
         answers,
         deliver,
-        addDeadLetter,
-        raise,
-        addLeftover,
+        plant,
         send: noted,
         idOf(kind) {
           const known = ids.get(kind) ?? make(scope, kind, rename);

@@ -10,7 +10,7 @@ import { createFixtures, type Scope } from "./fixtures.ts";
 import { type ApiOperation, readOperations } from "./operations.ts";
 import { RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo } from "./requests.ts";
-import { insertDeadLetterFor, insertLeftover, raiseIn } from "./victim.ts";
+import { createPlant, type Plant } from "./victim.ts";
 
 const WORKERS = 4;
 /** The printed seed of a run. Set it to send the same requests again. */
@@ -21,9 +21,7 @@ export interface Target {
   readonly document: OpenApi;
   readonly send: Send;
   readonly deliver: Scope["deliver"];
-  readonly addDeadLetter: Scope["addDeadLetter"];
-  readonly raise: (organizationId: string) => Promise<string>;
-  readonly addLeftover: (organizationId: string, connectionId: string) => Promise<string>;
+  readonly plantIn: (organizationId: string) => Plant;
   readonly token: string;
 }
 
@@ -38,12 +36,17 @@ export const targetIn = async (spine: TestSpine): Promise<Target> => ({
   document: await (await spine.api.app.request("/v1/openapi.json")).json(),
   send: sendTo(spine.api.app),
   deliver: spine.send,
-  addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
-  raise: (organizationId) => raiseIn(spine.api.database.db, organizationId),
-  addLeftover: (organizationId, connectionId) =>
-    insertLeftover(spine.api.database.db, organizationId, connectionId),
+  plantIn: (organizationId) => createPlant(spine.api.database.db, organizationId, () => spine.api.keyring),
   token: await spine.api.keyWith("*"),
 });
+
+const refusePlanting = async () => Promise.reject(new Error("this test has no access to the database"));
+const NOTHING_PLANTED: Plant = {
+  deadLetter: refusePlanting,
+  problem: refusePlanting,
+  leftover: refusePlanting,
+  agentSubscription: refusePlanting,
+};
 
 /** Opens the API of a listening gateway. */
 export const targetAt = async (origin: string): Promise<Target> => ({
@@ -58,9 +61,7 @@ export const targetAt = async (origin: string): Promise<Target> => ({
     });
     return response.json();
   },
-  addDeadLetter: async () => Promise.reject(new Error("no handler fails for a day in this test")),
-  raise: async () => Promise.reject(new Error("no check fails in this test")),
-  addLeftover: async () => Promise.reject(new Error("no provider is called in this test")),
+  plantIn: () => NOTHING_PLANTED,
   token: API_KEY,
 });
 
@@ -120,14 +121,12 @@ function scopesOf(target: Target, operations: readonly ApiOperation[]): Scopes {
     const { id, apiKey } = JSON.parse(made.text);
     const send: Send = (request) =>
       target.send({ ...request, headers: { authorization: `Bearer ${apiKey.key}`, ...request.headers } });
-    const { deliver, addDeadLetter, raise, addLeftover } = target;
+    const { deliver, plantIn } = target;
     return fixtures.open({
       organizationId: id,
       send,
       deliver,
-      addDeadLetter,
-      raise: () => raise(id),
-      addLeftover: (connectionId) => addLeftover(id, connectionId),
+      plant: plantIn(id),
       rename: true,
     });
   };

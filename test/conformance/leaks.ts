@@ -5,7 +5,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, RECIPES } from "./recipes.ts";
 import { type Answered, type ApiRequest, type Send, sendTo, visible } from "./requests.ts";
-import { idsIn, insertDeadLetterFor, insertLeftover, listForeignIds, raiseIn } from "./victim.ts";
+import { createPlant, idsIn, listForeignIds } from "./victim.ts";
 
 /** Tests of the isolation between organizations, at every place of an id in every operation of the API's document. */
 export interface LeakMatrix extends AsyncDisposable {
@@ -68,9 +68,7 @@ export async function openLeakMatrix(): Promise<LeakMatrix> {
         await spine.path.recorder.flush();
         return outcome;
       },
-      addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
-      raise: () => raiseIn(spine.api.database.db, organizationId),
-      addLeftover: (connectionId) => insertLeftover(spine.api.database.db, organizationId, connectionId),
+      plant: createPlant(spine.api.database.db, organizationId, () => spine.api.keyring),
     });
   const theirToken = await spine.api.createForeignKey();
   const other = await db

@@ -4,7 +4,7 @@ import { BODY_FORMS, type BodyForm, createFixtures, type Fixtures, type Scope } 
 import { type ApiOperation, type IdPlace, readOperations } from "./operations.ts";
 import { OPAQUE, OPEN_TO_ALL, OPEN_TO_BUYER, RECIPES } from "./recipes.ts";
 import { type Answered, sendTo, visible } from "./requests.ts";
-import { idsIn, insertDeadLetterFor, insertLeftover, keptOf, listForeignIds, raiseIn } from "./victim.ts";
+import { createPlant, idsIn, keptOf, listForeignIds } from "./victim.ts";
 
 /** The exceptions to the leak matrix: the entities that a public store opens, and the two sides of an order. */
 let spine: TestSpine;
@@ -23,9 +23,7 @@ async function newScope(): Promise<Scope> {
     organizationId: body.id,
     rename: true,
     deliver: spine.send,
-    addDeadLetter: (subscriptionId) => insertDeadLetterFor(spine.api.database.db, subscriptionId),
-    raise: () => raiseIn(spine.api.database.db, body.id),
-    addLeftover: (connectionId) => insertLeftover(spine.api.database.db, body.id, connectionId),
+    plant: createPlant(spine.api.database.db, body.id, () => spine.api.keyring),
     send: (request) => send({ ...request, headers: { authorization, ...request.headers } }),
   });
 }

@@ -74,9 +74,20 @@ export const RECIPES: Recipes = {
         })
       ).id,
     // The registration of a deleted channel that the provider has not removed.
-    registrationId: async (scope) => scope.addLeftover(await scope.idOf("connectionId")),
-    deadLetterId: async (scope) => scope.addDeadLetter(await scope.idOf("subscriptionId")),
-    problemId: (scope) => scope.raise(),
+    registrationId: async (scope) => scope.plant.leftover(await scope.idOf("connectionId")),
+    deadLetterId: async (scope) => scope.plant.deadLetter(await scope.idOf("subscriptionId")),
+    problemId: (scope) => scope.plant.problem(),
+    agentSubscriptionId: async (scope) => {
+      const appId = await scope.idOf("appId");
+      const events = [{ type: "e", agents: true }];
+      await scope.call("POST", `/apps/${appId}/channels`, {
+        uid: "agents",
+        kind: "webhook",
+        config: {},
+        events,
+      });
+      return scope.plant.agentSubscription(appId);
+    },
     // A connection that a person authorizes, because it supports every operation. No operation calls its token endpoint.
     connectionId: async (scope) =>
       (

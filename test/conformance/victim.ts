@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
-import type { Queryable } from "../../src/data/database.ts";
+import { operatorOf } from "../../src/data/accounts/audit-entry.ts";
+import type { Database, Queryable } from "../../src/data/database.ts";
+import type { Keyring } from "../../src/data/keyring/keyring.ts";
 import { openProblem, type Sighting } from "../../src/data/problems/problems.ts";
+import { saveAgentSubscription } from "../../src/data/subscriptions/agent-subscriptions.ts";
 import { insertDeadLetter } from "../../src/data/subscriptions/dead-letters.ts";
 import { createId } from "../../src/lib/ids.ts";
 import { createChannelId } from "../../src/lib/secrets/channel-id.ts";
@@ -85,6 +88,60 @@ export async function insertLeftover(
   return id;
 }
 
+/** Inserts entities that the API cannot create. Each function returns the id. */
+export interface Plant {
+  /** Inserts a dead letter, because a handler takes a day to produce one. */
+  readonly deadLetter: (subscriptionId: string) => Promise<string>;
+  /** Inserts a problem of the organization, because a real one needs a failing check. */
+  readonly problem: () => Promise<string>;
+  /** Inserts the registration of a deleted channel, because a real one needs a provider. */
+  readonly leftover: (connectionId: string) => Promise<string>;
+  /** Inserts the subscription of an agent to the type `e` of the channel `agents`, because a real one needs an endpoint. */
+  readonly agentSubscription: (appId: string) => Promise<string>;
+}
+
+export const createPlant = (
+  db: Database["db"],
+  organizationId: string,
+  openKeys: () => Keyring | Promise<Keyring>,
+): Plant => ({
+  deadLetter: (subscriptionId) => insertDeadLetterFor(db, subscriptionId),
+  problem: () => raiseIn(db, organizationId),
+  leftover: (connectionId) => insertLeftover(db, organizationId, connectionId),
+  agentSubscription: async (appId) => insertAgentSubscription(db, await openKeys(), organizationId, appId),
+});
+
+async function insertAgentSubscription(
+  db: Database["db"],
+  keyring: Keyring,
+  organizationId: string,
+  appId: string,
+): Promise<string> {
+  const nowMs = Date.now();
+  const { id: keyId, accountId } = await db
+    .selectFrom("apiKeys")
+    .select(["id", "accountId"])
+    .where("organizationId", "=", organizationId)
+    .where("permissions", "@>", sql<string[]>`ARRAY['*']`)
+    .executeTakeFirstOrThrow();
+  const agentId = createId("agent", nowMs);
+  const wanted = {
+    ...{ agentId, appId, eventUid: "agents:e", principal: `${organizationId}/${keyId}` },
+    ...{ secret: "whsec_", expiresAtMs: nowMs + 3_600_000 },
+    agent: {
+      ...{ name: `${appId}.agents.e`, arguments: {}, url: "https://agent.example/hook", keyId, accountId },
+      start: { after: "0-0", appended: 0 },
+    },
+  };
+  await saveAgentSubscription(db, keyring, operatorOf(organizationId), wanted, nowMs);
+  const { id } = await db
+    .selectFrom("subscriptions")
+    .select("id")
+    .where("agentId", "=", agentId)
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
 /** Inserts a dead letter, as if the subscription's handler had not taken an event. */
 export async function insertDeadLetterFor(db: Queryable, subscriptionId: string): Promise<string> {
   const event = { topic: "events.gone", entryId: "1700000000000-0", type: "push", fields: ["data", "1"] };
@@ -99,7 +156,7 @@ export async function insertDeadLetterFor(db: Queryable, subscriptionId: string)
 }
 
 /** Inserts a problem, as if a connection of the organization had failed. */
-export async function raiseIn(db: Queryable, organizationId: string): Promise<string> {
+async function raiseIn(db: Queryable, organizationId: string): Promise<string> {
   const nowMs = Date.now();
   const sighting: Sighting = {
     organizationId,

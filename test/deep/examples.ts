@@ -1,9 +1,10 @@
+import { openKeyring } from "../../src/data/keyring/keyring.ts";
 import { createFixtures, type Scope } from "../conformance/fixtures.ts";
 import { OPERATOR_ONLY } from "../conformance/leaks.ts";
 import { type ApiOperation, readOperations } from "../conformance/operations.ts";
 import { OPAQUE, RECIPES } from "../conformance/recipes.ts";
 import type { Send } from "../conformance/requests.ts";
-import { insertDeadLetterFor, insertLeftover, raiseIn } from "../conformance/victim.ts";
+import { createPlant } from "../conformance/victim.ts";
 import { createDocumentCheck, type OpenApi } from "../support/documented.ts";
 import { createTestStores, startTestGateway, type TestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
@@ -75,9 +76,13 @@ export async function openExamples(): Promise<ExampleRig> {
         rename: false,
         send: sendAs(apiKey.key),
         deliver: async (channelId, body) => (await deliver(channelId, body)).json(),
-        addDeadLetter: (subscriptionId) => insertDeadLetterFor(stores.db, subscriptionId),
-        raise: () => raiseIn(stores.db, id),
-        addLeftover: (connectionId) => insertLeftover(stores.db, id, connectionId),
+        plant: createPlant(stores.db, id, () =>
+          openKeyring({
+            db: stores.db,
+            masterKey: Buffer.from(stores.env.INLET_MASTER_KEY ?? "", "base64"),
+            clock: Date.now,
+          }),
+        ),
       });
     },
     async tryExample(operation, scope) {

@@ -38,5 +38,8 @@ export function define(command: Command, context: CommandContext): void {
       return client.api.delete(path);
     },
   ).option("-y, --yes", "do not ask for confirmation");
-  examples(command, [["inlet agents --app shop", "who gets events of the app by webhook"]]);
+  examples(command, [
+    ["inlet agents --app shop", "the agents that get events of the app by webhook"],
+    ["inlet agents delete agt_01m8ggw9pa9wzsee4vk878p --app shop", "send an agent no more events"],
+  ]);
 }

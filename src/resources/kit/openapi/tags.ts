@@ -10,6 +10,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Deliveries: "The newest deliveries of each channel as they were received, with their results.",
   Quarantine:
     "Items of accepted deliveries that could not be published. You can inspect, redrive and delete them.",
+  "Agent subscriptions":
+    "Subscriptions that AI agents have made through the MCP server, to get events at a callback URL.",
   "Dead letters":
     "Events that a subscription's handler did not accept. You can inspect, redrive and delete them.",
   Sources: "State, cursor and dry runs of channels that fetch events.",
