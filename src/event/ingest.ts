@@ -10,7 +10,7 @@ export interface ChannelHandle {
   readonly limits: ChannelConfig["limits"];
   /** The whole config, parsed, including secrets. Only the code of the channel kind may read it. */
   readonly kindConfig: unknown;
-  /** HTTP methods that the channel's address accepts: POST, and methods that its handshakes use. */
+  /** HTTP methods that the channel's address accepts: those of deliveries and those of its handshakes. */
   readonly methods: readonly string[];
   /** Content of the response to an accepted delivery: a JSON report of the outcome, nothing, or a fixed text. */
   readonly answer: Answer;

@@ -4,6 +4,7 @@ import type { StoredChannel } from "../data/channels/stored-channels.ts";
 import type { ChannelConfig, ChannelKindName } from "../event/channel.ts";
 import { fillPaths } from "../event/definition.ts";
 import type { ChannelHandle } from "../event/ingest.ts";
+import { DEFAULT_METHODS } from "../event/methods.ts";
 import { readWakes } from "../event/wakes.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
@@ -262,7 +263,7 @@ function readConfig(kind: CompilableKind, { identity, config: stored }: StoredCh
   const isRegistered = "registration" in config && config.registration !== undefined;
   return {
     config,
-    sender: isRegistered ? withoutCapture(sender.value) : sender.value,
+    sender: toOwnSender(kind, isRegistered ? withoutCapture(sender.value) : sender.value),
     preset: senderConfig.data.preset ?? null,
   };
 }
@@ -272,6 +273,10 @@ const withoutCapture = (sender: Sender): Sender => ({
   ...sender,
   handshakes: sender.handshakes.map(({ captureSecret: _, ...handshake }) => handshake),
 });
+
+/** Drops the methods of a preset on a channel whose kind fixes its method. */
+const toOwnSender = ({ profile }: CompilableKind, sender: Sender): Sender =>
+  profile.takesMethods ? sender : { ...sender, methods: DEFAULT_METHODS };
 
 function withoutSecrets({ secretFields }: CompilableKind, config: ChannelConfig): ChannelConfig {
   const shown = { ...config };

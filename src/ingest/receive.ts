@@ -155,8 +155,8 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
       if (!verified.ok) return rejectUnverified(channel, request, verified.error);
       const handshake = sender.findHandshake(request, verified.value);
       if (handshake !== undefined) return answerHandshake(channel, request, handshake);
-      if (request.method === "POST") return admit(arrival, channel, verified.value);
-      // Requests with methods other than POST must match a handshake.
+      if (sender.deliveryMethods.includes(request.method)) return admit(arrival, channel, verified.value);
+      // Methods that the channel accepts only for handshakes deliver nothing.
       const rejected = sender.reject(request, "the request matches no handshake of the channel");
       return rejectUnverified(channel, request, rejected);
     });

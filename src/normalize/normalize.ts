@@ -1,14 +1,13 @@
-import type { BodyReading } from "../event/body-reading.ts";
-import { isCharset, mergeContentTypes, readCharset } from "../event/content-type.ts";
+import { mergeContentTypes } from "../event/content-type.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import { err, ok, type Result } from "../lib/result.ts";
-import { findUndecoded, redecodeQuery } from "../lib/urlencoded.ts";
+import { ok, type Result } from "../lib/result.ts";
 import { withTimeout } from "../lib/wait.ts";
-import { CHARSET_HINT, parseBodyFormat, readBody } from "./body/bodies.ts";
+import { parseBodyFormat, readBody } from "./body/bodies.ts";
 import { decodeTexts } from "./body/decode-texts.ts";
 import { takeItems } from "./body/items.ts";
+import { decodeQuery, readQueryBody } from "./body/query-body.ts";
 import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
@@ -122,12 +121,14 @@ function start(
   selection: Selection | undefined,
 ): Each<Pending> | Normalized {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
-  const decoded = rules.readsQuery ? decodeQuery(received, rules.reading) : ok(received);
+  const { method } = received;
+  const isInQuery = rules.profile.takesMethods === true && (method === "GET" || method === "DELETE");
+  const decoded = rules.readsQuery || isInQuery ? decodeQuery(received, rules.reading) : ok(received);
   if (!decoded.ok) return createFailure(decoded.error, selection);
   const delivery = decoded.value;
   const heartbeat = findEmptyHeartbeat(rules, delivery, budget);
   if (heartbeat !== undefined) return createFailure(heartbeat, selection);
-  const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget);
+  const read = rules.profile.readItems?.(delivery) ?? readItems(rules, delivery, budget, isInQuery);
   if (!read.ok) {
     const fault = faultOfText(rules, delivery, delivery.body.toString(), read.error, budget);
     return createFailure(fault, selection);
@@ -162,24 +163,6 @@ function start(
   return { kind: "each", received: selected.length, results, run };
 }
 
-/** Decodes a query that is not in UTF-8, or for which the channel has another encoding. */
-function decodeQuery(
-  delivery: VerifiedDelivery,
-  { formCharset }: BodyReading,
-): Result<VerifiedDelivery, Fault> {
-  const { query } = delivery;
-  const name = findUndecoded(query);
-  const set = typeof formCharset === "string" ? formCharset : undefined;
-  if (name === undefined && set === undefined) return ok(delivery);
-  const charset = set ?? readCharset(contentTypeOf(delivery) ?? "");
-  if (charset === undefined || !isCharset(charset)) {
-    const parameter = JSON.stringify(name?.toWellFormed());
-    return err(invalidBody(`the query parameter ${parameter} is not valid UTF-8; ${CHARSET_HINT}`));
-  }
-  const decoded = redecodeQuery(query, charset);
-  return decoded.ok ? ok({ ...delivery, query: decoded.value }) : err(invalidBody(decoded.error));
-}
-
 /** Returns a fault if an event of a stream has no data, and no definition selects it by its name. */
 function findEmptyHeartbeat(
   rules: RuleSet,
@@ -198,9 +181,12 @@ function readItems(
   { itemsPath, itemOptions, profile, reading, decode }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,
+  isInQuery: boolean,
 ): Result<DeliveryItems, Fault> {
   const isPart = profile.bodiesAreParts === true && !isEmptyJson(delivery);
-  const read = readBody(delivery.body, contentTypeOf(delivery), { isPart, reading });
+  const read = isInQuery
+    ? readQueryBody(delivery, reading)
+    : readBody(delivery.body, contentTypeOf(delivery), { isPart, reading });
   const body = read.ok && decode !== undefined ? decodeTexts(read.value, decode, budget) : read;
   return body.ok
     ? ok({ body: body.value, split: takeItems(body.value, itemsPath, itemOptions, budget) })

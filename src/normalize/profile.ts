@@ -53,6 +53,8 @@ export interface KindProfile {
    * Whether bodies were cut out of a longer text that is already decoded. A leading U+FEFF is then content, not a byte order mark.
    */
   readonly bodiesAreParts?: true;
+  /** Whether the setting `methods` applies, so that the query is the content of GET and DELETE deliveries. */
+  readonly takesMethods?: true;
   /** Whether deliveries may be heartbeats, which are often texts in another format than the events. */
   readonly hasHeartbeats?: true;
   /** Derives an item's id if no `idPath` applies. By default, the id consists of the delivery id and the item's index. */

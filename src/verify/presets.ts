@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { dedupeSchema, onConflictSchema } from "../event/dedupe.ts";
+import { methodsField } from "../event/methods.ts";
 import { secretName } from "./handshake/config.ts";
 import { presetRegistrationsSchema } from "./preset-registration.ts";
 import { presetStreamsSchema } from "./preset-streams.ts";
@@ -75,6 +76,7 @@ export const presetSchema = z.strictObject({
       "How reliably Inlet detects replays (`bindDedupe`) and why, for presets whose signatures never expire.",
     ),
   handshakes: handshakesField.default([]),
+  methods: methodsField.optional(),
   ...deliveryFields,
   typePath: path.optional().describe("Path of an event's type, for definitions that set no `typePath`."),
   idPath: path.optional().describe("Path of an event's id, for definitions that set no `idPath`."),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { answerSchema } from "../event/answer.ts";
 import { bodyDecodingSchema, formCharsetSchema, formReadingSchema } from "../event/body-reading.ts";
+import { methodsField } from "../event/methods.ts";
 import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
 import { secretName } from "./handshake/config.ts";
 import { handshakeSchema } from "./handshake/schema.ts";
@@ -118,7 +119,7 @@ export const senderFields = {
  * Parses the sender config of a channel, such as its verification and secrets. Pull channels have none, because the gateway itself
  * calls their source.
  */
-export const senderConfigSchema = z.object(senderFields);
+export const senderConfigSchema = z.object({ ...senderFields, methods: methodsField.optional() });
 export type SenderConfig = z.output<typeof senderConfigSchema>;
 
 /**

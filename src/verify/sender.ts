@@ -1,11 +1,13 @@
 import type { Answer } from "../event/answer.ts";
 import type { BodyReading } from "../event/body-reading.ts";
+import type { HookMethod } from "../event/methods.ts";
 import type { WrongField } from "../lib/check-fields.ts";
 import { wrongFields } from "../lib/issue-message.ts";
 import { mergePatch } from "../lib/json/merge-patch.ts";
 import { suggestNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import type { Handshake } from "./handshake/config.ts";
+import { resolveMethods } from "./methods.ts";
 import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationConfig, verificationSchema } from "./schemes.ts";
 import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-config.ts";
@@ -16,6 +18,8 @@ export interface Sender
   readonly verification: VerificationConfig;
   readonly secrets: readonly Secret[];
   readonly handshakes: readonly Handshake[];
+  /** HTTP methods of deliveries. */
+  readonly methods: readonly HookMethod[];
   readonly answer: Answer;
   readonly reading: BodyReading;
   readonly paths: Pick<Preset, "typePath" | "idPath" | "itemsPath">;
@@ -37,8 +41,9 @@ export function resolveSender(config: SenderConfig, presets: Presets): Result<Se
     const wrong = wrongFields(verification.error, said);
     return err(wrong.map(({ path, message }) => ({ path: ["verification", ...path], message })));
   }
-  const handshakes = config.handshakes ?? preset?.handshakes ?? [];
+  const { methods, handshakes, wrong: wrongMethods } = resolveMethods(config, preset, verification.data);
   const wrong = [
+    ...wrongMethods,
     ...findWrongSecrets(verification.data, config.secrets),
     ...findSigningOracles(verification.data, handshakes),
   ];
@@ -50,6 +55,7 @@ export function resolveSender(config: SenderConfig, presets: Presets): Result<Se
     allowedAddresses: config.allowedAddresses,
     shadow: config.shadow,
     handshakes,
+    methods,
     allowHandshakes: config.allowHandshakes,
     readAs: config.readAs === "ndjson" ? "application/x-ndjson" : (config.readAs ?? preset?.readAs),
     reading: {

@@ -81,6 +81,13 @@ export interface Verifier extends Consumed {
   readonly verify: (request: RawRequest, context: VerifyContext) => Verdict | Promise<Verdict>;
 }
 
+/** Reason why a scheme does not verify deliveries whose content is the query (GET and DELETE). */
+export interface QueryGap {
+  /** Whether the scheme would accept such deliveries with any content. Otherwise it rejects all of them. */
+  readonly isForgeable: boolean;
+  readonly message: string;
+}
+
 /**
  * A verification scheme. A new scheme needs a file in `schemes/` and a line in `schemes.ts`.
  *
@@ -96,6 +103,8 @@ export interface VerificationScheme {
   readonly needsSecret: (config: unknown) => boolean;
   /** Returns why a secret does not fit the config, or `undefined` if it fits. The text never contains the secret. */
   readonly findWrongSecret: (config: unknown, secret: string) => string | undefined;
+  /** Returns why the scheme does not verify GET and DELETE deliveries, or `undefined` if it does. */
+  readonly findQueryGap: (config: unknown) => QueryGap | undefined;
   /** @throws z.ZodError if the config does not match the schema `configSchema` */
   readonly create: (config: unknown) => Verifier;
 }
@@ -109,6 +118,7 @@ export function defineScheme<S extends z.ZodObject>(parts: {
   readonly configSchema: S;
   readonly needsSecret: boolean | ((config: z.output<S>) => boolean);
   readonly findWrongSecret?: (config: z.output<S>, secret: string) => string | undefined;
+  readonly findQueryGap?: (config: z.output<S>) => QueryGap | undefined;
   readonly create: (config: z.output<S>) => Verifier;
 }): VerificationScheme {
   const { needsSecret } = parts;
@@ -121,6 +131,7 @@ export function defineScheme<S extends z.ZodObject>(parts: {
     alwaysNeedsSecret: needsSecret === true,
     needsSecret: (config) => needs(parse(config)),
     findWrongSecret: (config, secret) => parts.findWrongSecret?.(parse(config), secret),
+    findQueryGap: (config) => parts.findQueryGap?.(parse(config)),
     create(config) {
       const parsed = parse(config);
       const verifier = parts.create(parsed);

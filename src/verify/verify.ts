@@ -41,6 +41,8 @@ export interface RejectedRequest {
 export type Verified = Result<VerifiedDelivery, RejectedRequest>;
 
 export interface CompiledSender extends Pick<Handshakes, "methods"> {
+  /** HTTP methods of deliveries, which are part of `methods`. */
+  readonly deliveryMethods: readonly string[];
   /**
    * Verifies a raw request, and returns a delivery whose body may be parsed. Returns a promise only if the scheme is asynchronous.
    *
@@ -112,6 +114,7 @@ export const compileSender = (
 
 /** Use a class instead of closures to save memory, because there can be many thousands of channels. */
 class ActiveSender implements CompiledSender {
+  readonly deliveryMethods: readonly string[];
   readonly methods: readonly string[];
   readonly findOpenHandshake: Handshakes["findOpen"];
   readonly #readAs: string | undefined;
@@ -124,10 +127,11 @@ class ActiveSender implements CompiledSender {
   readonly #shadowed: WeakSet<VerifiedDelivery> | undefined;
 
   constructor(sender: Sender, deps: SenderDeps, program: SenderProgram) {
-    const { secrets, shadow, readAs } = sender;
+    const { secrets, shadow, readAs, methods } = sender;
     const { verification, scheme, key } = program;
     const isOpen = handshakesEnabled(sender);
     const windows = new SecretWindows(secrets);
+    this.deliveryMethods = methods;
     this.#readAs = readAs;
     this.#deps = deps;
     this.#program = program;
@@ -135,6 +139,7 @@ class ActiveSender implements CompiledSender {
     this.#secrets = windows;
     this.#shadowed = shadow ? new WeakSet() : undefined;
     this.#handshakes = compileHandshakes(isOpen ? sender.handshakes : [], {
+      deliveryMethods: methods,
       readAs,
       secretsAt: (nowMs, name) => windows.at(nowMs, name),
       ownSecrets: secrets.flatMap(({ name, value }) => (name === undefined ? [value] : [])),

@@ -21,6 +21,7 @@ const sender = compileSender(
     allowedAddresses: undefined,
     shadow: false,
     handshakes: [],
+    methods: ["POST"],
     allowHandshakes: "never",
     readAs: undefined,
     answer: "outcome",

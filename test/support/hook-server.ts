@@ -28,7 +28,10 @@ export interface HookRequest {
   readonly body?: string;
 }
 
-export async function startHookServer(options: SpineOptions = {}): Promise<HookServer> {
+export async function startHookServer({
+  hookFastPath = true,
+  ...options
+}: SpineOptions & { readonly hookFastPath?: boolean } = {}): Promise<HookServer> {
   await using starting = new AsyncDisposableStack();
   const spine = starting.use(await startTestSpine(options));
   const limits = createHookLimits({
@@ -49,7 +52,9 @@ export async function startHookServer(options: SpineOptions = {}): Promise<HookS
     bodies: createBodyBudget(),
   });
   const { fetch: fetchHooks } = createHooks(receiveHook);
-  const listener = starting.use(await startListener({ host: "127.0.0.1", port: 0 }, fetchHooks));
+  const listener = starting.use(
+    await startListener({ host: "127.0.0.1", port: 0, hookFastPath }, fetchHooks),
+  );
   starting.use(listener.serve({ fetch: fetchHooks, receiveHook }));
   const installed = await spine.install();
   let channels = 0;

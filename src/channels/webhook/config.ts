@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { commonFields } from "../../event/channel.ts";
+import { methodsField } from "../../event/methods.ts";
 import { wakesField } from "../../event/wakes.ts";
 import { wrongFields } from "../../lib/issue-message.ts";
 import { suggestNearest } from "../../lib/nearest.ts";
@@ -12,10 +13,11 @@ export const webhookConfigSchema = z
   .strictObject({
     ...commonFields,
     ...senderFields,
+    methods: methodsField.optional(),
     registration: registrationConfigSchema.optional(),
     wakes: wakesField,
   })
-  .describe("An external system posts its own format to the channel's address.")
+  .describe("An external system sends its own format to the channel's address.")
   .overwrite(inheritPresetVerification)
   .overwrite((config) => ({ ...config, ...resolveRegistration(config, () => {}) }))
   .superRefine((config, context) => {

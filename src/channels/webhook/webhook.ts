@@ -14,6 +14,7 @@ export const webhook: ChannelKind = {
       ["query", QUERY_ROOT],
       ["body", BODY_ROOT],
     ]),
+    takesMethods: true,
   },
   installationFields: ["registration"],
   // The registration supplies the secret.

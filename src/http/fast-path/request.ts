@@ -6,12 +6,12 @@ import { COMMON_HEADERS, type HookExchange, type HookReply } from "../hook-excha
 /** Maximum size of a request head in bytes. Requests with a larger head are rare and handled by `node:http`. */
 const MAX_HEAD_BYTES = 4 * 1024;
 /**
- * Request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The target is a path, a colon directly follows each
+ * Request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The method is one of deliveries, the target is a path, a colon directly follows each
  * header name, values are visible ASCII, and lines end with CRLF.
  */
-const HEAD = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n$/;
+const HEAD =
+  /^(?:POST|PUT|PATCH|GET|DELETE) \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n$/;
 const HEAD_END = Buffer.from("\r\n\r\n");
-const TARGET_AT = "POST ".length;
 const VERSION = " HTTP/1.1\r\n";
 /** Matches a host name or address, with an optional port. `node:http` handles all others, most of which are invalid. */
 const HOST = /^[\w.-]*(?::\d+)?$/;
@@ -22,6 +22,7 @@ const LENGTH = /^\d{1,15}$/;
 const CHANNEL_TARGET = /^\/hooks\/([\w.~-]+)(?:\?|$)/;
 
 export interface Head {
+  readonly method: string;
   readonly channelId: string;
   readonly target: string;
   /** Header values by lowercase name. Names are unique. */
@@ -47,8 +48,9 @@ export function readHead(bytes: Buffer): Head | undefined {
   // Decodes only the head, because each header value keeps the whole decoded text in memory.
   const text = bytes.toString("latin1", 0, end);
   if (!HEAD.test(text)) return undefined;
-  const targetEnd = text.indexOf(" ", TARGET_AT);
-  const target = text.slice(TARGET_AT, targetEnd);
+  const methodEnd = text.indexOf(" ");
+  const targetEnd = text.indexOf(" ", methodEnd + 1);
+  const target = text.slice(methodEnd + 1, targetEnd);
   const channelId = CHANNEL_TARGET.exec(target)?.[1];
   if (channelId === undefined) return undefined;
   const headers = readHeaders(text, targetEnd + VERSION.length, end - 2);
@@ -58,7 +60,8 @@ export function readHead(bytes: Buffer): Head | undefined {
   if (host === undefined || !HOST.test(host) || !(closes || connection.toLowerCase() === "keep-alive"))
     return undefined;
   if (needsNodeParser(headers) || !LENGTH.test(length)) return undefined;
-  return { channelId, target, headers, bytes: end, bodyBytes: Number(length), closes };
+  const method = text.slice(0, methodEnd);
+  return { method, channelId, target, headers, bytes: end, bodyBytes: Number(length), closes };
 }
 
 /** Returns whether only Node's parser can handle a header, for example because the header determines where the body ends. */
@@ -101,7 +104,7 @@ export interface ExchangeTarget {
 /** A request that the fast path has read. */
 export class FastExchange implements HookExchange {
   readonly sinceMs = performance.now();
-  readonly method = "POST";
+  readonly method: string;
   readonly target: string;
   readonly headers: Head["headers"];
   hasReplied = false;
@@ -109,7 +112,8 @@ export class FastExchange implements HookExchange {
   readonly #connection: ExchangeTarget;
 
   /** @param body the request body; a stream if the body is long or was cut off */
-  constructor({ target, headers }: Head, body: Buffer | Readable, connection: ExchangeTarget) {
+  constructor({ method, target, headers }: Head, body: Buffer | Readable, connection: ExchangeTarget) {
+    this.method = method;
     this.target = target;
     this.headers = headers;
     this.#body = body;

@@ -193,7 +193,7 @@ const escapeBytes = (bytes: Buffer): string =>
     .replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /** Extracts the body that a form field contains, according to the channel's `forms` field. */
-function extractForm(form: Body, reading: FormReading): Result<Body, Fault> {
+export function extractForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
   if ("refuse" in reading) {
     return err(invalidBody(`this channel does not accept forms: ${reading.refuse}`));

@@ -3,8 +3,10 @@ import { definitionsSchema } from "../../event/definition.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { invalidParameters } from "../../http/errors.ts";
 import type { Shown } from "../../http/fields.ts";
+import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 import { redactTexts } from "../../lib/secrets/redact.ts";
 import { explainedItemSchema, MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../events/explained-item.ts";
+import type { Deps } from "../kit/deps.ts";
 import type { Resource } from "../kit/resource.ts";
 import { defineRoute } from "../kit/route.ts";
 import { channelParams, getChannel, getCompiledChannel } from "./app-channel.ts";
@@ -12,7 +14,7 @@ import { appScopeOf } from "./app-scope.ts";
 import { givenDelivery, skipVerification, toRawRequest } from "./given-delivery.ts";
 
 const explainSchema = z.strictObject({
-  method: z.string().min(1).max(16).default("POST"),
+  method: z.string().min(1).max(16).describe("HTTP method of the request.").default("POST"),
   ...givenDelivery,
   body: z.string().describe("Body of the delivery, encoded as `bodyEncoding` states.").default(""),
   verify: z
@@ -35,7 +37,8 @@ const explanationSchema = z
         }),
       })
       .meta({
-        description: "Verification of the sender. A `refused` delivery receives a 401 and is not processed.",
+        description:
+          "Verification of the sender. A `refused` delivery receives a 401, or a 405 if the channel does not accept its method, and is not processed.",
       }),
     received: z.int().meta({
       description: `Number of items. Only the first ${MAX_EXPLAINED_ITEMS} are listed in \`items\`.`,
@@ -70,6 +73,10 @@ export const explanations: Resource = {
           const message = `must not be larger than the channel's limits.maxBodyBytes (${channel.limits.maxBodyBytes})`;
           throw invalidParameters([{ path: "body", message }]);
         }
+        if (isUnaccepted(deps, channel, body.method)) {
+          const message = `the channel accepts only ${channel.methods.join(", ")} (\`methods\`)`;
+          return { verification: { result: "refused", message } as const, received: 0, items: [] };
+        }
         const verified = body.verify ? await channel.sender.verify(request) : undefined;
         if (verified?.ok === false) {
           const verification = { result: "refused", message: verified.error.message } as const;
@@ -89,3 +96,10 @@ export const explanations: Resource = {
     }),
   ],
 };
+
+/** Returns whether a push channel would respond to this method with 405. Other kinds receive no requests. */
+const isUnaccepted = (
+  { channelKinds }: Deps,
+  { identity, methods }: CompiledChannel,
+  method: string,
+): boolean => channelKinds.get(identity.kind)?.addressed === true && !methods.includes(method);

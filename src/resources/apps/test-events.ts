@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { channelName } from "../../data/accounts/audit-entry.ts";
+import { DELIVERY_METHODS, isQueryMethod } from "../../event/methods.ts";
 import { conflict, invalidParameters } from "../../http/errors.ts";
 import type { Shown } from "../../http/fields.ts";
 import type { CompiledChannel } from "../../ingest/compile-channel.ts";
@@ -14,6 +15,10 @@ import { appScopeOf, requireOwnApp, SYSTEM_APP_CONFLICT } from "./app-scope.ts";
 import { givenDelivery, skipVerification, toRawRequest } from "./given-delivery.ts";
 
 const testSchema = z.strictObject({
+  method: z
+    .enum(DELIVERY_METHODS)
+    .describe("HTTP method of the delivery. GET and DELETE have no body.")
+    .default("POST"),
   ...givenDelivery,
   body: z
     .string()
@@ -67,7 +72,7 @@ export const testEvents: Resource = {
         if (channel.state === "paused") throw conflict("The channel is paused.");
         const delivery = skipVerification(
           channel,
-          toRawRequest({ method: "POST", ...completeDelivery(deps, channel, body) }, clock()),
+          toRawRequest(completeDelivery(deps, channel, body), clock()),
         );
         if (delivery.body.length > channel.limits.maxBodyBytes)
           throw invalidParameters([
@@ -98,10 +103,12 @@ function completeDelivery(
   { verification, identity, rules }: CompiledChannel,
   { body, ...others }: z.output<typeof testSchema>,
 ) {
-  if (body !== undefined) return { ...others, body };
+  const { method } = others;
+  if (body !== undefined || isQueryMethod(method)) return { ...others, body: body ?? "" };
   const sample = presets.get(verification?.preset ?? "")?.sample;
   if (sample !== undefined)
     return {
+      method,
       headers: sample.headers,
       body: sample.body,
       bodyEncoding: "utf-8" as const,
@@ -114,5 +121,5 @@ function completeDelivery(
     throw invalidParameters([
       { path: "body", message: "is required, because the channel fetches its events and has no sample" },
     ]);
-  return { ...minimal, query: "", bodyEncoding: "utf-8" as const };
+  return { method, ...minimal, query: "", bodyEncoding: "utf-8" as const };
 }

@@ -18,7 +18,7 @@ export interface MatchedHandshake {
 }
 
 export interface Handshakes {
-  /** HTTP methods that the channel's URL accepts: POST, and the methods of its handshakes. */
+  /** HTTP methods that the channel's URL accepts: those of deliveries and those of its handshakes. */
   readonly methods: readonly string[];
   readonly findOpen: FindHandshake;
   /**
@@ -38,6 +38,8 @@ export type FindHandshake = ((request: RawRequest) => MatchedHandshake | undefin
 export type SecretsAt = (nowMs: number, name?: string) => readonly string[];
 
 interface HandshakeDeps {
+  /** HTTP methods of deliveries. */
+  readonly deliveryMethods: readonly string[];
   readonly secretsAt: SecretsAt;
   /** All secrets that verify deliveries, including those outside their validity window. */
   readonly ownSecrets: readonly string[];
@@ -49,7 +51,6 @@ interface HandshakeDeps {
 }
 
 const MAX_CAPTURED_LENGTH = 4_096;
-const DELIVERY_METHOD = "POST";
 
 /**
  * Compiles the handshakes of a channel. A handshake is a request with which a provider checks a webhook URL, and the first match
@@ -58,7 +59,9 @@ const DELIVERY_METHOD = "POST";
  * @throws Error for a handshake that `handshakeSchema` rejects
  */
 export function compileHandshakes(handshakes: readonly Handshake[], deps: HandshakeDeps): Handshakes {
-  if (handshakes.length === 0) return NO_HANDSHAKES;
+  const { deliveryMethods } = deps;
+  if (handshakes.length === 0)
+    return { methods: deliveryMethods, findOpen: undefined, findVerified: undefined };
   const compiled = handshakes.map((handshake) => compileHandshake(handshake, deps));
   const finder = (requireVerified: boolean): FindHandshake => {
     const some = compiled.filter((one) => one.requireVerified === requireVerified);
@@ -72,17 +75,11 @@ export function compileHandshakes(handshakes: readonly Handshake[], deps: Handsh
     };
   };
   return {
-    methods: [...new Set([DELIVERY_METHOD, ...compiled.map(({ method }) => method)])],
+    methods: [...new Set([...deliveryMethods, ...compiled.map(({ method }) => method)])],
     findOpen: finder(false),
     findVerified: finder(true),
   };
 }
-
-const NO_HANDSHAKES: Handshakes = {
-  methods: [DELIVERY_METHOD],
-  findOpen: undefined,
-  findVerified: undefined,
-};
 
 /** Lists the places in requests where handshakes transport secrets, so that the values there can be hidden. */
 export function consumedByHandshakes(handshakes: readonly Handshake[]): Consumed {

@@ -21,7 +21,16 @@ function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWro
     if (said > 1)
       note(["when", "all", index], "must have at most one of `equals`, `equalsSecret` and `absent`");
   });
-  if (method !== "POST") return;
+  if (method === "POST" && couldMatchDelivery(all))
+    note(["when", "all"], `could match a delivery. For POST, ${HOW_TO_TELL}`);
+}
+
+/** How to tell a handshake from deliveries with the same method. */
+export const HOW_TO_TELL =
+  "add a header, a query parameter, a body field with `equals`, or one present and one absent field";
+
+/** Returns whether the conditions of a handshake could also match a delivery with the same method. */
+export function couldMatchDelivery(all: Handshake["when"]["all"]): boolean {
   const present = all.filter(({ absent }) => absent !== true);
   // A delivery may contain a body field of any name. The presence of a field is therefore only conclusive if another field must be
   // absent.
@@ -30,11 +39,7 @@ function findWrongConditions({ when: { method, all } }: Handshake, note: NoteWro
       where !== "body" || equals !== undefined || equalsSecret !== undefined,
   );
   const hasAbsent = present.length > 0 && present.length < all.length;
-  if (tellsApart || hasAbsent) return;
-  note(
-    ["when", "all"],
-    "could match a delivery. For POST, add a header, a query parameter, a body field with `equals`, or one present and one absent field",
-  );
+  return !tellsApart && !hasAbsent;
 }
 
 function findWrongPlaces({ requireVerified, captureSecret, visit }: Handshake, note: NoteWrong): void {

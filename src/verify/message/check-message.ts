@@ -1,4 +1,6 @@
 import { checkFields, type NoteWrong } from "../../lib/check-fields.ts";
+import { unwrap } from "../../lib/result.ts";
+import type { QueryGap } from "../verifier.ts";
 import type { SignedMessageConfig } from "./config.ts";
 import { compilePair } from "./parameters.ts";
 import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
@@ -116,4 +118,28 @@ function findUnusedFields({ template = "", ...config }: SignedMessageConfig, not
     if (config[field] !== undefined && !new RegExp(`\\{\\{\\s*${field}\\b`).test(template))
       note(field, `has no effect: add {{${field}}} to \`template\``);
   }
+}
+
+/**
+ * Returns why a signature does not verify GET and DELETE deliveries. Their body is empty, so a signature that covers only the body would
+ * be the same for all of them.
+ *
+ * @param config a config that `checkMessage` accepts
+ */
+export function findQueryGap(config: SignedMessageConfig): QueryGap | undefined {
+  const { reads } = unwrap(compileSigningString(config), "template");
+  if (config.in === "body") return { isForgeable: false, message: "the signature is in the body" };
+  const readsMembers =
+    [...reads].some((key) => key.startsWith("body:")) ||
+    (config.parameters !== undefined && config.parameters.of !== "query");
+  if (readsMembers && !/\|\s*optional\b/.test(config.template ?? ""))
+    return { isForgeable: false, message: "the signature covers values in the body" };
+  if (reads.has("query")) return undefined;
+  const isPartial = [...reads].some((key) => /^(?:query|header|item):/.test(key));
+  if (!config.signsBody && isPartial) return undefined;
+  return {
+    isForgeable: true,
+    message:
+      "the signature does not cover the query: add {{url}}, {{target}} or {{parameters}} of the query to `verification.template`",
+  };
 }

@@ -38,6 +38,10 @@ export function createAnyOf(
       const wrong = of.map((options) => findSchemeFor(options).findWrongSecret(options, secret));
       return wrong.every((message) => message !== undefined) ? wrong[0] : undefined;
     },
+    findQueryGap({ of }) {
+      const gaps = of.map((options) => findSchemeFor(options).findQueryGap(options));
+      return gaps.find((gap) => gap?.isForgeable) ?? (gaps.includes(undefined) ? undefined : gaps[0]);
+    },
     create({ of }) {
       const verifiers = of.map((options) => findSchemeFor(options).create(options));
       return {

@@ -4,7 +4,7 @@ import { checkFields } from "../../lib/check-fields.ts";
 import { areBytesEqual } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
 import { compileHmac, type Hmac } from "../../lib/secrets/hmac.ts";
-import { checkMessage } from "../message/check-message.ts";
+import { checkMessage, findQueryGap } from "../message/check-message.ts";
 import { HASHES, signedMessageFields } from "../message/config.ts";
 import { compileMessage } from "../message/message.ts";
 import { consumedBy } from "../message/request-view.ts";
@@ -49,6 +49,7 @@ export const hmac = defineScheme({
   configSchema,
   needsSecret: true,
   findWrongSecret: ({ key }, secret) => findWrongKey(key, secret),
+  findQueryGap,
   create(options) {
     const read = compileMessage(options);
     const getDigests = memoizePerSecret(compileDigest(options));

@@ -22,6 +22,12 @@ export const jwt = defineScheme({
     if (usesSharedSecrets(algorithms)) return findWrongKey(key, secret);
     return parsePublicKeys(secret) === undefined ? "must be a public key in a supported format" : undefined;
   },
+  findQueryGap({ source, bodyHash }) {
+    if (source.in === "body") return { isForgeable: false, message: "the token is in the body" };
+    return bodyHash === undefined || bodyHash.ofQuery !== undefined
+      ? undefined
+      : { isForgeable: true, message: "the token covers only the body: set `verification.bodyHash.ofQuery`" };
+  },
   create(options) {
     const read = compileSource(options.source);
     const { in: where, name } = options.source;

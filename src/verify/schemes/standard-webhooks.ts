@@ -55,6 +55,7 @@ export const standardWebhooks = defineScheme({
         : "must be whpk_ followed by a 32-byte Ed25519 key in base64";
     return deriveKey(keyConfig(secretEncoding), secret) ? undefined : `must be valid ${secretEncoding}`;
   },
+  findQueryGap: () => ({ isForgeable: true, message: "signatures of Standard Webhooks cover only the body" }),
   create(options) {
     const message = toMessageConfig(options);
     const v1 = hmac.create(toHmacConfig(options));

@@ -58,6 +58,8 @@ export const token = defineScheme({
   scheme: "token",
   configSchema,
   needsSecret: true,
+  findQueryGap: ({ in: where }) =>
+    where === "body" ? { isForgeable: false, message: "the token is in the body" } : undefined,
   create(options) {
     const read = compileReader(options);
     const { in: where, name = "authorization" } = options;

@@ -9,6 +9,7 @@ import { type StandardConfig, toHmacConfig } from "../schemes/standard-webhooks.
 import type { TokenConfig } from "../schemes/token.ts";
 import { findScheme } from "../schemes.ts";
 import { deriveKey } from "../secret-key.ts";
+import { getHashedBytes } from "../token/check-token.ts";
 import { type JwtConfig, usesSharedSecrets } from "../token/jwt-config.ts";
 import { type OutgoingRequest, putInto } from "./place.ts";
 
@@ -197,7 +198,9 @@ async function signToken(request: OutgoingRequest, config: JwtConfig, options: S
     ...(firstIssuer === undefined ? {} : { iss: firstIssuer }),
     ...(firstAudience === undefined ? {} : { aud: firstAudience }),
     ...(bodyHash && {
-      [bodyHash.claim]: createHash(bodyHash.algorithm).update(request.body).digest(bodyHash.encoding),
+      [bodyHash.claim]: createHash(bodyHash.algorithm)
+        .update(getHashedBytes(request, bodyHash))
+        .digest(bodyHash.encoding),
     }),
     ...(deliveryIdClaim && { [deliveryIdClaim]: `delivery_${options.nowMs}` }),
   };

@@ -1,6 +1,9 @@
 import { createHash, type KeyObject } from "node:crypto";
 import { decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
+import { isQueryMethod } from "../../event/methods.ts";
+import type { RawRequest } from "../../event/received.ts";
 import { ok, type Result } from "../../lib/result.ts";
+import { queryValues } from "../../lib/urlencoded.ts";
 import type { FindKeys } from "../keys/find-keys.ts";
 import { isValidAt, type PublicKey } from "../keys/parse-keys.ts";
 import type { RequestView } from "../message/request-view.ts";
@@ -50,7 +53,7 @@ export async function checkToken(
     for (const { key } of ((await load?.()) ?? []).filter((one) => matchesKey(one, header, nowMs))) {
       const verified = await verifyWithKey(key, token, options);
       if (verified === undefined) continue;
-      return verified.ok ? checkClaims(verified.value, token, config, view.request.body, context) : verified;
+      return verified.ok ? checkClaims(verified.value, token, config, view, context) : verified;
     }
   }
   return reject("mismatch", "the token's signature matches none of the keys");
@@ -112,7 +115,7 @@ function checkClaims(
   payload: JWTPayload,
   token: string,
   { claims, secretClaim, bodyHash, deliveryIdClaim, bindDedupe }: JwtConfig,
-  body: Buffer,
+  view: RequestView,
   { secrets }: VerifyContext,
 ): Result<Verification, VerificationFailure> {
   for (const [name, wanted] of Object.entries(claims)) {
@@ -123,8 +126,11 @@ function checkClaims(
   if (secretClaim !== undefined && !secrets.some((secret) => payload[secretClaim] === secret)) {
     return reject("mismatch", `the token's claim ${secretClaim} matches no secret of the channel`);
   }
-  if (bodyHash !== undefined && !isHashOf(body, payload[bodyHash.claim], bodyHash)) {
-    return reject("mismatch", "the body does not match the hash in the token");
+  if (bodyHash !== undefined) {
+    const hashed = getHashedBytes(view.request, bodyHash);
+    const part = hashed === view.request.body ? "body" : "query";
+    if (!isHashOf(hashed, payload[bodyHash.claim], bodyHash))
+      return reject("mismatch", `the ${part} does not match the hash in the token`);
   }
   const id = deliveryIdClaim === undefined ? undefined : payload[deliveryIdClaim];
   if (id !== undefined && (typeof id !== "string" || !isDeliveryId(id))) {
@@ -137,5 +143,12 @@ function checkClaims(
       : { boundTo: createHash("sha256").update(getSigningInput(token)).digest("base64url") }),
   });
 }
+
+/** Returns the bytes that `bodyHash.claim` hashes: the body, or the query if the method is GET or DELETE and `ofQuery` is set. */
+export const getHashedBytes = (
+  { method, target, body }: Pick<RawRequest, "method" | "target" | "body">,
+  { ofQuery }: NonNullable<JwtConfig["bodyHash"]>,
+): Buffer =>
+  ofQuery !== undefined && isQueryMethod(method) ? Buffer.from(JSON.stringify(queryValues(target))) : body;
 
 const getSigningInput = (token: string): string => token.slice(0, token.lastIndexOf("."));

@@ -56,6 +56,12 @@ const shape = z.strictObject({
       claim: claimName.describe("Name of the claim that contains the body hash."),
       algorithm: z.enum(["sha256", "sha384", "sha512"]).default("sha256").describe("Hash function."),
       encoding: z.enum(ENCODINGS).default("hex").describe("Encoding of the hash."),
+      ofQuery: z
+        .literal("json")
+        .optional()
+        .describe(
+          "Source of the hash if the method is GET or DELETE. `json` is the object of the query parameters as JSON without white space, in the order of the query.",
+        ),
     })
     .optional()
     .describe("A claim that contains a hash of the body, so that the token is only valid for that body."),

@@ -7,6 +7,7 @@ import { readHead } from "../../../src/http/fast-path/request.ts";
 
 /** A request as parsed by Node. `undefined` if Node rejected it. */
 interface Read {
+  readonly method: string | undefined;
   readonly url: string | undefined;
   /** Sorted. */
   readonly headers: readonly string[];
@@ -21,12 +22,12 @@ const server = createServer(async (request, response) => {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece);
   response.end();
-  const { url, rawHeaders } = request;
+  const { method, url, rawHeaders } = request;
   // `headers` omits `__proto__`.
   const headers = rawHeaders.flatMap((name, i) =>
     i % 2 === 0 ? [`${name.toLowerCase()}: ${rawHeaders[i + 1]}`] : [],
   );
-  onRead({ url, headers: headers.sort(), body: Buffer.concat(pieces).toString("latin1") });
+  onRead({ method, url, headers: headers.sort(), body: Buffer.concat(pieces).toString("latin1") });
 });
 server.on("clientError", (_, socket) => {
   socket.destroy();
@@ -65,6 +66,7 @@ describe("a request head on the fast path", () => {
       "Content-Length: 17",
     ]);
     expect(readHead(bytes(`${text}{"a":"not a head"}`))).toEqual({
+      method: "POST",
       channelId: "a",
       target: "/hooks/a",
       headers: {
@@ -77,6 +79,14 @@ describe("a request head on the fast path", () => {
       bytes: text.length,
       bodyBytes: 17,
       closes: false,
+    });
+  });
+
+  it.each(["PUT", "PATCH", "GET", "DELETE"])("may have the method %s", (method) => {
+    expect(readHead(bytes(request([HOST], `${method} /hooks/a?b=c HTTP/1.1`)))).toMatchObject({
+      method,
+      target: "/hooks/a?b=c",
+      bodyBytes: 0,
     });
   });
 
@@ -101,7 +111,7 @@ describe("a request head on the fast path", () => {
   const left: readonly (readonly [why: string, text: string])[] = [
     ["is incomplete", request([HOST]).slice(0, -1)],
     ["is longer than 4 KiB", request([HOST, `X-Long: ${"a".repeat(4096)}`])],
-    ["has another method", request([HOST], "GET /hooks/a HTTP/1.1")],
+    ["has another method", request([HOST], "HEAD /hooks/a HTTP/1.1")],
     ["has an older version", request([HOST], "POST /hooks/a HTTP/1.0")],
     ["has a target in absolute form", request([HOST], "POST http://inlet.example/hooks/a HTTP/1.1")],
     ["has a space in its target", request([HOST], "POST /hooks/a b HTTP/1.1")],
@@ -183,7 +193,13 @@ describe("a request head on the fast path", () => {
     const version = mayBe(fc.constant("HTTP/1.1"), oneOf("HTTP/1.0", "HTTP/1.1 ", "HTTP/2.0", "http/1.1"));
     const length = mayBe(fc.nat(40).map(String), oneOf("", "-1", "+1", "1 1", "1,1", "0x10", "007", "1.0"));
     const message = fc
-      .tuple(mayBe(fc.constant("POST"), oneOf("GET", "post", "P")), target, version, fc.array(line), length)
+      .tuple(
+        mayBe(oneOf("POST", "PUT", "PATCH", "GET", "DELETE"), oneOf("HEAD", "post", "P")),
+        target,
+        version,
+        fc.array(line),
+        length,
+      )
       .map(
         ([method, path, protocol, lines, bytesLong]) =>
           `${method} ${path} ${protocol}\r\n${HOST}\r\n${lines.join("")}Content-Length: ${bytesLong}\r\n\r\n`,
@@ -196,6 +212,7 @@ describe("a request head on the fast path", () => {
         read++;
         const body = text.slice(head.bytes, head.bytes + head.bodyBytes).padEnd(head.bodyBytes, "b");
         expect(await readByNode(text.slice(0, head.bytes) + body)).toEqual({
+          method: head.method,
           url: head.target,
           headers: Object.entries(head.headers)
             .map(([name, value]) => `${name}: ${value}`)

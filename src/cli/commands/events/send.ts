@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Channel } from "../../../channels/entity.ts";
+import { DELIVERY_METHODS, isQueryMethod } from "../../../event/methods.ts";
 import type { TestedChannel } from "../../../resources/apps/test-events.ts";
 import type { Preset as StoredPreset } from "../../../verify/presets.ts";
 import type { OutgoingRequest } from "../../../verify/sign/place.ts";
@@ -14,6 +15,7 @@ interface SendOptions {
   readonly preset?: string;
   readonly event?: string;
   readonly data?: string;
+  readonly method?: string;
   readonly header?: readonly string[];
   readonly secret?: string;
   readonly show?: boolean;
@@ -35,6 +37,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--preset <name>", "send this provider's sample (default: the channel's preset)")
     .option("--event <type>", "send the provider's sample of this event type")
     .option("-d, --data <data>", "body to send instead of the sample: text, @file, or @- for standard input")
+    .option("--method <method>", "HTTP method (default: POST); with GET and DELETE, --data is the query")
     .option("-H, --header <header...>", "a header, as 'Name: value'")
     .option("--secret <secret>", "the channel's secret: text, @file, or @- (default: INLET_SECRET)")
     .option("--show", "print the request without sending it")
@@ -53,6 +56,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet send hooks --event push --secret @secret.txt", "the sample of the channel's provider"],
     ['inlet send inbox --data \'{"hello":"world"}\'', "to a channel without verification"],
     ["inlet send hooks --preset stripe --data @event.json", "your own body, signed with INLET_SECRET"],
+    ["inlet send calls --method GET --data 'status=done&id=7'", "a query instead of a body"],
     ["inlet send hooks --test", "publish a test event, which handlers skip by default"],
   ]).addHelpText(
     "after",
@@ -81,9 +85,17 @@ async function compose(client: Client, channel: Channel, options: SendOptions): 
     throw usageError("--event changes a sample and cannot be combined with --data.");
   const { pathname: path, search } = new URL(channel.url ?? "http://none/");
   const ownQuery = search.slice(1);
+  const method = parseMethod(options.method);
+  if (isQueryMethod(method)) {
+    if (data === undefined) throw usageError(`--method ${method} needs --data with the query.`);
+    const query = (await readData(io, data)).toString().trim().replace(/^\?/, "");
+    const headers = Object.fromEntries(header.map(parseHeader));
+    const target = query === "" ? path : `${path}?${query}`;
+    return { request: { method, headers, target, body: Buffer.alloc(0) }, preset };
+  }
   const query = data === undefined ? new URLSearchParams(preset?.sample.query).toString() : ownQuery;
   const request: OutgoingRequest = {
-    method: "POST",
+    method,
     headers: {
       "content-type": "application/json",
       ...preset?.sample.headers,
@@ -97,6 +109,12 @@ async function compose(client: Client, channel: Channel, options: SendOptions): 
   const fresh = isSample ? freshenSample(request, preset, { type: event, random: Math.random }) : undefined;
   if (fresh?.ok === false) throw usageError(`${preset?.title}: ${fresh.error}.`);
   return { request: fresh?.value ?? request, preset };
+}
+
+function parseMethod(given = "POST"): string {
+  const method = given.toUpperCase();
+  if (DELIVERY_METHODS.some((known) => known === method)) return method;
+  throw usageError(`--method must be one of ${DELIVERY_METHODS.join(", ")}.`);
 }
 
 async function readSample(preset: StoredPreset | undefined, type: string | undefined): Promise<Buffer> {
@@ -146,13 +164,13 @@ async function test(
   { api, output }: Client,
   appId: string,
   { uid }: Channel,
-  { headers, target, body }: OutgoingRequest,
+  { method, headers, target, body }: OutgoingRequest,
 ): Promise<ExitCode> {
   const tested = await api.post<TestedChannel>(formatPath("apps", appId, "channels", uid, "test"), {
+    method,
     headers,
     query: target.split("?", 2)[1] ?? "",
-    body: body.toString("base64"),
-    bodyEncoding: "base64",
+    ...(isQueryMethod(method) ? {} : { body: body.toString("base64"), bodyEncoding: "base64" }),
   });
   output.one(tested, [
     ["items", tested.received],
@@ -184,7 +202,7 @@ async function send({ output, io }: Client, { url }: Channel, request: OutgoingR
     const response = await fetch(new URL(target, url ?? ""), {
       method,
       headers,
-      body: new Uint8Array(body),
+      ...(isQueryMethod(method) ? {} : { body: new Uint8Array(body) }),
       redirect: "manual",
       signal: AbortSignal.any([io.signal, AbortSignal.timeout(60_000)]),
     });

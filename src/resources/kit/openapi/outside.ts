@@ -59,7 +59,8 @@ export function outsidePaths({
           "The address is the channel's `url`. Treat it as a credential. A 200 means that all events are published with the " +
           "durability configured for the gateway. After any other response, the delivery can be sent again: Inlet recognizes " +
           "events that are already published. A body without a Content-Type is read as JSON. Requires no token, because " +
-          "the channel verifies deliveries itself.",
+          "the channel verifies deliveries itself. A channel whose `config.methods` lists them also accepts PUT and PATCH with a " +
+          "body, GET and DELETE with a query, and HEAD.",
         tags: ["Hooks"],
         security: [],
         parameters: [
@@ -90,6 +91,7 @@ export function outsidePaths({
             Unauthenticated: "the delivery could not be verified",
             NotFound: "no push channel has this address",
             PayloadTooLarge: "the body is too large, or contains too many items",
+            MethodNotAllowed: "the channel does not accept POST (`config.methods`)",
             UnsupportedMediaType: "the body is multipart",
             RateLimited: "too many deliveries",
             Internal: "an unexpected error occurred in Inlet",

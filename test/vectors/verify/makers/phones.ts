@@ -2,6 +2,7 @@ import { sign } from "node:crypto";
 import { hs256 } from "./jwt.ts";
 import { derOf, KEYS, publicSecrets, rawEd25519 } from "./keys.ts";
 import {
+  AT_MS,
   caseOf,
   delivery,
   FORM_TYPE,
@@ -36,6 +37,27 @@ export const phones: Readonly<Record<string, Recipe>> = {
       }),
     events: [{ type: "received", id: null }],
     more: [
+      caseOf({
+        name: "a GET delivery, whose query is part of the signed URL",
+        kind: "accept",
+        secrets: [{ value: "token" }],
+        request: twilioGet("status=delivered"),
+        expect: { verified: true },
+      }),
+      caseOf({
+        name: "a GET delivery with an altered query",
+        kind: "altered",
+        secrets: [{ value: "token" }],
+        request: { ...twilioGet("status=delivered"), target: "/hooks/ch_1?MessageSid=SM1&status=failed" },
+        expect: { refused: "mismatch" },
+      }),
+      caseOf({
+        name: "a GET delivery with a body, which the signature does not cover",
+        kind: "altered",
+        secrets: [{ value: "token" }],
+        request: { ...twilioGet("status=delivered"), body: "status=failed" },
+        expect: { refused: "mismatch" },
+      }),
       twilioJson("a JSON delivery with the hash of its body", "accept"),
       twilioJson("a JSON delivery altered after signing", "altered"),
       caseOf({
@@ -57,19 +79,25 @@ export const phones: Readonly<Record<string, Recipe>> = {
   vonage: {
     source: "https://developer.vonage.com/en/getting-started/concepts/webhooks#decoding-signed-webhooks",
     sent: delivery({}, { message_uuid: "aaaaaaaa-bbbb-4ccc-8ddd-0123456789ab", status: "delivered" }),
-    sign: (sent, key, atMs) => {
-      const payloadHash = hash("sha256", sent.body, "hex");
-      const claims = {
-        iat: atMs / 1_000,
-        jti: "j1",
-        iss: "Vonage",
-        payload_hash: payloadHash,
-        api_key: "a1",
-      };
-      return withHeaders(sent, { authorization: `Bearer ${hs256(key, claims)}` });
-    },
+    sign: (sent, key, atMs) => signVonage(sent, key, sent.body, atMs),
     toleranceSeconds: 360,
     events: [{ type: "received", id: null }],
+    more: [
+      caseOf({
+        name: "a GET delivery with the hash of its query parameters",
+        kind: "accept",
+        secrets: [{ value: "token" }],
+        request: vonageGet("status=answered&from=441632960960"),
+        expect: { verified: true },
+      }),
+      caseOf({
+        name: "a GET delivery with an altered query",
+        kind: "altered",
+        secrets: [{ value: "token" }],
+        request: { ...vonageGet("status=answered&from=441632960960"), target: "/hooks/ch_1?status=failed" },
+        expect: { refused: "mismatch" },
+      }),
+    ],
   },
   plivo: {
     source: "https://github.com/plivo/plivo-node/blob/master/lib/utils/v3Security.js",
@@ -187,6 +215,29 @@ export const phones: Readonly<Record<string, Recipe>> = {
 };
 
 /** Creates a Twilio delivery that is not a form. Its signed URL contains the hash of its body. */
+function signVonage(sent: Sent, key: string, payload: string, atMs = AT_MS): Sent {
+  const claims = {
+    iat: atMs / 1_000,
+    jti: "j1",
+    iss: "Vonage",
+    payload_hash: hash("sha256", payload, "hex"),
+    api_key: "a1",
+  };
+  return withHeaders(sent, { authorization: `Bearer ${hs256(key, claims)}` });
+}
+
+/** Vonage hashes the parameters of a GET request as a JSON object. */
+function vonageGet(query: string): Sent {
+  const sent: Sent = { method: "GET", target: `/hooks/ch_1?${query}`, headers: {}, body: "" };
+  return signVonage(sent, "token", json(Object.fromEntries(new URLSearchParams(query))));
+}
+
+function twilioGet(query: string): Sent {
+  const target = `/hooks/ch_1?MessageSid=SM1&${query}`;
+  const signature = hmac("sha1", "token", `https://hooks.example.com${target}`, "base64");
+  return { method: "GET", target, headers: { "x-twilio-signature": signature }, body: "" };
+}
+
 function twilioJson(name: string, kind: "accept" | "altered") {
   const body = json({ event: "com.twilio.messaging" });
   const target = `/hooks/ch_1?bodySHA256=${hash("sha256", body, "hex")}`;
