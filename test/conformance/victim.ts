@@ -156,7 +156,7 @@ export async function insertDeadLetterFor(db: Queryable, subscriptionId: string)
 }
 
 /** Inserts a problem, as if a connection of the organization had failed. */
-async function raiseIn(db: Queryable, organizationId: string): Promise<string> {
+export async function raiseIn(db: Queryable, organizationId: string): Promise<string> {
   const nowMs = Date.now();
   const sighting: Sighting = {
     organizationId,

@@ -147,26 +147,6 @@ describe("a tool call", () => {
     expect(texts[0]).toMatch(/was cut after 40000 of \d+ characters\. Use a smaller `limit`/);
     expect(texts[1]).toHaveLength(MAX_RESULT_CHARS);
   });
-
-  it("responds to an id of another organization exactly as to an unknown id", async () => {
-    const { apiKey } = await gateway.api<{ apiKey: { key: string } }>("POST", "/organizations", {
-      name: "other",
-    });
-    const client = await connectAgent(gateway, { token: apiKey.key });
-    const { appId, id: channelId } = channel;
-    const unknownId = appId.replace(/.$/, (last) => (last === "x" ? "y" : "x"));
-    const place = { topic: channel.topicOf("tick"), entryId: "1-0" };
-    const ids = { channelId, subscriptionId: "sub_1", deliveryId: "dlv_1", itemId: "qr_1/0", ...place };
-    for (const { name, inputSchema } of (await client.listTools()).tools) {
-      const { required = [] } = inputSchema;
-      if (!required.includes("appId")) continue;
-      const args = Object.fromEntries(Object.entries(ids).filter(([id]) => required.includes(id)));
-      const foreign = await call(client, name, { ...args, appId });
-      const unknown = await call(client, name, { ...args, appId: unknownId });
-      expect([name, foreign.isError, foreign.texts]).toEqual([name, true, unknown.texts]);
-    }
-    expect((await call(client, "list_apps")).texts.join()).not.toContain(appId);
-  });
 });
 
 describe("a request to /mcp", () => {

@@ -10,7 +10,10 @@ import { EventsError } from "./revision.ts";
 
 /** An event definition that is open to agents (`agents: true`). */
 export interface AgentEventType {
-  /** `<app uid>.<channel uid>.<type>`, with the app's id instead of its uid if several apps have that uid. */
+  /**
+   * `<app uid>.<channel uid>.<type>`, with the app's id instead of its uid if several apps have that uid. Spaces and other characters of the
+   * type that could form sentences are percent-encoded, because clients show names to models.
+   */
   readonly name: string;
   readonly appId: string;
   readonly channelUid: string;
@@ -64,6 +67,8 @@ export async function getEventType(
 
 const MAX_SHOWN_CHARS = 300;
 
+const encodeType = (type: string): string => type.replace(/[^\w.:/~@+-]+/gu, encodeURIComponent);
+
 /** Returns the event types of a channel, whose names start with the id or the uid of its app. */
 const toEventTypes = (
   organizationId: string,
@@ -73,7 +78,7 @@ const toEventTypes = (
   events
     .filter(({ agents = false }) => agents)
     .map((definition) => ({
-      name: `${owner}.${channelUid}.${definition.type}`,
+      name: `${owner}.${channelUid}.${encodeType(definition.type)}`,
       appId,
       channelUid,
       topic: topicOf({ organizationId, appId, channelUid, type: definition.type }),
