@@ -29,6 +29,14 @@ export const TOOLS: readonly ToolSpec[] = [
       "Lists the channels of an app with kind (webhook, polling, sse, cloudevents), state, settings and event definitions. Use it to see where events come from, whether a channel is paused or needs setup, and which event types exist. Supplies `channelId`.",
   },
   {
+    name: "show_catalog",
+    operation: "listCatalog",
+    title: "Show the event types of an app",
+    description:
+      "Lists the event types that an app can publish, with the JSON Schema and an example of their data. Also shows how many events were published in the last 24 hours, and when the newest one was. Use it for `Which events are there?`, `What does this event contain?` and `How many events came today?` Its `agents` says whether agents may subscribe to the type.",
+    isUntrusted: true,
+  },
+  {
     name: "list_problems",
     operation: "listProblems",
     title: "List problems",

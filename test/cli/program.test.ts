@@ -219,6 +219,18 @@ describe("the event commands", () => {
     expect((await run("catalog nothing")).stderr).toContain("There is no app nothing");
   });
 
+  it("inlet agents opens event types to agents, and closes them", async () => {
+    const opened = await run("agents open hooks issues");
+    expect(rows(opened.stdout)).toMatchObject([{ type: "push" }, { type: "issues", agents: true }]);
+    expect(rows((await run("catalog --agents")).stdout)).toMatchObject([
+      { channelUid: "hooks", type: "issues" },
+    ]);
+    const unknown = await run("agents open hooks push stars");
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("Its types: push, issues.")]);
+    await run("agents close hooks issues");
+    expect((await run("catalog --agents")).stdout).toBe("");
+  });
+
   it("list, show, redrive and delete quarantined items", async () => {
     await post("strict", '{"type":"b"}');
     const [item] = rows((await run("quarantine --reason no_match --channel strict")).stdout);

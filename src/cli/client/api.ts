@@ -1,3 +1,4 @@
+import { parseExactly } from "../../event/exact-json.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit.ts";
 import type { Credentials } from "./credentials.ts";
 
@@ -10,6 +11,8 @@ export interface Api {
   readonly get: <T>(path: string, query?: Query) => Promise<T>;
   readonly post: <T>(path: string, body?: object) => Promise<T>;
   readonly put: <T>(path: string, body: object) => Promise<T>;
+  /** Reads an entity, and writes the fields that `change` returns. Fails if another request changes the entity meanwhile. */
+  readonly update: <T>(path: string, change: (entity: T) => object) => Promise<T>;
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
   /** Reads a paginated list until `most` items have been read or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
@@ -127,6 +130,12 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
     get: (path, query) => read(path, query === undefined ? {} : { query }),
     post: (path, body = {}) => read(path, { method: "POST", body }),
     put: (path, body) => read(path, { method: "PUT", body }),
+    async update<T>(path: string, change: (entity: T) => object) {
+      const response = await call(path);
+      const etag = response.headers.get("etag");
+      const body = change(parseExactly(await response.text()) as T);
+      return read<T>(path, { method: "PUT", body, headers: etag === null ? {} : { "if-match": etag } });
+    },
     delete: (path, query) => read(path, { method: "DELETE", ...(query === undefined ? {} : { query }) }),
     async text(path, query) {
       return (await call(path, query === undefined ? {} : { query })).text();

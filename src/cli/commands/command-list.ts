@@ -61,7 +61,10 @@ export const COMMANDS: readonly CommandEntry[] = [
       "List, create, pause, resume, rewind, delete subscriptions",
       () => import("./resources/subscriptions.ts"),
     ],
-    agents: ["List and end the subscriptions of agents", () => import("./resources/agents.ts")],
+    agents: [
+      "Open event types to agents; list and end subscriptions of agents",
+      () => import("./resources/agents.ts"),
+    ],
     presets: ["List provider presets, and show how to set one up", () => import("./resources/presets.ts")],
     keys: ["List, create, revoke API keys", () => import("./resources/keys.ts")],
   }),

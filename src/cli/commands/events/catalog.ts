@@ -25,22 +25,29 @@ export interface ChannelOption {
   readonly channel?: string;
 }
 
+interface CatalogOptions extends ChannelOption {
+  readonly agents?: boolean;
+}
+
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .argument("[app]", "id or uid of the app, like --app")
     .option("--channel <channel>", "only event types of this channel")
+    .option("--agents", "only event types that are open to agents")
     .action(
-      createAction<[string | undefined], ChannelOption>(context, async (client, [named], { channel }) => {
+      createAction<[string | undefined], CatalogOptions>(context, async (client, [named], options) => {
         const { id } = await getNamedApp(client, named);
         const entries: CatalogEntry[] = [];
-        for (;;) {
-          const query = { channel, limit: PAGE, offset: entries.length };
+        for (let offset = 0; ; ) {
+          const query = { channel: options.channel, limit: PAGE, offset };
           const text = await client.api.text(formatPath("apps", id, "catalog"), query);
           const page = parseExactly(text) as readonly CatalogEntry[];
           if (page.length === 0) break;
-          entries.push(...page);
+          offset += page.length;
+          entries.push(...page.filter(({ agents }) => agents || !options.agents));
         }
-        client.output.list(entries, COLUMNS, "The app has no event types.");
+        const none = options.agents ? "No event type is open to agents." : "The app has no event types.";
+        client.output.list(entries, COLUMNS, none);
       }),
     );
   examples(command, [
