@@ -93,6 +93,7 @@ const LIBRARY_MODULES: Readonly<Record<string, readonly string[]>> = {
   "json-p3": ["normalize"],
   "jsonpath-plus": ["normalize"],
   "fast-xml-parser": ["normalize"],
+  "@remix-run/": ["lib"],
   pino: ["log.ts"],
   "prom-client": ["metrics.ts", "metrics"],
   preact: ["console"],

@@ -44,11 +44,28 @@ export const formCharsetSchema = z.union(
           .describe("Name of the form field that contains the encoding's name."),
       })
       .describe("Reads the name of the encoding from a field of the form."),
+    z
+      .strictObject({
+        fields: z
+          .string()
+          .min(1)
+          .max(255)
+          .describe("Name of the form field that contains a JSON object with the encoding of each field."),
+      })
+      .describe("Reads the encoding of each field from a JSON object in `multipart/form-data`."),
   ],
-  { error: `${UNKNOWN_CHARSET}, or {"field": …}` },
+  { error: `${UNKNOWN_CHARSET}, {"field": …}, or {"fields": …}` },
 );
 
 export type FormCharset = z.output<typeof formCharsetSchema>;
+
+export const filesSchema = z
+  .enum(["base64", "omit", "reject"])
+  .describe(
+    "How to read files in `multipart/form-data`. `base64` publishes each as `{filename, contentType, size, data_base64}`, because Inlet keeps no other copy. `omit` replaces `data_base64` by `sha256` and `omitted: true`, which drops the content. `reject` treats deliveries with files as `invalid_body`. Defaults to the preset's setting, or else to `base64`.",
+  );
+
+export type FileReading = z.output<typeof filesSchema>;
 
 export const bodyDecodingSchema = z
   .strictObject({
@@ -73,6 +90,8 @@ export type BodyDecoding = z.output<typeof bodyDecodingSchema>;
 export interface BodyReading {
   readonly forms: FormReading;
   readonly formCharset?: FormCharset | undefined;
+  /** How to read files in multipart forms. Default: `base64`. */
+  readonly files?: FileReading | undefined;
   readonly decode?: BodyDecoding | undefined;
 }
 

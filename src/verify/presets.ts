@@ -3,12 +3,11 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { dedupeSchema, onConflictSchema } from "../event/dedupe.ts";
-import { methodsField } from "../event/methods.ts";
 import { secretName } from "./handshake/config.ts";
 import { presetRegistrationsSchema } from "./preset-registration.ts";
 import { presetStreamsSchema } from "./preset-streams.ts";
 import { verificationSchema } from "./schemes.ts";
-import { deliveryFields, handshakesField } from "./sender-config.ts";
+import { deliveryFields, handshakesField, requestFields } from "./sender-config.ts";
 
 const label = z.string().min(1).max(255);
 const hint = z.string().min(1).max(1_024);
@@ -76,7 +75,7 @@ export const presetSchema = z.strictObject({
       "How reliably Inlet detects replays (`bindDedupe`) and why, for presets whose signatures never expire.",
     ),
   handshakes: handshakesField.default([]),
-  methods: methodsField.optional(),
+  ...requestFields,
   ...deliveryFields,
   typePath: path.optional().describe("Path of an event's type, for definitions that set no `typePath`."),
   idPath: path.optional().describe("Path of an event's id, for definitions that set no `idPath`."),

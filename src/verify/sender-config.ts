@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { answerSchema } from "../event/answer.ts";
-import { bodyDecodingSchema, formCharsetSchema, formReadingSchema } from "../event/body-reading.ts";
+import {
+  bodyDecodingSchema,
+  filesSchema,
+  formCharsetSchema,
+  formReadingSchema,
+} from "../event/body-reading.ts";
 import { methodsField } from "../event/methods.ts";
 import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
 import { secretName } from "./handshake/config.ts";
@@ -48,7 +53,7 @@ export const deliveryFields = {
   forms: formReadingSchema
     .optional()
     .describe(
-      "How to read deliveries in form encoding (application/x-www-form-urlencoded). Verification always uses the raw body. Defaults to the preset's setting, or else to `fields`.",
+      "How to read deliveries in form encoding (application/x-www-form-urlencoded or multipart/form-data). Verification always uses the raw body. Defaults to the preset's setting, or else to `fields`.",
     ),
   formCharset: formCharsetSchema
     .optional()
@@ -66,6 +71,9 @@ export const deliveryFields = {
       "Response to an accepted delivery: `outcome` reports the result of each item; `empty` is 200 without a body. An object is a fixed text, for senders that accept no other response. Defaults to the preset's setting, or else to `outcome`.",
     ),
 } as const;
+
+/** Settings of requests in the sender's own format, which CloudEvents channels do not have. */
+export const requestFields = { methods: methodsField.optional(), files: filesSchema.optional() } as const;
 
 export const senderFields = {
   preset: z
@@ -119,7 +127,7 @@ export const senderFields = {
  * Parses the sender config of a channel, such as its verification and secrets. Pull channels have none, because the gateway itself
  * calls their source.
  */
-export const senderConfigSchema = z.object({ ...senderFields, methods: methodsField.optional() });
+export const senderConfigSchema = z.object({ ...senderFields, ...requestFields });
 export type SenderConfig = z.output<typeof senderConfigSchema>;
 
 /**

@@ -62,6 +62,7 @@ export function resolveSender(config: SenderConfig, presets: Presets): Result<Se
       forms: config.forms ?? preset?.forms ?? "fields",
       formCharset: config.formCharset ?? preset?.formCharset,
       decode: config.decode ?? preset?.decode,
+      files: config.files ?? preset?.files,
     },
     answer: config.answer ?? preset?.answer ?? "outcome",
     paths: { typePath, idPath, itemsPath },

@@ -13,7 +13,7 @@ beforeAll(async () => {
   const headers = { "content-type": "application/json" };
   for (const body of ['{"id":"1"}', '{"id":"1"}', '{"nothing":true}'])
     await fetch(url, { method: "POST", headers, body });
-  await fetch(url, { method: "POST", headers: { "content-type": "multipart/form-data" }, body: "x" });
+  await fetch(url, { method: "POST", headers: { "content-type": "multipart/mixed" }, body: "x" });
   await api("POST", `/apps/${app.id}/events/subscribe`, { eventUid: "main:*" });
   await api("POST", "/connections", {
     name: "Example API",

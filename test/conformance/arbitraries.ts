@@ -165,6 +165,7 @@ export const deliveries = fc.record({
       "application/xml",
       "text/plain",
       "multipart/form-data",
+      "multipart/form-data; boundary=x",
       "x",
     ],
     ...["application/x-www-form-urlencoded", "application/json; charset=utf-16", "application/octet-stream"],

@@ -53,6 +53,7 @@ const TYPES = [
     "application/octet-stream",
     "application/json; charset=utf-16le",
     "multipart/x",
+    "multipart/form-data; boundary=x",
     "",
   ] as const),
 ] as const;

@@ -27,7 +27,8 @@ const HEADER_PREFIX = "ce-";
  */
 export function acceptsContentType(header: string | undefined): boolean {
   const contentType = mergeContentTypes(header);
-  return parseContentMode(contentType) !== undefined && parseBodyFormat(contentType) !== undefined;
+  const kind = parseBodyFormat(contentType)?.kind;
+  return parseContentMode(contentType) !== undefined && kind !== undefined && kind !== "multipart";
 }
 
 /** Reads the events of a request. An invalid event in a batch does not affect the other events. */

@@ -1,19 +1,18 @@
 import { z } from "zod";
 import { commonFields } from "../../event/channel.ts";
-import { methodsField } from "../../event/methods.ts";
 import { wakesField } from "../../event/wakes.ts";
 import { wrongFields } from "../../lib/issue-message.ts";
 import { suggestNearest } from "../../lib/nearest.ts";
 import { parseParams } from "../../verify/preset-params.ts";
 import { getPresets } from "../../verify/presets.ts";
 import { type RegistrationConfig, registrationConfigSchema } from "../../verify/registration-config.ts";
-import { inheritPresetVerification, senderFields } from "../../verify/sender-config.ts";
+import { inheritPresetVerification, requestFields, senderFields } from "../../verify/sender-config.ts";
 
 export const webhookConfigSchema = z
   .strictObject({
     ...commonFields,
     ...senderFields,
-    methods: methodsField.optional(),
+    ...requestFields,
     registration: registrationConfigSchema.optional(),
     wakes: wakesField,
   })

@@ -10,37 +10,17 @@ import {
   withCharset,
 } from "../../event/content-type.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
-import { parseForm, queryValues } from "../../lib/urlencoded.ts";
+import { parseForm } from "../../lib/urlencoded.ts";
 import { type Fault, invalidBody } from "../fault.ts";
+import type { Body, BodyFormat } from "./body.ts";
+import { CHARSET_HINT, escapeBytes, findFormCharset } from "./form-charset.ts";
 import { withFormatHint } from "./format-hint.ts";
+import { readMultipart } from "./multipart-body.ts";
 import { JsonText } from "./payload-slice.ts";
 import { parseXml } from "./xml.ts";
 import { findXmlCharset } from "./xml-charset.ts";
 
-/** Format of a message body, as declared by a `Content-Type` header. */
-export interface BodyFormat {
-  readonly kind: "json" | "form" | "xml" | "ndjson" | "text" | "bytes";
-  /** Value of the `charset` parameter in lower case, if there is one. */
-  readonly charset?: string;
-}
-
-export interface Body {
-  readonly kind: BodyFormat["kind"];
-  readonly bytes: Buffer;
-  /** Decoded text. `undefined` for binary bodies (`bytes`) and for an empty body. */
-  readonly text: string | undefined;
-  /** Whether the received bytes equal `text` encoded as UTF-8. */
-  readonly isVerbatim: boolean;
-  /**
-   * Parsed value, on which paths are evaluated. Forms and XML become JSON values, text and NDJSON stay strings. `undefined` for
-   * binary bodies and for an empty body.
-   */
-  readonly value: unknown;
-  /** The JSON text from which `value` was parsed. `undefined` if the body is not JSON. */
-  readonly json: JsonText | undefined;
-  /** Content type of an event whose data is the whole body (CloudEvents `datacontenttype`). */
-  readonly contentType: string;
-}
+export type { Body } from "./body.ts";
 
 const JSON_TYPE = "application/json";
 const JSON_FORMAT: BodyFormat = { kind: "json" };
@@ -61,6 +41,7 @@ const TYPES: Readonly<Record<BodyFormat["kind"], string>> = {
   json: JSON_TYPE,
   ndjson: JSON_TYPE,
   form: "application/x-www-form-urlencoded",
+  multipart: JSON_TYPE,
   xml: "application/xml",
   text: "text/plain",
   bytes: "application/octet-stream",
@@ -71,14 +52,15 @@ const MAX_BLANK_BYTES = 16;
 const NO_TEXT = { text: undefined, value: undefined, json: undefined, isVerbatim: true } as const;
 
 /**
- * Parses a `Content-Type` header. A missing header means JSON. Returns `undefined` for `multipart/*`, which the gateway rejects
- * with status 415.
+ * Parses a `Content-Type` header. A missing header means JSON. Returns `undefined` for `multipart/*` other than forms, which the
+ * gateway rejects with status 415.
  */
 export function parseBodyFormat(contentType: string | undefined): BodyFormat | undefined {
   if (contentType === undefined || contentType === JSON_TYPE) return JSON_FORMAT;
   const end = contentType.indexOf(";");
   const type = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
-  if (type.startsWith("multipart/")) return undefined;
+  if (type.startsWith("multipart/"))
+    return type === "multipart/form-data" ? { kind: "multipart" } : undefined;
   const kind = findBodyKind(type);
   if (end === -1) return { kind };
   const charset = readCharset(contentType);
@@ -98,7 +80,8 @@ export function readBody(
   { isPart = false, reading = DEFAULT_READING }: ReadOptions = {},
 ): Result<Body, Fault> {
   const format = parseBodyFormat(contentType);
-  if (format === undefined) return err(invalidBody("multipart bodies are not accepted"));
+  if (format === undefined)
+    return err(invalidBody("the only accepted multipart bodies are forms (multipart/form-data)"));
   if (isTypeList(contentType))
     return err(invalidBody(`the request declares several content types: ${contentType}`));
   const { kind } = format;
@@ -106,6 +89,10 @@ export function readBody(
   const type = isMediaType(contentType) && isAttributeText(contentType) ? contentType : TYPES[kind];
   if (kind === "bytes") return ok({ kind, bytes, contentType: type, ...NO_TEXT });
   if (kind === "form") return readForm(bytes, type, reading);
+  if (kind === "multipart") {
+    const form = readMultipart(bytes, contentType, reading);
+    return form.ok ? extractForm(form.value, reading.forms) : form;
+  }
   const decoded = decodeText(bytes, findCharset(bytes, format), { keepsMark: isPart && kind === "text" });
   if (!decoded.ok) return err(invalidBody(decoded.error));
   const { text, isVerbatim } = decoded.value;
@@ -172,26 +159,6 @@ function readForm(
   );
 }
 
-export const CHARSET_HINT =
-  "the sender should declare its encoding in `Content-Type`, or you can set the channel's `formCharset`";
-
-/** Returns the encoding of a form: from the channel's config, the content type, or the field `_charset_` (HTML, section 4.10.18.5). */
-function findFormCharset(bytes: Buffer, contentType: string, setting: BodyReading["formCharset"]): string {
-  if (typeof setting === "string") return setting.toLowerCase();
-  const inField = (name: string): string | undefined => {
-    const value = bytes.includes(name) ? queryValues(`?${bytes.toString("latin1")}`)[name] : undefined;
-    return typeof value === "string" && value !== "" ? value.toLowerCase() : undefined;
-  };
-  const named = setting && inField(setting.field);
-  return named ?? readCharset(contentType) ?? inField("_charset_") ?? "utf-8";
-}
-
-/** Returns a form as ASCII text, with all other bytes escaped. */
-const escapeBytes = (bytes: Buffer): string =>
-  bytes
-    .toString("latin1")
-    .replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
-
 /** Extracts the body that a form field contains, according to the channel's `forms` field. */
 export function extractForm(form: Body, reading: FormReading): Result<Body, Fault> {
   if (reading === "fields") return ok(form);
@@ -221,6 +188,7 @@ function readText(kind: BodyFormat["kind"], text: string): Result<unknown, Fault
       return parseXml(text);
     case "ndjson":
     case "form":
+    case "multipart":
     case "text":
     case "bytes":
       return ok(text);

@@ -4,7 +4,8 @@ import type { VerifiedDelivery } from "../../event/received.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { findUndecoded, redecodeQuery } from "../../lib/urlencoded.ts";
 import { type Fault, invalidBody } from "../fault.ts";
-import { type Body, CHARSET_HINT, extractForm, readBody } from "./bodies.ts";
+import { type Body, extractForm, readBody } from "./bodies.ts";
+import { CHARSET_HINT } from "./form-charset.ts";
 
 const FORM_TYPE = "application/x-www-form-urlencoded";
 

@@ -74,7 +74,8 @@ function readParameters(
   of: ParameterConfig["of"],
 ): Readonly<Record<string, unknown>> | undefined {
   if (of === "query") return view.query;
-  if (view.isForm !== (of === "form")) return undefined;
+  // A signature over the fields of a form would not protect its files.
+  if (view.isForm !== (of === "form") || view.hasFiles) return undefined;
   const { body } = view;
   return typeof body === "object" && body !== null && !Array.isArray(body)
     ? (body as Readonly<Record<string, unknown>>)

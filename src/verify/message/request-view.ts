@@ -3,6 +3,7 @@ import { mergeContentTypes, readCharset } from "../../event/content-type.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
 import { areBytesEqual } from "../../lib/constant-time.ts";
+import { collectParts, getPartCharset, splitForm } from "../../lib/multipart.ts";
 import { ok, type Result, unwrap } from "../../lib/result.ts";
 import { parseForm, queryValues } from "../../lib/urlencoded.ts";
 import { type Consumed, reject, type VerificationFailure } from "../verifier.ts";
@@ -23,7 +24,7 @@ export class RequestView {
   items: Values = NO_ITEMS;
   readonly #readAs: string | undefined;
   #query: Values | undefined;
-  #body: { readonly value: unknown; readonly isForm: boolean } | undefined;
+  #body: ParsedBody | undefined;
 
   constructor(request: RawRequest, readAs?: string) {
     this.request = request;
@@ -44,26 +45,49 @@ export class RequestView {
     return this.#parsed().isForm;
   }
 
-  #parsed(): { readonly value: unknown; readonly isForm: boolean } {
+  /** Whether the body is a form with files, of which `body` contains only the other fields. */
+  get hasFiles(): boolean {
+    return this.#parsed().hasFiles === true;
+  }
+
+  #parsed(): ParsedBody {
     this.#body ??= parse(this.request, this.#readAs);
     return this.#body;
   }
 }
 
+interface ParsedBody {
+  readonly value: unknown;
+  readonly isForm: boolean;
+  readonly hasFiles?: boolean;
+}
+
 const NO_ITEMS: Values = Object.freeze(Object.create(null));
 const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
-function parse({ headers, body }: RawRequest, readAs: string | undefined) {
+const MULTIPART = /^\s*multipart\/form-data\s*(?:;|$)/i;
+
+function parse({ headers, body }: RawRequest, readAs: string | undefined): ParsedBody {
   const type = readAs ?? mergeContentTypes(headers["content-type"]);
   if (typeof type === "string" && FORM.test(type)) {
     const fields = parseForm(body, readCharset(type));
     return { value: fields.ok ? fields.value : undefined, isForm: true };
   }
+  if (typeof type === "string" && MULTIPART.test(type)) return parseMultipart(body, type);
   try {
     return { value: JSON.parse(body.toString("utf8")), isForm: false };
   } catch {
     return { value: undefined, isForm: false };
   }
+}
+
+function parseMultipart(body: Buffer, type: string): ParsedBody {
+  const parts = splitForm(body, type);
+  if (!parts.ok) return { value: undefined, isForm: true };
+  const texts = parts.value.filter(({ isFile }) => !isFile);
+  const fields = collectParts(texts, (part) => getPartCharset(part) ?? readCharset(type) ?? "utf-8", String);
+  const hasFiles = texts.length < parts.value.length;
+  return { value: fields.ok ? fields.value : undefined, isForm: true, hasFiles };
 }
 
 /**

@@ -41,12 +41,13 @@ describe("the body format of a delivery", () => {
     ["application/octet-stream", "bytes"],
     ["image/png", "bytes"],
     ["garbage", "bytes"],
+    ["multipart/form-data; boundary=x", "multipart"],
   ])("is derived from the content type: %s means %s", (contentType, kind) => {
     expect(parseBodyFormat(contentType)?.kind).toBe(kind);
   });
 
   it.each([
-    "multipart/form-data; boundary=x",
+    "multipart/related; boundary=x",
     "Multipart/Mixed",
   ])("is undefined if the content type is unsupported: %s", (contentType) => {
     expect(parseBodyFormat(contentType)).toBeUndefined();
