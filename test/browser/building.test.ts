@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { z } from "zod";
+import { startCallbackServer } from "../mcp/callback-server.ts";
+import { connectAgent } from "../mcp/clients.ts";
 import { installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
 import { post } from "../support/deliver.ts";
 
 let console: TestConsole;
 beforeAll(async () => {
-  console = await startTestConsole();
+  console = await startTestConsole({ INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
 });
 afterAll(() => console?.[Symbol.asyncDispose]());
 
@@ -205,4 +208,41 @@ it("the catalog shows the event types of an app with an example, and offers a ty
   await page.getByRole("row", { name: /push.*agents/ }).waitFor();
   await page.getByText("TypeScript types").click();
   await page.getByText(`/apps/${app.id}/types.ts`).waitFor();
+});
+
+it("the agents page shows the subscriptions of agents without the path of their callback URL, and ends one", async () => {
+  await using callbacks = await startCallbackServer();
+  const app = await installApp(console.gateway, [
+    { uid: "hooks", kind: "webhook", events: [{ type: "push", agents: true }] },
+  ]);
+  const client = await connectAgent(console.gateway);
+  const delivery = {
+    mode: "webhook",
+    url: callbacks.urlOf("/secret-path"),
+    secret: `whsec_${Buffer.alloc(32, 1).toString("base64")}`,
+  };
+  const filter = { properties: { data: { required: ["ref"] } } };
+  const name = `${app.id}.hooks.push`;
+  await client.request(
+    { method: "events/subscribe", params: { name, delivery, arguments: { filter } } },
+    z.looseObject({}),
+  );
+  const [subscription] = await console.gateway.api<{ id: string }[]>(
+    "GET",
+    `/apps/${app.id}/agent-subscriptions`,
+  );
+  await lookAt(console, {
+    name: "agents",
+    path: `/apps/${app.id}/agents?id=${subscription?.id}`,
+    ready: (page) => page.getByRole("button", { name: "End" }).waitFor(),
+  });
+  await using opened = await console.open(`/apps/${app.id}/agents`);
+  const { page } = opened;
+  await page.getByRole("row", { name: /hooks.push/ }).click();
+  await page.getByRole("complementary").getByText(callbacks.origin).waitFor();
+  expect(await page.content()).not.toContain("secret-path");
+  await page.getByRole("button", { name: "End" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End" }).click();
+  await page.getByText("No agent subscriptions").first().waitFor();
+  expect(await console.gateway.api("GET", `/apps/${app.id}/agent-subscriptions`)).toEqual([]);
 });

@@ -321,6 +321,7 @@ describe("the console with two organizations", () => {
     expect(own).toEqual(
       expect.arrayContaining([
         ...["Overview", "Problems", "Events", "Deliveries", "Quarantine", "Sources", "Subscriptions"],
+        "Agents",
         ...["Channels", "Catalog", "Apps", "Blueprints", "Connections", "API keys", "Organization"],
       ]),
     );
@@ -346,6 +347,7 @@ describe("the console with two organizations", () => {
         "quarantine",
         "sources",
         "subscriptions",
+        "agents",
         "channels",
         "catalog",
       ].map((view) => `${within}/${view}`),

@@ -203,3 +203,8 @@ it("the commands of the Python page read and acknowledge new entries, and entrie
   expectInOrder(output, ["abandoned 1", 'order.created 1 {"total": 12.50}']);
   expectInOrder(output, ["abandoned 1", 'order.created py-1 {"total": 7}', '"pending":0']);
 });
+
+it("the commands of the page about ChatGPT send an order to an agent's endpoint", async () => {
+  const output = await pages.paste("quickstart.md", "chatgpt.md");
+  expectInOrder(output, ["active", '"refreshBefore"', "http://127.0.0.1", 'order.created {"total":2500}']);
+});
