@@ -30,7 +30,7 @@ export async function streamEvents(
   caller: EventsCaller,
   params: FollowParams,
   connection: StreamConnection,
-): Promise<Record<string, never>> {
+): Promise<{ readonly _meta: Readonly<Record<string, unknown>> }> {
   const { start, seal, read, checkOpen } = await follow(deps, caller, params);
   const _meta = { [SUBSCRIPTION_ID]: connection.requestId };
   const notify = (kind: string, fields: Readonly<Record<string, unknown>>) =>
@@ -56,27 +56,28 @@ export async function streamEvents(
       const error = await findReasonToEnd(connection, checkOpen);
       if (error) {
         await notify("terminated", { error });
-        return {};
+        return { _meta };
       }
     }
-    if (!(await waitUntilDrained(connection, caller.signal))) return {};
+    if (!(await waitUntilDrained(connection, caller.signal))) return { _meta };
     if (!found.more) await delay(READ_EVERY_MS, undefined, { signal: caller.signal }).catch(() => {});
   }
-  return {};
+  return { _meta };
 }
 
 /** Returns the error with which a stream ends, or `undefined` while its caller may read it and its event type is open to agents. */
 async function findReasonToEnd(
   { stillAllowed }: StreamConnection,
   checkOpen: () => Promise<unknown>,
-): Promise<Pick<EventsError, "code" | "message"> | undefined> {
+): Promise<Pick<EventsError, "code" | "message" | "data"> | undefined> {
   try {
     if (!(await stillAllowed())) throw new EventsError("forbidden", "The token is no longer valid.");
     await checkOpen();
     return undefined;
   } catch (error) {
     if (!(error instanceof EventsError)) throw error;
-    return { code: error.code, message: error.message };
+    const { code, message, data } = error;
+    return { code, message, data };
   }
 }
 
