@@ -26,7 +26,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listChannels",
     title: "List channels",
     description:
-      "Lists the channels of an app with kind (webhook, polling, sse, cloudevents), state, settings and event definitions. Use it to see where events come from, whether a channel is paused or needs setup, and which event types exist. Supplies `channelId`.",
+      "Lists the channels of an app: kind (webhook, polling, sse, cloudevents), address, state, settings and event definitions. Use it to see where events come from, and whether a channel is paused or needs setup. Supplies `channelId`. Addresses need the permission channels.read.",
   },
   {
     name: "show_catalog",
@@ -41,7 +41,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listProblems",
     title: "List problems",
     description:
-      "Lists what Inlet has found wrong: silent channels, rejected deliveries, failing handlers, expiring registrations, growing lag. Each problem says what happened and what to do. Use it first for questions such as `Is everything all right?` or `Why does nothing arrive?`",
+      "Lists what Inlet has found wrong: silent channels, rejected deliveries, failing handlers, expiring registrations, growing lag. Each problem says what happened and what to do. Use it first for general questions such as `Is everything all right?` or `Why does nothing arrive?`",
   },
   {
     name: "show_source",
@@ -56,7 +56,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listDeliveries",
     title: "List recent deliveries",
     description:
-      "Lists sampled recent deliveries of an app with their outcome: published, duplicate, quarantined or rejected, and why. Use it to answer `Did the provider send anything?` and `What did Inlet do with it?` Supplies `deliveryId`.",
+      "Lists sampled recent deliveries of an app with their outcome: published, duplicate, ignored, quarantined or rejected, and why. Use it for `Did the provider send anything?`, `What did Inlet do with it?` and `Why did this event not arrive?` Select by channel, `status` and time (`from`, `to`). `eventId` only finds events that were published. Supplies `deliveryId`.",
     isUntrusted: true,
   },
   {
@@ -72,7 +72,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listQuarantine",
     title: "List quarantined items",
     description:
-      "Lists items that arrived but were not published, with the reason: invalid signature, schema mismatch, no matching definition, id conflict, paused channel. Use it when deliveries arrive but no event appears. Supplies `itemId`.",
+      "Lists items that arrived but were not published, with the reason: invalid signature, schema mismatch, no matching definition, id conflict, paused channel. Use it for `What is stuck?`, and if deliveries arrive but no event appears. Supplies `itemId`.",
     isUntrusted: true,
   },
   {
@@ -88,7 +88,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "explainDelivery",
     title: "Explain a delivery",
     description:
-      "Runs a delivery through a channel without publishing anything, and shows each step: verification, items, matching definition, extracted type and id, schema errors. Give the `headers` and `body` of a delivery, for example from show_delivery, with `verify: false` because a stored delivery is not signed again. Use it to answer `Why was this not published?` or to try other definitions in `events`.",
+      "Runs a delivery through a channel without publishing anything, and shows each step: verification, items, matching definition, extracted type and id, schema errors. Use it to answer `Would this be accepted?` and `Why was this not published?`, or to try other definitions in `events`. Give `headers` and `body`, for example from show_delivery. Set `verify: false` for a stored delivery, because it is not signed again.",
     isUntrusted: true,
   },
   {
@@ -96,14 +96,15 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listEvents",
     title: "List events",
     description:
-      "Lists published events of an app, as CloudEvents with payload. Filter by `type`, `channel` (a channel's uid), time (`from`, `to`), event `id`, or a value at a JSONPath. Set `order` to `newest` for the latest events. Supplies `topic` and `entryId`.",
+      "Lists published events of an app, as CloudEvents with their whole payload. Use it for `Show me the latest events` and `What was in event evt_1?` Filter by `type`, `channel` (a channel's uid), time (`from`, `to`), event `id`, or a value at a JSONPath. Set `order` to `newest` for the latest events. An event that is missing here was not published: continue with list_deliveries and list_quarantine. Supplies `topic` and `entryId`.",
     isUntrusted: true,
   },
   {
     name: "show_event",
     operation: "getEvent",
     title: "Show an event",
-    description: "Shows one published event. Needs its `topic` and `entryId` from list_events.",
+    description:
+      "Shows one published event, for example if the result of list_events was cut. Needs its `topic` and `entryId` from list_events.",
     isUntrusted: true,
   },
   {
@@ -111,21 +112,21 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listSubscriptions",
     title: "List subscriptions",
     description:
-      "Lists who consumes the events of an app: handlers that Inlet calls over HTTP, and readers of Redis. Shows state and errors of each. Supplies `subscriptionId`.",
+      "Lists who consumes the events of an app: handlers that Inlet calls over HTTP, and readers of Redis. Shows state, lag and last error of each. Use it for `Who gets our events?` and `Why does our handler get nothing?` Supplies `subscriptionId`.",
   },
   {
     name: "show_lag",
     operation: "getSubscriptionLag",
     title: "Show the lag of a subscription",
     description:
-      "Shows how many events a subscription has not processed yet, how old the oldest one is, and its dead letters. Use it for `Is the consumer behind?` Needs `subscriptionId` from list_subscriptions.",
+      "Shows how many events a subscription has not processed yet, how old the oldest one is, and how many events failed for good (dead letters). Use it for `Is the consumer behind?` Needs `subscriptionId` from list_subscriptions.",
   },
   {
     name: "redrive_quarantine",
     operation: "redriveMany",
     title: "Publish quarantined items again",
     description:
-      "Sends quarantined items of an app through their channel again, after the cause was corrected. Events that were already published are recognized as duplicates.",
+      "Sends quarantined items of an app through their channel again, after the cause was corrected. Use it for `Send the quarantined ones again`. Look at them with list_quarantine first, and select them by channel, `reason` or time. Events that were already published are recognized as duplicates.",
     writes: true,
   },
   {
@@ -133,21 +134,23 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "pauseChannel",
     title: "Pause a channel",
     description:
-      "Pauses a channel. A paused webhook channel still stores deliveries and publishes them after resume_channel. A paused source fetches nothing.",
+      "Pauses a channel, so that no more of its events are published. A paused webhook channel still stores deliveries and publishes them after resume_channel. A paused source fetches nothing.",
     writes: true,
   },
   {
     name: "resume_channel",
     operation: "resumeChannel",
     title: "Resume a channel",
-    description: "Resumes a paused channel. Stored deliveries are published in order.",
+    description:
+      "Resumes a paused channel. Stored deliveries are published in order.",
     writes: true,
   },
   {
     name: "pause_subscription",
     operation: "pauseSubscription",
     title: "Pause a subscription",
-    description: "Stops calls to the handler of a subscription. Events wait in their topics.",
+    description:
+      "Stops calls to the handler of a subscription. Its events wait in their topics until resume_subscription. Channels still publish.",
     writes: true,
   },
   {
@@ -162,7 +165,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "replaySubscription",
     title: "Replay events to a subscription",
     description:
-      "Sends stored events of a time range to the handler of a subscription again, for example after a bug in the handler was fixed. The handler receives events that it may already know.",
+      "Sends events that were published before to the handler of a subscription again, for example after a bug in the handler was fixed. Select them by time (`from`, `to`), `types` or `entries`. Set `dryRun` to count them first. The handler receives events that it may already know.",
     writes: true,
   },
 ];
