@@ -133,8 +133,8 @@ describe.each([
       secrets,
     });
     expect(await server.send(id, { method: "HEAD" })).toMatchObject({ status: 200, text: "" });
-    const [record] = await server.spine.api.call.get(`/apps/${appId}/deliveries?channel=${uid}`);
-    expect(record).toBeUndefined();
+    const topics: readonly { topic: string }[] = await server.spine.api.call.get(`/apps/${appId}/topics`);
+    expect(topics.filter(({ topic }) => topic.includes(uid))).toEqual([]);
     const own = { title: "Own", when: { method: "HEAD" }, requireVerified: false, respond: { status: 204 } };
     const other = await server.open({ methods: ["POST", "HEAD"], handshakes: [own] });
     expect((await server.send(other.id, { method: "HEAD" })).status).toBe(204);

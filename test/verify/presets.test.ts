@@ -21,7 +21,18 @@ const UNBOUND_PRESETS = [
   ...["adyen", "aftership", "aws-sns", "checkout-com", "circleci", "clickup", "coinbase-commerce"],
   ...["customer-io", "discourse", "dropbox", "dwolla", "gocardless", "grafana", "heroku", "intercom"],
   ...["klaviyo", "launchdarkly", "line", "mollie", "notion", "nylas", "orb", "pagerduty", "segment"],
-  ...["sendgrid", "shopify", "square", "tally", "trello", "twilio", "typeform", "vercel", "webex"],
+  ...[
+    "sendgrid",
+    "sendgrid-inbound",
+    "shopify",
+    "square",
+    "tally",
+    "trello",
+    "twilio",
+    "typeform",
+    "vercel",
+    "webex",
+  ],
   ...["websub", "woocommerce"],
 ];
 

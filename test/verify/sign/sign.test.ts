@@ -56,6 +56,7 @@ describe("a sample request of a provider", () => {
       "google-pubsub",
       "paypal",
       "sendgrid",
+      "sendgrid-inbound",
       "telnyx",
       "wise",
     ]);

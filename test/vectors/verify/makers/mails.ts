@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { sign } from "node:crypto";
+import { derOf, KEYS, publicSecrets } from "./keys.ts";
 import {
   answer,
   basic,
@@ -13,6 +16,15 @@ import {
 } from "./kit.ts";
 
 const MAILGUN = "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks";
+
+/** Reads the sample of a preset, whose signature is replaced by that of a vector. */
+function sampleOf(preset: string): Sent {
+  const file = new URL(`../../../../src/verify/presets/${preset}.json`, import.meta.url);
+  const { headers, body } = JSON.parse(readFileSync(file, "utf8")).sample as Sent;
+  return { headers, body };
+}
+
+const PASSWORDS = texts("inlet:9f2c41", "inlet:77aa0b", "inlet:000000");
 
 /** Adds the secret of a Mailchimp webhook to the query of its URL. */
 const withSecret = (sent: Sent, secret: string): Sent => ({
@@ -45,6 +57,64 @@ export const mails: Readonly<Record<string, Recipe>> = {
     alter: (sent) => basic(sent, "inlet:9f2c42"),
     uncovered: (sent) => ({ ...sent, body: sent.body.replace("883953f4", "00000000") }),
     events: [{ type: "Bounce", id: null }],
+  },
+  "postmark-inbound": {
+    source: "https://postmarkapp.com/developer/webhooks/inbound-webhook",
+    secrets: PASSWORDS,
+    sent: sampleOf("postmark-inbound"),
+    sign: basic,
+    alter: (sent) => basic(sent, "inlet:9f2c42"),
+    uncovered: (sent) => ({ ...sent, body: sent.body.replace("Printer", "Altered") }),
+    events: [{ type: "received", id: "73e6d360-66eb-11e1-8e72-a8904824019b" }],
+  },
+  cloudmailin: {
+    source: "https://docs.cloudmailin.com/receiving_email/securing_your_email_url_target/",
+    secrets: PASSWORDS,
+    sent: sampleOf("cloudmailin"),
+    sign: basic,
+    alter: (sent) => basic(sent, "inlet:9f2c42"),
+    uncovered: (sent) => ({ ...sent, body: sent.body.replace("Printer", "Altered") }),
+    events: [{ type: "received", id: null }],
+  },
+  "mailgun-routes": {
+    source: MAILGUN,
+    sent: sampleOf("mailgun-routes"),
+    sign: signRoute,
+    alter: (sent) => ({ ...sent, body: sent.body.replace("a8ce0edb", "b8ce0edb") }),
+    uncovered: (sent) => ({ ...sent, body: sent.body.replace("Printer", "Altered") }),
+    events: [{ type: "received", id: null }],
+    more: [
+      caseOf({
+        name: "an e-mail with an attachment, as multipart/form-data",
+        kind: "accept",
+        secrets: [{ value: "key" }],
+        request: toMultipart(signRoute(sampleOf("mailgun-routes"), "key")),
+        expect: { events: [{ type: "received", id: null }] },
+      }),
+      caseOf({
+        name: "an e-mail as multipart/form-data with another token",
+        kind: "altered",
+        secrets: [{ value: "key" }],
+        request: toMultipart(signRoute(sampleOf("mailgun-routes"), "key"), "another"),
+        expect: { refused: "mismatch" },
+      }),
+    ],
+  },
+  "sendgrid-inbound": {
+    source:
+      "https://www.twilio.com/docs/sendgrid/for-developers/parsing-email/securing-your-parse-webhooks",
+    secrets: publicSecrets(KEYS.ec, derOf),
+    sent: sampleOf("sendgrid-inbound"),
+    sign: (sent, key, atMs) => {
+      const timestamp = String(atMs / 1_000);
+      const signature = sign("sha256", Buffer.from(timestamp + sent.body), key).toString("base64");
+      return withHeaders(sent, {
+        "x-twilio-email-event-webhook-timestamp": timestamp,
+        "x-twilio-email-event-webhook-signature": signature,
+      });
+    },
+    alter: (sent) => ({ ...sent, body: sent.body.replace("a photo", "another photo") }),
+    events: [{ type: "received", id: null }],
   },
   mandrill: {
     source: "https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/",
@@ -110,3 +180,20 @@ export const mails: Readonly<Record<string, Recipe>> = {
     events: [{ type: "event:klaviyo.email_delivered", id: "4vYDZuQ3a3f" }],
   },
 };
+
+/** Signs the timestamp and the token in a form. */
+function signRoute(sent: Sent, key: string): Sent {
+  const form = new URLSearchParams(sent.body);
+  const signed = `${form.get("timestamp")}${form.get("token")}`;
+  form.set("signature", hmac("sha256", key, signed, "hex"));
+  return { ...sent, body: form.toString() };
+}
+
+/** Writes a form as multipart/form-data with an attachment. */
+function toMultipart(sent: Sent, token?: string): Sent {
+  const parts = [...new URLSearchParams(sent.body)].map(
+    ([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${name === "token" ? (token ?? value) : value}\r\n`,
+  );
+  const file = '--b\r\nContent-Disposition: form-data; name="attachment-1"; filename="a.txt"\r\n\r\na photo\r\n';
+  return { ...sent, headers: { "content-type": "multipart/form-data; boundary=b" }, body: `${parts.join("")}${file}--b--` };
+}
