@@ -1,3 +1,4 @@
+import { Session } from "node:inspector/promises";
 import { createMCPClient } from "@ai-sdk/mcp";
 import type { Client } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -147,4 +148,25 @@ describe("a tool call", () => {
     expect(texts[0]).toMatch(/was cut after 40000 of \d+ characters\. Use a smaller `limit`/);
     expect(texts[1]).toHaveLength(MAX_RESULT_CHARS);
   });
+});
+
+it("costs a delivery nothing: it executes no function of the MCP server", async () => {
+  const executed = async (act: () => Promise<unknown>): Promise<readonly string[]> => {
+    const session = new Session();
+    session.connect();
+    try {
+      await session.post("Profiler.enable");
+      await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+      await act();
+      const { result } = await session.post("Profiler.takePreciseCoverage");
+      return result
+        .filter(({ url }) => /\/src\/mcp\/|@modelcontextprotocol/.test(url))
+        .flatMap(({ functions }) => functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
+        .map(({ functionName }) => functionName);
+    } finally {
+      session.disconnect();
+    }
+  };
+  expect(await executed(() => channel.send({ type: "tick", n: 2 }))).toEqual([]);
+  expect(await executed(() => connectAgent(gateway).then(namesOf))).toContain("serveTools");
 });
