@@ -17,7 +17,10 @@ export type AgentControl =
   | { readonly type: "verification"; readonly challenge: string }
   /** Events before `cursor` were removed before they were sent. */
   | { readonly type: "gap"; readonly cursor: string }
-  | { readonly type: "terminated"; readonly error: { readonly code: number; readonly message: string } };
+  | {
+      readonly type: "terminated";
+      readonly error: { readonly code: number; readonly message: string; readonly data?: object };
+    };
 
 /**
  * Builds the request that sends an event to an agent. An event that is too large is replaced by its address.

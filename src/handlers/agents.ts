@@ -46,7 +46,11 @@ const CONTROL_LIMITS = { totalTimeoutMs: 10_000, maxBytes: 64 * 1024, maxRedirec
 /** Reasons of which an agent is told. It knows when its time is over, and has itself responded 410 Gone. */
 const TERMINATED = {
   forbidden: { code: -32012, message: "The subscription's caller no longer has access." },
-  closed: { code: -32011, message: "The event type is no longer open to agents." },
+  closed: {
+    code: -32011,
+    message: "The event type is no longer open to agents.",
+    data: { kind: "event" },
+  },
 } as const;
 
 export function createAgents(deps: AgentsDeps) {

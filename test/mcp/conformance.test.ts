@@ -177,7 +177,7 @@ describe("Base protocol", () => {
       [omitted]: undefined,
     };
     const { status, message } = await send("tools/list", { _meta });
-    expect([status, message]).toMatchObject([400, { error: { code: expect.any(Number) } }]);
+    expect([status, message]).toMatchObject([400, { error: { code: -32602 } }]);
   });
 });
 

@@ -85,7 +85,7 @@ it("sends a heartbeat with the current cursor after 15 seconds without an event,
   expect(await poll({ ...params, cursor })).toMatchObject({ events: [], truncated: false });
 });
 
-it("ends within five seconds after its key is revoked", async () => {
+it("ends within seconds after its key is revoked", async () => {
   const { id, key } = await createKey(["apps.read"]);
   const stream = await openActive({ name }, key);
   const startedAt = performance.now();
@@ -95,7 +95,7 @@ it("ends within five seconds after its key is revoked", async () => {
   expect(stream.ofKind("terminated")).toMatchObject([{ params: { error: { code: -32012 } } }]);
 });
 
-/** Five seconds, and as much again for a machine that other tests keep busy. */
+/** Twice the documented time, because other tests can keep the machine busy. */
 const REVOKED_MS = 10_000;
 
 /** Opens this many streams. A caller can have 20. */

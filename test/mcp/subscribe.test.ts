@@ -319,7 +319,10 @@ describe.concurrent("an agent's subscription ends", () => {
     await gateway.api("PUT", channel.path, { events: [{ type: "tick", idPath: "$.n" }] });
     await ended(channel);
     await until(() => callbacks.at(path).length === 2);
-    expect(callbacks.at(path).at(-1)?.body).toMatchObject({ type: "terminated", error: { code: -32011 } });
+    expect(callbacks.at(path).at(-1)?.body).toMatchObject({
+      type: "terminated",
+      error: { code: -32011, data: { kind: "event" } },
+    });
   });
 
   it("when its app is deleted", async () => {
