@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { AGENT_MESSAGE_IDS } from "../event/agent-request.ts";
+import { AGENT_MESSAGE_IDS } from "../event/agent-subscriber.ts";
 import { isId } from "../lib/ids.ts";
 import {
   accepted,

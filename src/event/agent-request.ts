@@ -1,10 +1,6 @@
-import type { AgentCallback } from "./agent-subscriber.ts";
+import type { AgentCallback, AgentMessageId } from "./agent-subscriber.ts";
 import { type DeliveredEvent, type HandlerRequest, messageIdOf, signMessage } from "./handler-request.ts";
 import { toOccurrence } from "./occurrence.ts";
-
-/** Value of `webhook-id`: the id of the event, which the clients of 2026 compare with `eventId`, or an id of the message (SEP-3415). */
-export const AGENT_MESSAGE_IDS = ["event", "message"] as const;
-export type AgentMessageId = (typeof AGENT_MESSAGE_IDS)[number];
 
 /** Maximum size of a request body in bytes (ChatGPT profile of MCP Events). */
 export const MAX_AGENT_BODY_BYTES = 256 * 1024;

@@ -1,3 +1,7 @@
+/** Value of `webhook-id`: the id of the event, which the clients of 2026 compare with `eventId`, or an id of the message (SEP-3415). */
+export const AGENT_MESSAGE_IDS = ["event", "message"] as const;
+export type AgentMessageId = (typeof AGENT_MESSAGE_IDS)[number];
+
 /** Subscription of an agent, whose events Inlet sends to a callback URL (SEP-3415, webhook delivery). */
 export interface AgentSubscriber {
   /** Name of the event type, as the agent knows it. */

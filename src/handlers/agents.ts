@@ -5,11 +5,10 @@ import { type AgentEnd, deleteAgentSubscription } from "../data/subscriptions/ag
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import {
   type AgentControl,
-  type AgentMessageId,
   createAgentControlRequest,
   createAgentEventRequest,
 } from "../event/agent-request.ts";
-import type { AgentCallback } from "../event/agent-subscriber.ts";
+import type { AgentCallback, AgentMessageId } from "../event/agent-subscriber.ts";
 import type { DeliveredEvent, HandlerRequest } from "../event/handler-request.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createId } from "../lib/ids.ts";

@@ -10,6 +10,7 @@ import {
 } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
+import { escapeText } from "../../output/escape.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<AgentSubscriptionEntity>[] = [
@@ -36,10 +37,10 @@ function switchTypes(
   agents: boolean,
 ): readonly Definition[] {
   const missing = types.filter((type) => !definitions.some((definition) => definition.type === type));
-  if (missing.length > 0)
-    throw usageError(
-      `The channel has no definition of ${missing.join(", ")}. Its types: ${definitions.map(({ type }) => type).join(", ")}.`,
-    );
+  if (missing.length > 0) {
+    const known = definitions.map(({ type }) => escapeText(type)).join(", ");
+    throw usageError(`The channel has no definition of ${missing.join(", ")}. Its types: ${known}.`);
+  }
   return definitions.map((definition) =>
     types.includes(definition.type) ? { ...definition, agents } : definition,
   );
