@@ -74,10 +74,10 @@ export const commonFields = {
       "How to handle an invalid item: `quarantine` stores it, `reject` responds 400 to the whole delivery.",
     ),
   onNoMatch: z
-    .enum(["keepLast", "quarantine", "reject"])
+    .enum(["keepLast", "quarantine", "reject", "ignore"])
     .default("keepLast")
     .describe(
-      "How to handle an item that matches no definition: `keepLast` stores the newest, `quarantine` stores all, `reject` responds 400 to the whole delivery.",
+      "How to handle an item that matches no definition: `keepLast` stores the newest, `quarantine` stores all, `reject` responds 400 to the whole delivery, `ignore` only counts it as ignored.",
     ),
   itemsPath: pathText
     .optional()

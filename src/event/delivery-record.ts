@@ -6,7 +6,7 @@ import type { Values } from "./values.ts";
  * Final status of a recorded delivery.
  *
  * - `recovered` means that the channel missed the delivery, and a poll found its events.
- * - `ignored` means that the `when` of each definition excluded all items.
+ * - `ignored` means that all items were excluded by the `when` of each definition, or by `onNoMatch: ignore`.
  * - `quarantined` means that at least one item is in quarantine.
  * - `refused` means that the response was 4xx.
  * - `failed` means that the response was 5xx and the result is uncertain.

@@ -53,7 +53,7 @@ export interface QuarantineReceipt {
 
 /**
  * Result of one delivery, and the body of a 200 response. `received` counts items, `published` counts events, and `ignored` counts items
- * that no definition published because of its `when`.
+ * that no definition published because of its `when` or of `onNoMatch: ignore`.
  */
 export interface Outcome {
   readonly received: number;

@@ -13,7 +13,7 @@ import type { VerifiedDelivery } from "../event/received.ts";
 import { structuredEvent } from "../event/typed-event.ts";
 import { findNearest } from "../lib/nearest.ts";
 import type { Fault } from "../normalize/fault.ts";
-import type { Selection } from "../normalize/normalize.ts";
+import { isUnmatched, type Selection } from "../normalize/normalize.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { Explainer } from "./normalizer.ts";
 import { toPastWindow } from "./reconciled.ts";
@@ -60,8 +60,10 @@ export function createExplain(deps: {
         of(item).ignoredBy.set(definition, { path: reason.path, detail: reason.message });
       } else {
         const { item, fault, definition } = one;
-        of(item).failures.push({ ...fault, item, definitions: definition === undefined ? [] : [definition] });
-        if (definition !== undefined) of(item).byRule.set(definition, fault);
+        const draft = of(item);
+        if (isUnmatched(fault) && channel.config.onNoMatch === "ignore") continue;
+        draft.failures.push({ ...fault, item, definitions: definition === undefined ? [] : [definition] });
+        if (definition !== undefined) draft.byRule.set(definition, fault);
       }
     }
     if (delivery.reconciled?.isPastWindow === true) {

@@ -202,7 +202,13 @@ export interface WriteOptions {
   readonly position?: SourcePosition;
 }
 
-const NO_MATCH_DISPOSITIONS = { reject: "reject", quarantine: "all", keepLast: "newest" } as const;
+/** With `ignore`, only heartbeats of streams are left, and they are stored as with `keepLast`. */
+const NO_MATCH_DISPOSITIONS = {
+  reject: "reject",
+  quarantine: "all",
+  keepLast: "newest",
+  ignore: "newest",
+} as const;
 
 function getDisposition(
   { config }: CompiledChannel,

@@ -10,7 +10,7 @@ export interface ChannelCounts {
   /** Events that the channel missed and a poll found. */
   recovered: number;
   duplicate: number;
-  /** Items that no definition published because of its `when`. */
+  /** Items that no definition published because of its `when`, or that matched none with `onNoMatch: ignore`. */
   ignored: number;
   quarantined: number;
 }

@@ -41,7 +41,10 @@ export type Normalized =
       readonly events: readonly OutgoingEvent[];
       /** At most one failure per item. */
       readonly failures: readonly ItemFailure[];
-      /** Number of items without an event and without a failure, because the `when` of each definition excluded them. */
+      /**
+       * Number of items without an event and without a failure, because the `when` of each definition excluded them, or because the channel
+       * ignores items that match no definition.
+       */
       readonly ignored: number;
     }
   /** The delivery has more than `limit` items, or its items produce more than `limit` events and failures. */
@@ -245,7 +248,7 @@ const isSettled = (results: readonly Pending[]): results is readonly ItemResult[
 function collect(
   received: number,
   results: readonly ItemResult[],
-  { redrive }: Pick<Run, "redrive">,
+  { redrive, rules }: Pick<Run, "redrive" | "rules">,
 ): Normalized {
   const events: OutgoingEvent[] = [];
   const failures: ItemFailure[] = [];
@@ -262,6 +265,11 @@ function collect(
       continue;
     }
     const { definition, fault, item } = result;
+    if (isUnmatched(fault) && rules.config.onNoMatch === "ignore") {
+      excluded ??= new Set();
+      excluded.add(item);
+      continue;
+    }
     if (failures.at(-1)?.item !== item) {
       definitions = definition === undefined ? [...(redrive?.definitions ?? [])] : [];
       failures.push({ ...fault, item, definitions });
@@ -272,7 +280,11 @@ function collect(
   return { kind: "normalized", received, events, failures, ignored };
 }
 
-/** Returns the number of items that have no event and no failure, although one of their definitions excluded them. */
+/** Returns whether an item matches no definition. Heartbeats of streams only look so, because their text cannot be parsed. */
+export const isUnmatched = ({ reason, isHeartbeat }: Fault): boolean =>
+  reason === "no_match" && isHeartbeat !== true;
+
+/** Returns the number of excluded items that have no event and no failure. */
 function countIgnored(
   excluded: ReadonlySet<ItemPlace>,
   settled: readonly { readonly item: ItemPlace }[],

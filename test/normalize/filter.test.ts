@@ -13,7 +13,7 @@ import { type NormalizeDeps, normalize } from "../../src/normalize/normalize.ts"
 import type { KindProfile } from "../../src/normalize/profile.ts";
 import { opened } from "../support/opened.ts";
 import { sharedSchemas } from "../support/schemas.ts";
-import { channel, deliveryOf, type Outcome, settings, typed } from "./support.ts";
+import { channel, deliveryOf, normalizeBody, type Outcome, settings, typed } from "./support.ts";
 
 const { signal } = new AbortController();
 const deps: NormalizeDeps = {
@@ -266,5 +266,22 @@ describe("the check of a new `when`", () => {
     ],
   ])("rejects %s, which would match every item or none", (_, when, message, profile) => {
     expect(messages(when, profile)).toEqual([expect.stringMatching(message)]);
+  });
+});
+
+describe("an item that matches no definition on a channel with `onNoMatch: ignore`", () => {
+  const config = { onNoMatch: "ignore", itemsPath: "$.items" } as const;
+  const definitions = [{ type: "a", typePath: "$.type" }];
+
+  it("is counted as ignored, and has neither an event nor a failure", () => {
+    const body = { items: [{ type: "a" }, { type: "b" }, { type: 1 }] };
+    const { events, failures, ignored, received } = normalizeBody(body, { definitions, config });
+    expect([received, events.length, failures, ignored]).toEqual([3, 1, [], 2]);
+  });
+
+  it("still fails for any other reason", () => {
+    const deep = { items: [{ type: "b", deep: [[[[1]]]] }] };
+    const given = { definitions, config: { ...config, limits: { maxDepth: 3 } } };
+    expect(normalizeBody(deep, given)).toMatchObject({ ignored: 0, failures: [{ reason: "too_deep" }] });
   });
 });

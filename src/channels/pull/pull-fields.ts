@@ -21,9 +21,9 @@ export const pullFields = {
     )
     .default("quarantine"),
   onNoMatch: z
-    .enum(["keepLast", "quarantine"])
+    .enum(["keepLast", "quarantine", "ignore"])
     .describe(
-      "How to handle items that match no definition: `keepLast` stores only the newest ones, `quarantine` stores all.",
+      "How to handle items that match no definition: `keepLast` stores only the newest ones, `quarantine` stores all, `ignore` only counts them as ignored.",
     )
     .default("keepLast"),
 } as const;

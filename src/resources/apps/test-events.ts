@@ -36,7 +36,8 @@ const testedSchema = z
   .object({
     received: z.int().meta({ description: "Number of items in the delivery." }),
     ignored: z.int().meta({
-      description: "Number of items that no definition published because of its `when`.",
+      description:
+        "Number of items that no definition published because of its `when`, or that matched none with `onNoMatch: ignore`.",
     }),
     events: z
       .array(eventReceipts.element.omit({ status: true }))

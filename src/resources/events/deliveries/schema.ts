@@ -54,7 +54,7 @@ const summaryFields = {
   durationMs: z.int().meta({ description: "Time from arrival to response, in milliseconds." }),
   status: z.enum(DELIVERY_STATUSES).meta({
     description:
-      "`recovered`: the channel missed the delivery, and a poll found its events. `ignored`: no definition published an item, because of its `when`. `quarantined`: at least one item was quarantined. `refused`: rejected with a 4xx. `failed`: ended with a 5xx, and some events may have been published. `handshake`: a provider's check of the address, not a delivery. `empty`: the delivery had no items. `woke`: the delivery had no events, and has woken polling channels.",
+      "`recovered`: the channel missed the delivery, and a poll found its events. `ignored`: no definition published an item, because of its `when` or of `onNoMatch: ignore`. `quarantined`: at least one item was quarantined. `refused`: rejected with a 4xx. `failed`: ended with a 5xx, and some events may have been published. `handshake`: a provider's check of the address, not a delivery. `empty`: the delivery had no items. `woke`: the delivery had no events, and has woken polling channels.",
   }),
   httpStatus: z
     .int()
@@ -77,7 +77,8 @@ const summaryFields = {
   published: z.int().meta({ description: "Number of published events." }),
   duplicates: z.int(),
   ignored: z.int().meta({
-    description: "Number of items that no definition published because of its `when`.",
+    description:
+      "Number of items that no definition published because of its `when`, or that matched none with `onNoMatch: ignore`.",
   }),
   quarantined: z.int(),
   woken: z.array(z.string()).meta({

@@ -1,0 +1,21 @@
+import { expect, it } from "vitest";
+import { startHookServer } from "../support/hook-server.ts";
+import { opened } from "../support/opened.ts";
+import { until } from "../support/until.ts";
+
+const server = opened(startHookServer);
+
+it("a channel with `onNoMatch: ignore` reports unmatched items as ignored, and quarantines none of them", async () => {
+  const { id, appId, uid } = await server.open({ onNoMatch: "ignore" }, [{ type: "a", typePath: "$.type" }]);
+  const body = '{"type":"b"}';
+  const { status, text } = await server.send(id, { body });
+  expect([status, JSON.parse(text)]).toMatchObject([200, { received: 1, ignored: 1, quarantined: 0 }]);
+  const { get, post } = server.spine.api.call;
+  expect(await get(`/apps/${appId}/quarantine`)).toEqual([]);
+  const explained = await post(`/apps/${appId}/channels/${id}/explain`, { body });
+  expect(explained.items).toMatchObject([{ failures: [], events: [], definitions: [{ matches: false }] }]);
+  const records = (): Promise<readonly { channelUid: string; status: string; ignored: number }[]> =>
+    get(`/apps/${appId}/deliveries`);
+  await until(async () => (await records()).some(({ channelUid }) => channelUid === uid));
+  expect(await records()).toMatchObject([{ status: "ignored", ignored: 1 }]);
+});
