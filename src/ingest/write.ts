@@ -202,21 +202,15 @@ export interface WriteOptions {
   readonly position?: SourcePosition;
 }
 
-/** With `ignore`, only heartbeats of streams are left, and they are stored as with `keepLast`. */
-const NO_MATCH_DISPOSITIONS = {
-  reject: "reject",
-  quarantine: "all",
-  keepLast: "newest",
-  ignore: "newest",
-} as const;
-
 function getDisposition(
   { config }: CompiledChannel,
   { isHeartbeat, reason }: ItemFailure,
 ): "reject" | QuarantineItem["keep"] {
   if (isHeartbeat) return "newest";
   if (reason !== "no_match") return config.onInvalid === "reject" ? "reject" : "all";
-  return NO_MATCH_DISPOSITIONS[config.onNoMatch];
+  // With `ignore`, such items have no failure.
+  if (config.onNoMatch === "reject") return "reject";
+  return config.onNoMatch === "quarantine" ? "all" : "newest";
 }
 
 export function toQuarantineItems(

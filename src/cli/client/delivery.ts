@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
+import { isQueryMethod } from "../../event/methods.ts";
 import { usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { readBytes } from "../output/prompt.ts";
@@ -9,10 +10,12 @@ export interface DeliveryOptions {
   readonly data?: string;
   readonly header?: readonly string[];
   readonly query?: string;
+  readonly method?: string;
   readonly preset?: string;
 }
 
 export interface TypedDelivery {
+  readonly method: string;
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string;
@@ -30,11 +33,17 @@ export const deliveryOptions = (command: Command): Command =>
   command
     .option("-d, --data <data>", "the body: text, @file, or @- for standard input")
     .option("-H, --header <header...>", "a header, as 'Name: value'")
+    .option("--method <method>", "HTTP method (default: POST); GET and DELETE have no body")
     .option("--query <query>", "query string without the question mark")
     .option("--preset <name>", "send the provider's sample delivery; other options replace parts of it");
 
 export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): Promise<TypedDelivery> {
   const { data, header = [], query, preset } = options;
+  const method = options.method?.toUpperCase() ?? "POST";
+  if (isQueryMethod(method)) {
+    const headers = Object.fromEntries(header.map(parseHeader));
+    return { method, headers, query: query ?? "", body: Buffer.from(data ?? "") };
+  }
   const sample =
     preset === undefined
       ? undefined
@@ -42,6 +51,7 @@ export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): 
   if (data === undefined && sample === undefined)
     throw usageError("There is no body. Use --data or --preset.");
   return {
+    method,
     headers: {
       "content-type": "application/json",
       ...sample?.headers,

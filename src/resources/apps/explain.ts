@@ -73,7 +73,7 @@ export const explanations: Resource = {
           const message = `must not be larger than the channel's limits.maxBodyBytes (${channel.limits.maxBodyBytes})`;
           throw invalidParameters([{ path: "body", message }]);
         }
-        if (isUnaccepted(deps, channel, body.method)) {
+        if (body.verify && isUnaccepted(deps, channel, body.method)) {
           const message = `the channel accepts only ${channel.methods.join(", ")} (\`methods\`)`;
           return { verification: { result: "refused", message } as const, received: 0, items: [] };
         }

@@ -65,7 +65,7 @@ function findMissingCompanions(config: SignedMessageConfig, note: NoteWrong): vo
 
 /** Finds fields that read values which the signature does not protect. */
 function findUnsignedSources(config: SignedMessageConfig, reads: Reads, note: NoteWrong): void {
-  const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters } = config;
+  const { timestamp, toleranceSeconds, deliveryId, bodyHash, signsBody, parameters, noBody } = config;
   const coversHash = bodyHash !== undefined && isCovered(bodyHash.source, reads);
   const coversBody = reads.has("body") || coversHash;
   const covered = coversBody ? new Set([...reads, "body"]) : reads;
@@ -83,7 +83,7 @@ function findUnsignedSources(config: SignedMessageConfig, reads: Reads, note: No
   if (bodyHash !== undefined && !coversHash) {
     note(["bodyHash", "source"], "is not covered by the signature: add the value to `template`");
   }
-  if (signsBody && !coversBody) {
+  if (signsBody && !coversBody && !noBody) {
     note(
       "template",
       "contains neither the body nor its hash, so any body would be accepted: add {{body}}, or set `signsBody: false` if the sender does not sign the body",

@@ -152,6 +152,12 @@ export const signedMessageFields = {
     .describe(
       "Whether the signature must cover the whole body. Set this to false for senders that sign only parts of the body.",
     ),
+  noBody: z
+    .literal(true)
+    .optional()
+    .describe(
+      "Accepts only requests without a body. For senders that sign only the URL of their GET requests, so that the signature cannot be used with a body.",
+    ),
   bindDedupe: z
     .enum(["none", "signedBytes"])
     .default("none")

@@ -44,9 +44,11 @@ export function compileMessage(config: SignedMessageConfig): ReadMessage {
   const readId = config.deliveryId && compileSource(config.deliveryId);
   const checkTimestamp = compileTimestampCheck(config);
   const checkBodyHash = config.bodyHash && compileBodyHashCheck(config.bodyHash);
-  const { bindDedupe } = config;
+  const { bindDedupe, noBody } = config;
 
   return (request, context) => {
+    if (noBody && request.body.length > 0)
+      return reject("mismatch", "the request has a body, which the signature does not cover");
     const view = new RequestView(request, context.readAs);
     const signatures = readSignatures(view);
     if (!signatures.ok) return signatures;

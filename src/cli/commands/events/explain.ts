@@ -14,8 +14,9 @@ export function define(command: Command, context: CommandContext): void {
       createAction<[string], DeliveryOptions & { readonly verify?: boolean }>(
         context,
         async ({ api, output, appPath, io }, [channel], options) => {
-          const { headers, query, body } = await readDelivery(api, io, options);
+          const { method, headers, query, body } = await readDelivery(api, io, options);
           const result = await api.post<Explanation>(await appPath("channels", channel, "explain"), {
+            method,
             headers,
             query,
             body: body.toString("base64"),
@@ -33,6 +34,7 @@ export function define(command: Command, context: CommandContext): void {
     );
   examples(command, [
     ['inlet explain inbox --data \'{"hello":"world"}\'', "a JSON body"],
+    ["inlet explain calls --method GET --query 'status=done'", "a query instead of a body"],
     ["inlet explain hooks --preset github", "the provider's sample"],
     ["inlet explain hooks --data @push.json -H 'x-github-event: push'", "a file with headers"],
   ]).addHelpText(

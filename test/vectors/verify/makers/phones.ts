@@ -58,6 +58,18 @@ export const phones: Readonly<Record<string, Recipe>> = {
         request: { ...twilioGet("status=delivered"), body: "status=failed" },
         expect: { refused: "mismatch" },
       }),
+      caseOf({
+        name: "a GET delivery whose query was moved into the body of a POST",
+        kind: "altered",
+        secrets: [{ value: "token" }],
+        request: {
+          ...twilioGet("status=delivered"),
+          method: "POST",
+          target: "/hooks/ch_1?MessageSid=SM1",
+          body: "&status=delivered",
+        },
+        expect: { refused: "mismatch" },
+      }),
       twilioJson("a JSON delivery with the hash of its body", "accept"),
       twilioJson("a JSON delivery altered after signing", "altered"),
       caseOf({
