@@ -1,6 +1,6 @@
 /**
- * Requirements of the Model Context Protocol 2026-07-28 and of SEP-3415 (events) on servers. The name of each test ends with the section that
- * it proves. Delivery by webhook is in `subscribe.test.ts`.
+ * Requirements of the Model Context Protocol 2026-07-28, and of the draft of SEP-3415 (events) of October 2026, on servers. The name of each
+ * test ends with the section that it proves. Delivery by webhook is in `subscribe.test.ts`.
  */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
