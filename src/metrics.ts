@@ -169,6 +169,12 @@ export function createMetrics({
       buckets: [...SECONDS, 10, 30],
       registers,
     }),
+    unsetAttributes: new Counter({
+      name: "inlet_event_attributes_unset_total",
+      help: "Events without the time or subject that their definition reads, because the item has no usable value",
+      labelNames: ["kind", "attribute"],
+      registers,
+    }),
     handlerIgnored: new Counter({
       name: "inlet_handler_ignored_total",
       help: "Events acknowledged without a request, because the `when` of their subscription excludes them",

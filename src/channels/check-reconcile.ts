@@ -156,6 +156,8 @@ function findObstacles(
       ["typePath", typePath],
       ["idPath", rule.idPath],
       ["payloadPath", rule.payloadPath],
+      ["timePath", rule.attributes?.time],
+      ["subjectPath", rule.attributes?.subject],
     ] as const) {
       const missing = path && findMissing(path, settings);
       if (missing === undefined) continue;

@@ -25,6 +25,16 @@ export const definitionSchema = z
     typePath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
     idPath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
     payloadPath: path.optional(),
+    timePath: path
+      .optional()
+      .describe(
+        "Path of the event's time: an ISO 8601 or RFC 2822 time, or seconds or milliseconds since 1970. Without a readable time there, the event has the time of receipt. Not for CloudEvents channels.",
+      ),
+    subjectPath: path
+      .optional()
+      .describe(
+        "Path of the event's `subject`: one text of at most 512 characters without control characters. Without such a value there, the event has no subject. Not for CloudEvents channels.",
+      ),
     when: jsonSchemaDocument
       .optional()
       .describe(

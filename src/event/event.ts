@@ -22,9 +22,13 @@ export interface OutgoingEvent {
    * string.
    */
   readonly large?: { readonly at: number; readonly bytes: Buffer };
+  /** Attributes that the definition should set, but for which the item has no usable value. `undefined` if there are none. */
+  readonly unset?: readonly EventAttribute[];
   /** Estimated size of `fields` and `large` in bytes, used for memory limits and batch sizes. */
   readonly bytes: number;
 }
+
+export type EventAttribute = "time" | "subject";
 
 /** Digest of an event that is compared by its id alone. The publish script treats it as equal to every other digest. */
 export const ANY_DIGEST = "*".repeat(11);

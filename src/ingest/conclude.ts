@@ -1,5 +1,6 @@
 import type { Answer } from "../event/answer.ts";
 import { type ChannelIdentity, channelFacts } from "../event/channel.ts";
+import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import { isListed, type Outcome, type PublishedStatus } from "../event/outcome.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
@@ -51,7 +52,13 @@ export interface Arrival {
 export interface ConcludeDeps {
   readonly metrics: Pick<
     Metrics,
-    "deliveries" | "deliveriesMissed" | "events" | "quarantined" | "countsOf" | "hookSeconds"
+    | "deliveries"
+    | "deliveriesMissed"
+    | "events"
+    | "quarantined"
+    | "unsetAttributes"
+    | "countsOf"
+    | "hookSeconds"
   >;
   readonly recorder: Pick<DeliveryRecorder, "settled" | "rejected" | "answeredHandshake">;
   readonly clock: Clock;
@@ -225,7 +232,16 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
     }
   }
 
-  return { conclude, concludeFetched, countResult, countRedriven };
+  /** Counts attributes that definitions should set, but for which the items have no usable value. */
+  function countUnset(
+    { identity }: Pick<CompiledChannel, "identity">,
+    events: readonly OutgoingEvent[],
+  ): void {
+    for (const { unset = [] } of events)
+      for (const attribute of unset) metrics.unsetAttributes.inc({ kind: identity.kind, attribute });
+  }
+
+  return { conclude, concludeFetched, countResult, countRedriven, countUnset };
 }
 
 const NO_BYTES = Buffer.alloc(0);

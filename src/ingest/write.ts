@@ -27,6 +27,7 @@ export interface WriterDeps {
   readonly concludeFetched: Conclude["concludeFetched"];
   readonly countResult: Conclude["countResult"];
   readonly countRedriven: Conclude["countRedriven"];
+  readonly countUnset: Conclude["countUnset"];
   /** Maximum time that a test delivery waits for its validation, in ms. Default: `MAX_CHECK_MS`. */
   readonly maxCheckMs?: number | undefined;
 }
@@ -60,6 +61,7 @@ export function createWriter(deps: WriterDeps) {
       normalized.kind === "tooManyItems"
         ? { received: 1, ignored: 0, events: [], failures: [tooManyItemsFailure(normalized.limit)] }
         : normalized;
+    if (channel.rules.setsAttributes) deps.countUnset(channel, events);
     if (redrive === undefined && position === undefined && failures.length > 0) {
       const rejectedItems = failures.filter((failure) => getDisposition(channel, failure) === "reject");
       if (rejectedItems.length > 0) return { kind: "rejected", failures: rejectedItems };
@@ -208,7 +210,6 @@ function getDisposition(
 ): "reject" | QuarantineItem["keep"] {
   if (isHeartbeat) return "newest";
   if (reason !== "no_match") return config.onInvalid === "reject" ? "reject" : "all";
-  // With `ignore`, such items have no failure.
   if (config.onNoMatch === "reject") return "reject";
   return config.onNoMatch === "quarantine" ? "all" : "newest";
 }

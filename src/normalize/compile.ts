@@ -37,6 +37,11 @@ export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
 
 export type RulePath = RootedPath<RootSource>;
 
+export interface AttributePaths {
+  readonly time: RulePath | undefined;
+  readonly subject: RulePath | undefined;
+}
+
 export interface Rule {
   /**
    * Position in the channel's list of event definitions, starting at 0. Determines the publishing order of the events from one
@@ -50,6 +55,8 @@ export interface Rule {
   readonly idPath: RulePath | undefined;
   /** Path of the event's payload. `undefined` if the whole item is the payload. */
   readonly payloadPath: RulePath | undefined;
+  /** Paths of the CloudEvents attributes that the definition sets. `undefined` if it sets none. */
+  readonly attributes: AttributePaths | undefined;
   readonly when: Definition["when"];
   readonly schema: Definition["schema"];
 }
@@ -72,6 +79,8 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly versionPath: RulePath | undefined;
   /** Whether a path or a `when` reads the query. Only then must the query be valid in its character encoding. */
   readonly readsQuery: boolean;
+  /** Whether a definition sets the time or subject of its events. */
+  readonly setsAttributes: boolean;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
   /** Paths of values that do not count when contents are compared (`dedupe.ignore`). `undefined` if all values count. */
   readonly ignored: readonly RulePath[] | undefined;
@@ -195,7 +204,11 @@ export function compileDefinitions(
     const typePath = compile(paths.typePath ?? undefined, `${at}.typePath`);
     const idPath = compile(paths.idPath ?? undefined, `${at}.idPath`) ?? itemId;
     const payloadPath = compile(paths.payloadPath, `${at}.payloadPath`);
-    const rule: Rule = { index, type, topicSuffix: encodeType(type), idPath, payloadPath, when, schema };
+    const time = compile(definition.timePath, `${at}.timePath`);
+    const subject = compile(definition.subjectPath, `${at}.subjectPath`);
+    const attributes = time === undefined && subject === undefined ? undefined : { time, subject };
+    const topicSuffix = encodeType(type);
+    const rule: Rule = { index, type, topicSuffix, idPath, payloadPath, attributes, when, schema };
     if (typePath === undefined) {
       always.push(rule);
       return;
@@ -215,7 +228,12 @@ export function compileDefinitions(
     rules.some(({ when }) => JSON.stringify(when)?.includes('"query"'));
   const paths = [
     ...groupList.map(({ path }) => path),
-    ...rules.flatMap((rule) => [rule.idPath, rule.payloadPath]),
+    ...rules.flatMap((rule) => [
+      rule.idPath,
+      rule.payloadPath,
+      rule.attributes?.time,
+      rule.attributes?.subject,
+    ]),
   ];
   return ok({
     config,
@@ -227,6 +245,7 @@ export function compileDefinitions(
     always,
     groups: groupList,
     filterRoots,
+    setsAttributes: rules.some(({ attributes }) => attributes !== undefined),
     readsQuery: isQueryFiltered || paths.some((path) => path?.root === QUERY_ROOT),
     ownId: profile.ownId ?? nameByIndex,
     versionPath,
@@ -265,7 +284,9 @@ function groupKey({ root, path }: RulePath, { roots }: KindProfile): string {
 
 function fixedPathFindings(definition: Definition, { fixedPaths }: KindProfile, at: string): Finding[] {
   if (fixedPaths === undefined) return [];
-  return (["typePath", "idPath", "payloadPath"] as const)
-    .filter((name) => definition[name] !== undefined && definition[name] !== fixedPaths[name])
+  const fixed: Pick<Definition, "typePath" | "idPath" | "payloadPath" | "timePath" | "subjectPath"> =
+    fixedPaths;
+  return (["typePath", "idPath", "payloadPath", "timePath", "subjectPath"] as const)
+    .filter((name) => definition[name] !== undefined && definition[name] !== fixed[name])
     .map((name) => ({ path: `${at}.${name}`, message: FIXED }));
 }

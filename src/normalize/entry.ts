@@ -5,6 +5,7 @@ import { ANY_DIGEST, type OutgoingEvent, type SignedMark } from "../event/event.
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
 import { formatSource, type Rule, type RuleSet } from "./compile.ts";
+import type { OwnAttributes } from "./event-attributes.ts";
 import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
@@ -45,6 +46,7 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
 /**
  * Creates the stream entry of an event in CloudEvents 1.0 format, with one field per attribute.
  *
+ * @param own attributes that the definition reads from the item
  * @param comparedHash hash of the data by which the event is compared with an earlier one of the same identity
  */
 export function createEvent(
@@ -55,6 +57,7 @@ export function createEvent(
   { id, remembered }: EventId,
   payload: Payload,
   comparedHash = payload.hash,
+  own?: OwnAttributes,
 ): OutgoingEvent {
   const { type } = rule;
   const { reconciled, rules } = envelope;
@@ -62,7 +65,7 @@ export function createEvent(
   const digest = reconciled?.match === "id" ? ANY_DIGEST : comparedHash.slice(0, DIGEST_CHARS);
   const fields =
     event === undefined
-      ? createFields(envelope, type, id, payload)
+      ? createFields(envelope, type, id, payload, own)
       : copyCloudEventFields(envelope, event, id, payload);
   if (reconciled !== undefined) fields.push(VIA_EXTENSION, "poll");
   // With `idAndData`, an event with the same id but different data counts as new.
@@ -71,7 +74,8 @@ export function createEvent(
     remembered === undefined ? "" : computeIdentity(`${envelope.channelNumber}\n${remembered}${identified}`);
   let bytes = payload.bytes - (payload.data?.length ?? 0);
   for (const field of fields) bytes += field.length;
-  return { id, type, topic, item, identity, digest, fields, bytes };
+  const created = { id, type, topic, item, identity, digest, fields, bytes };
+  return own === undefined || own.unset.length === 0 ? created : { ...created, unset: own.unset };
 }
 
 /** Returns the topic to which a rule publishes. */
@@ -141,9 +145,12 @@ function createFields(
   type: string,
   id: string,
   payload: Payload,
+  own: OwnAttributes | undefined,
 ): string[] {
-  const fields = ["specversion", "1.0", "id", id, "source", source, "type", type, "time", time];
+  const at = own?.time ?? time;
+  const fields = ["specversion", "1.0", "id", id, "source", source, "type", type, "time", at];
   pushData(fields, payload);
+  if (own?.subject !== undefined) fields.push("subject", own.subject);
   if (traceparent !== undefined) fields.push("traceparent", traceparent);
   return fields;
 }

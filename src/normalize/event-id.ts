@@ -15,7 +15,7 @@ interface IdRun {
   readonly redrive: { readonly id: string; readonly asNewId: boolean } | undefined;
 }
 
-const MAX_ID_LENGTH = 512;
+export const MAX_ID_LENGTH = 512;
 /** Length of an event id that is derived from the content, in base64url characters. 22 characters hold 132 bits of the hash. */
 const CONTENT_ID_CHARS = 22;
 

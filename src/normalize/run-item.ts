@@ -8,6 +8,7 @@ import { withFormatHint } from "./body/format-hint.ts";
 import { exceedsDepth } from "./body/items.ts";
 import type { Rule, RuleSet } from "./compile.ts";
 import { createEvent, type Envelope } from "./entry.ts";
+import { readOwnAttributes } from "./event-attributes.ts";
 import { computeEventId } from "./event-id.ts";
 import type { Fault } from "./fault.ts";
 import { createFilterFault } from "./filter.ts";
@@ -178,12 +179,15 @@ function toResult(run: Run, item: Item, reader: ItemReader, rule: Rule): Pending
   if ("reason" in id) return fault(id);
   const payload = withinBudget("payloadPath", () => readPayload(run, item, reader, rule));
   if ("reason" in payload) return fault(payload);
+  const { attributes } = rule;
+  const own = attributes && withinBudget("timePath", () => readOwnAttributes(attributes, reader));
+  if (own !== undefined && "reason" in own) return fault(own);
   run.output.bytesLeft -= payload.bytes;
   const finish = (violation: SchemaViolation | undefined): ItemResult =>
     violation === undefined
       ? {
           kind: "event",
-          event: createEvent(run.envelope, rule, item, getPlace(item), id, payload, content?.hash),
+          event: createEvent(run.envelope, rule, item, getPlace(item), id, payload, content?.hash, own),
         }
       : fault({ reason: "schema_mismatch", path: violation.path, detail: violation.message });
   const verdict = validate(run, rule, payload);

@@ -61,6 +61,7 @@ function open(definition: Definition = { type: "tick", schema: { type: "object" 
     concludeFetched() {},
     countResult() {},
     countRedriven() {},
+    countUnset() {},
   };
   return {
     channel,

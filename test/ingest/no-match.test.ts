@@ -19,3 +19,18 @@ it("a channel with `onNoMatch: ignore` reports unmatched items as ignored, and q
   await until(async () => (await records()).some(({ channelUid }) => channelUid === uid));
   expect(await records()).toMatchObject([{ status: "ignored", ignored: 1 }]);
 });
+
+it("a definition with `timePath` and `subjectPath` sets both attributes, and counts those without a usable value", async () => {
+  const { id, appId } = await server.open({}, [{ type: "e", timePath: "$.at", subjectPath: "$.about" }]);
+  await server.send(id, { body: '{"at":"2025-12-31T00:00:00Z","about":"orders/7"}' });
+  await server.send(id, { body: '{"at":"never"}' });
+  const { items } = await server.spine.api.call.post(`/apps/${appId}/channels/${id}/explain`, {
+    body: '{"at":"2025-12-31T00:00:00Z","about":"orders/7"}',
+  });
+  expect(items[0].events[0].event).toMatchObject({ time: "2025-12-31T00:00:00.000Z", subject: "orders/7" });
+  const { values } = await server.spine.metrics.unsetAttributes.get();
+  expect(values).toMatchObject([
+    { labels: { kind: "webhook", attribute: "time" }, value: 1 },
+    { labels: { kind: "webhook", attribute: "subject" }, value: 1 },
+  ]);
+});

@@ -74,6 +74,7 @@ function prepare(
     concludeFetched() {},
     countResult() {},
     countRedriven() {},
+    countUnset() {},
     ...parts,
   };
   return { channel, deps };

@@ -1,13 +1,10 @@
 import { describe, expect, it } from "vitest";
-import {
-  formatInstant,
-  parseTimestamp,
-  type TimestampFormat,
-} from "../../../src/channels/polling/config/timestamps.ts";
+import { formatInstant } from "../../../src/channels/polling/config/timestamps.ts";
 import { SeenKeys } from "../../../src/channels/polling/cursor/seen-keys.ts";
 import { redactRequest, removeCredentials } from "../../../src/channels/polling/fetch/secrets.ts";
 import { findLink } from "../../../src/channels/polling/pagination/link-header.ts";
 import { redactSent } from "../../../src/channels/pull/redact-sent.ts";
+import { parseTimestamp, type TimestampFormat } from "../../../src/lib/timestamps.ts";
 
 describe("a timestamp", () => {
   it.each<[string, TimestampFormat, string | undefined]>([

@@ -1,12 +1,8 @@
 import { z } from "zod";
 import { integer, pathText } from "../../../event/config-fields.ts";
+import { parseTimestamp, TIMESTAMP_FORMATS, type TimestampFormat } from "../../../lib/timestamps.ts";
 import { findServerTimeMs } from "../../../net/retry-after.ts";
-import {
-  parseTimestamp,
-  roundDownLike,
-  TIMESTAMP_FORMATS,
-  type TimestampFormat,
-} from "../config/timestamps.ts";
+import { roundDownLike } from "../config/timestamps.ts";
 import { keyOf } from "../cursor/seen-keys.ts";
 import { compileOrdered } from "./compile-ordered.ts";
 import type { Discriminator } from "./discriminator.ts";

@@ -1,12 +1,7 @@
 import { err, ok, type Result } from "../../../lib/result.ts";
 import type { Placeholder } from "../../../lib/template.ts";
-import {
-  findPatternError,
-  formatInstant,
-  formatPattern,
-  INSTANT_FORMATS,
-  type TimestampFormat,
-} from "../config/timestamps.ts";
+import type { TimestampFormat } from "../../../lib/timestamps.ts";
+import { findPatternError, formatInstant, formatPattern, INSTANT_FORMATS } from "../config/timestamps.ts";
 
 export type TemplateValue =
   | { readonly kind: "text"; readonly text: string }
