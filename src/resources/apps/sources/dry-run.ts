@@ -57,9 +57,11 @@ export async function dryRun(
       },
       signal: AbortSignal.any([options.signal, timeout]),
     });
+    // A missed item takes the place of a webhook delivery with a body, whatever the method of the poll.
+    const method = reconciled === undefined ? run.request.method : "POST";
     const items: ExplainedItem[] = [];
     for (const delivery of run.deliveries) {
-      const fetched = { method: run.request.method, query: Object.create(null), ...delivery };
+      const fetched = { method, query: Object.create(null), ...delivery };
       items.push(...(await explain(reconciled?.channel ?? channel, fetched)));
     }
     return renderDryRun(show, run, items);
