@@ -141,8 +141,7 @@ export const TOOLS: readonly ToolSpec[] = [
     name: "resume_channel",
     operation: "resumeChannel",
     title: "Resume a channel",
-    description:
-      "Resumes a paused channel. Stored deliveries are published in order.",
+    description: "Resumes a paused channel. Stored deliveries are published in order.",
     writes: true,
   },
   {

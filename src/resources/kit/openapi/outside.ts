@@ -9,7 +9,8 @@ const outcomeSchema = z
     published: z.int().meta({ description: "Number of events published.", example: 1 }),
     duplicates: z.int().meta({ description: "Number of events that were already published.", example: 0 }),
     ignored: z.int().meta({
-      description: "Number of items that no definition published because of its `when`, or that matched none with `onNoMatch: ignore`.",
+      description:
+        "Number of items that no definition published because of its `when`, or that matched none with `onNoMatch: ignore`.",
       example: 0,
     }),
     quarantined: z.int().meta({ description: "Number of items stored in quarantine.", example: 0 }),
