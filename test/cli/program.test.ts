@@ -189,6 +189,29 @@ describe("the event commands", () => {
     expect(rows((await run('send inbox --data {"a":1}')).stdout)[0].status).toBe(200);
   });
 
+  it("inlet send and inlet explain use the method that --method names, with a query instead of a body for GET", async () => {
+    const { app, gateway } = world;
+    const calls = {
+      uid: "calls",
+      kind: "webhook",
+      config: { preset: "vonage", secrets: [{ value: "s3cret" }] },
+    };
+    await gateway.api("POST", `/apps/${app.id}/channels`, calls);
+    const sent = await run("send calls --method get --data status=done&id=7 --secret s3cret");
+    // The preset responds without a body, and only to a token with the hash of the query.
+    expect([sent.code, rows(sent.stdout)[0]]).toMatchObject([0, { status: 200, body: "" }]);
+    const explained = await run("explain calls --method GET --query status=done&id=7");
+    expect(rows(explained.stdout)[0].items[0].events).toMatchObject([{ data: "status=done&id=7" }]);
+    const tested = await run("send calls --method GET --data a=1 --test");
+    expect(rows(tested.stdout)[0]).toMatchObject({ received: 1, failures: [] });
+    expect((await run("send calls --method PUT --data {} --secret s3cret")).code).toBe(1);
+    expect((await run("send calls --method GET --secret s3cret")).stderr).toContain("needs --data");
+    expect((await run("send calls --method TRACE --data {}")).stderr).toContain(
+      "POST, PUT, PATCH, GET, DELETE",
+    );
+    await gateway.api("DELETE", `/apps/${app.id}/channels/calls`);
+  });
+
   it("inlet explain shows how a delivery or a provider's sample would be processed", async () => {
     const explained = await run('explain inbox --data {"a":1}');
     expect([explained.code, rows(explained.stdout)[0].items[0].events[0]]).toMatchObject([
