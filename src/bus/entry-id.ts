@@ -10,6 +10,12 @@ export const ENTRY_ID = /^(?:0|[1-9]\d{0,19})-(?:0|[1-9]\d{0,19})$/;
  */
 export const idBefore = (ms: number): string => (ms <= 0 ? "0-0" : `${ms - 1}-${MAX_SEQUENCE}`);
 
+/** Returns the greatest possible id before an id. */
+export function idPreceding(id: string): string {
+  const [ms = "0", sequence = "0"] = id.split("-");
+  return sequence === "0" ? idBefore(Number(ms)) : `${ms}-${BigInt(sequence) - 1n}`;
+}
+
 /** Returns the milliseconds of a stream entry id. Values above 2^53 are rounded. */
 export const parseEntryMs = (id: string): number => Number(id.slice(0, id.indexOf("-")));
 

@@ -1,5 +1,6 @@
 import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import { createEventCursors } from "../bus/topics/event-cursors.ts";
+import { createTopicReader } from "../bus/topics/read-after.ts";
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { FindRetry, PendingRetry, SendAgain } from "../event/handler.ts";
 import { startAgentWatch } from "../handlers/agent-watch.ts";
@@ -54,6 +55,7 @@ export function openHandlers(deps: OpenHandlersDeps): OpenedHandlers {
         createAgents({
           ...deps,
           cursors: createEventCursors(deps.keyring),
+          reader: createTopicReader(deps),
           messageId: deps.config.mcpWebhookId,
           onEnded: (reason) => metrics.agentSubscriptionsEnded.inc({ reason }),
         }),

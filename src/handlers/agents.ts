@@ -1,4 +1,5 @@
 import type { EventCursors } from "../bus/topics/event-cursors.ts";
+import type { TopicPosition, TopicReader } from "../bus/topics/read-after.ts";
 import { operatorOf } from "../data/accounts/audit-entry.ts";
 import type { Database } from "../data/database.ts";
 import { type AgentEnd, deleteAgentSubscription } from "../data/subscriptions/agent-subscriptions.ts";
@@ -14,10 +15,12 @@ import type { Clock } from "../lib/clock.ts";
 import { createId } from "../lib/ids.ts";
 import type { Log } from "../log.ts";
 import type { Outbound } from "../net/outbound.ts";
+import { createGapWatch, type GapWatch } from "./gap-watch.ts";
 
 export interface AgentsDeps {
   readonly db: Database["db"];
   readonly cursors: Pick<EventCursors, "seal">;
+  readonly reader: Pick<TopicReader, "findRemoved">;
   readonly outbound: Pick<Outbound, "request">;
   readonly clock: Clock;
   readonly log: Log;
@@ -53,12 +56,12 @@ const TERMINATED = {
 } as const;
 
 export function createAgents(deps: AgentsDeps) {
-  const { db, cursors, outbound, clock, log, messageId, baseUrl } = deps;
+  const { db, cursors, reader, outbound, clock, log, messageId, baseUrl } = deps;
   const stopping = new AbortController();
   const sending = new Set<Promise<void>>();
 
-  const sealAfter = ({ principal, name, arguments: args }: AgentCallback, entryId: string): string =>
-    cursors.seal({ principal, name, args }, { after: entryId, appended: undefined });
+  const seal = ({ principal, name, arguments: args }: AgentCallback, position: TopicPosition): string =>
+    cursors.seal({ principal, name, args }, position);
 
   /** Sends a message once, in the background. The agent can do without it. */
   function tell(callback: AgentCallback, control: AgentControl): void {
@@ -78,10 +81,14 @@ export function createAgents(deps: AgentsDeps) {
     sending.add(sent);
   }
 
+  /** Tells an agent that events up to this position were removed before they were sent. */
+  const reportGap = (agent: AgentCallback, position: TopicPosition): void =>
+    tell(agent, { type: "gap", cursor: seal(agent, position) });
+
   const createAgentEvent: CreateAgentEvent = ({ id, appId }, agent, event) => {
     const { topic, entryId } = event;
     const path = `/apps/${appId}/events/${encodeURIComponent(topic)}/${entryId}`;
-    const cursor = sealAfter(agent, entryId);
+    const cursor = seal(agent, { after: entryId, appended: undefined });
     return createAgentEventRequest(event, agent, {
       ...{ rowId: id, cursor, messageId, atMs: clock() },
       href: baseUrl + path,
@@ -90,11 +97,10 @@ export function createAgents(deps: AgentsDeps) {
 
   return {
     createAgentEvent,
-    /** Tells an agent that retention trimmed events before they were sent. */
-    reportGap(agent: AgentCallback, { entryIds }: { readonly entryIds: readonly string[] }): void {
-      const last = entryIds.at(-1);
-      if (last !== undefined) tell(agent, { type: "gap", cursor: sealAfter(agent, last) });
-    },
+    reportGap,
+    /** Watches the entries of one agent's subscription, and tells the agent if events were removed before they were read. */
+    watchGaps: (agent: AgentCallback): GapWatch =>
+      createGapWatch(reader, (position) => reportGap(agent, position)),
     /** Ends a subscription. Does nothing if it has ended already, or if it was refreshed after its expiry was noticed. */
     async end(
       { id, organizationId, agent }: Pick<HandledSubscription, "id" | "organizationId" | "agent">,

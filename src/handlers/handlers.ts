@@ -30,7 +30,7 @@ export interface HandlersDeps
   /** Reports each event that this gateway publishes, so that it is delivered to handlers without delay. */
   readonly appended: Pick<AppendedListeners, "subscribe">;
   readonly keyring: Keyring;
-  readonly agents: Pick<Agents, "reportGap" | "end">;
+  readonly agents: Pick<Agents, "reportGap" | "watchGaps" | "end">;
   readonly queue: Pick<JobQueue<PendingRetry>, "work">;
   readonly timing?: Partial<HandlersTiming>;
 }
@@ -109,9 +109,12 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       });
     },
     writeError: (id, attempt) => setHandlerError(db, id, attempt),
-    onLost(subscription, lost) {
-      if (subscription.agent !== undefined) deps.agents.reportGap(subscription.agent, lost);
+    onLost({ agent }, { entryIds }) {
+      const after = entryIds.at(-1);
+      if (agent !== undefined && after !== undefined)
+        deps.agents.reportGap(agent, { after, appended: undefined });
     },
+    watchGaps: ({ agent }) => agent && deps.agents.watchGaps(agent),
     async onGone(subscription) {
       if (subscription.agent !== undefined) return deps.agents.end(subscription, "gone");
       if (!(await pauseGone(db, subscription, clock()))) return;

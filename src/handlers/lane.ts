@@ -15,6 +15,7 @@ import type { Attempt, AttemptResult } from "./attempt.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
 import { createFailureNotes } from "./failure-notes.ts";
 import type { Filter } from "./filter.ts";
+import type { GapWatch } from "./gap-watch.ts";
 import type { RetryQueue } from "./retry-queue.ts";
 
 export interface LaneDeps {
@@ -35,6 +36,8 @@ export interface LaneDeps {
   ) => Promise<void>;
   /** Called when retention trimmed events before they were sent. */
   readonly onLost: (subscription: HandledSubscription, lost: LostEvents) => void;
+  /** Returns `undefined` if nobody must be told of events that were removed before they were read. */
+  readonly watchGaps: (subscription: HandledSubscription) => GapWatch | undefined;
   readonly observe: (result: AttemptResult) => void;
   /** Called for each event that the subscription's `when` excludes. It is acknowledged without a request. */
   readonly onIgnored: () => void;
@@ -88,6 +91,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       onFailing(subscription, isOpen);
     },
   });
+  const noteEntry = deps.watchGaps(subscription);
   const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
   /** For each ordered topic, the event that blocks it and the failed attempts so far. */
   const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
@@ -131,6 +135,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
 
   async function handle(entry: DeliveredEntry): Promise<void> {
     const { topic, entryId, fields, signal } = entry;
+    await noteEntry?.(topic, entryId);
     if (!handler.testEvents && isTestEvent(fields)) return;
     const event = { topic, entryId, fields };
     const unsent = await findUnsent(event, signal);

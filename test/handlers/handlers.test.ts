@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
 import { createAppendedListeners } from "../../src/bus/publish/publish.ts";
 import { createEventCursors } from "../../src/bus/topics/event-cursors.ts";
+import { createTopicReader } from "../../src/bus/topics/read-after.ts";
 import { createAgents } from "../../src/handlers/agents.ts";
 import { createAttempt } from "../../src/handlers/attempt.ts";
 import { createFilter, type Filter } from "../../src/handlers/filter.ts";
@@ -65,6 +66,7 @@ function start(timing: Partial<HandlersTiming> = {}, filter = evaluateWhen): Han
     createAgents({
       ...{ db, outbound, clock, log },
       cursors: createEventCursors(api.keyring),
+      reader: createTopicReader({ redis }),
       messageId: "event",
       baseUrl: "http://inlet.example/v1",
       onEnded: () => {},

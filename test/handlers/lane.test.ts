@@ -53,6 +53,7 @@ async function startRefused(options: {
       onGone: unexpected,
       onDead: unexpected,
       onLost: unexpected,
+      watchGaps: () => undefined,
       observe() {},
       writeError: async () => {},
       clock: () => NOW_MS,

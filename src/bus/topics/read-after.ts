@@ -28,6 +28,15 @@ export interface ReadAfter {
   readonly more: boolean;
 }
 
+/** Entries that are missing in a topic, because they were trimmed or deleted. */
+export interface RemovedEntries {
+  readonly count: number;
+  /** Id of the first entry that is stored. If there is none, that of the last entry. */
+  readonly firstStored: string;
+  /** Greatest id that was deleted one by one, such as by a privacy deletion. */
+  readonly maxDeleted: string;
+}
+
 export type TopicReader = ReturnType<typeof createTopicReader>;
 
 /** Creates a reader that reports removed entries. Redis counts appended entries, so a removal cannot be missed. */
@@ -38,6 +47,15 @@ export function createTopicReader({ redis }: { readonly redis: RedisBus }) {
     async findEnd(topic: string): Promise<TopicPosition> {
       const [appended, , , last] = (await runLua([topic], ["$", 0, 0])) as unknown[];
       return { after: String(last), appended: Number(appended) };
+    },
+    /** @throws UnavailableError */
+    async findRemoved(topic: string): Promise<RemovedEntries> {
+      const [appended, stored, maxDeleted, , , first] = (await runLua([topic], ["$", 0, 0])) as unknown[];
+      return {
+        count: Number(appended) - Number(stored),
+        firstStored: String(first),
+        maxDeleted: String(maxDeleted),
+      };
     },
     /**
      * Reads entries after a position.
