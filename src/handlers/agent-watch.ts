@@ -1,7 +1,8 @@
 import type { ChangeSubscriptions } from "../data/changes.ts";
 import type { Database } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
-import { expireConfirmations, listEnded } from "../data/subscriptions/agent-subscriptions.ts";
+import { expireConfirmations } from "../data/subscriptions/agent-callbacks.ts";
+import { listEnded } from "../data/subscriptions/agent-subscriptions.ts";
 import type { Clock } from "../lib/clock.ts";
 import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";

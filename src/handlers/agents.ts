@@ -81,7 +81,7 @@ export function createAgents(deps: AgentsDeps) {
     sending.add(sent);
   }
 
-  /** Tells an agent that events up to this position were removed before they were sent. */
+  /** Sends an agent a message that events up to this position were removed before they were sent. */
   const reportGap = (agent: AgentCallback, position: TopicPosition): void =>
     tell(agent, { type: "gap", cursor: seal(agent, position) });
 
@@ -98,7 +98,7 @@ export function createAgents(deps: AgentsDeps) {
   return {
     createAgentEvent,
     reportGap,
-    /** Watches the entries of one agent's subscription, and tells the agent if events were removed before they were read. */
+    /** Watches the entries of one subscription, and sends the agent a message if events were removed before they were read. */
     watchGaps: (agent: AgentCallback): GapWatch =>
       createGapWatch(reader, (position) => reportGap(agent, position)),
     /** Ends a subscription. Does nothing if it has ended already, or if it was refreshed after its expiry was noticed. */

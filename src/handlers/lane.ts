@@ -36,7 +36,7 @@ export interface LaneDeps {
   ) => Promise<void>;
   /** Called when retention trimmed events before they were sent. */
   readonly onLost: (subscription: HandledSubscription, lost: LostEvents) => void;
-  /** Returns `undefined` if nobody must be told of events that were removed before they were read. */
+  /** Returns `undefined` for a handler that is not notified of removed events. */
   readonly watchGaps: (subscription: HandledSubscription) => GapWatch | undefined;
   readonly observe: (result: AttemptResult) => void;
   /** Called for each event that the subscription's `when` excludes. It is acknowledged without a request. */

@@ -12,7 +12,8 @@ export interface Message {
 }
 
 /** Decides the response to a message. Returns `undefined` for the usual one. */
-type React = (message: Message) => { readonly status: number; readonly body?: string } | undefined;
+type Reaction = { readonly status: number; readonly body?: string } | undefined;
+type React = (message: Message) => Reaction | Promise<Reaction>;
 
 /** Receives the messages of agents' subscriptions, and answers challenges. `react` changes the responses of a path. */
 export interface CallbackServer extends AsyncDisposable {
@@ -36,7 +37,7 @@ export async function startCallbackServer(): Promise<CallbackServer> {
     messages.push(message);
     const { challenge } = message.body;
     const usual = { status: 200, body: challenge === undefined ? "" : JSON.stringify({ challenge }) };
-    const { status, body = "" } = react.get(message.path)?.(message) ?? usual;
+    const { status, body = "" } = (await react.get(message.path)?.(message)) ?? usual;
     if (status < 300) accepted.add(message);
     response.writeHead(status).end(body);
   });

@@ -83,9 +83,10 @@ async function groupRemoved(channel: GivenChannel, id: string | undefined): Prom
   await until(async () => !(await groups()).includes(String(id)));
 }
 
+let keys = 0;
 const keyWith = async (...permissions: string[]) => {
   const { id, key } = await gateway.api<{ id: string; key: string }>("POST", "/iam/api-keys", {
-    name: permissions.join(),
+    name: `${permissions.join()} ${++keys}`,
     permissions,
   });
   return { id, key };
@@ -216,6 +217,44 @@ describe.concurrent("an agent's subscription", () => {
     expect(numbersOf(callbacks.events(path))).toEqual([1, 2]);
     const sent = callbacks.at(path).filter(({ body }) => "eventId" in body);
     expect(numbersOf(sent)).toEqual([0, 1, 1, 1, 2]);
+  });
+
+  it("sends a gap once if retention has removed events before they were read", async () => {
+    const { channel, path, params } = await given();
+    let isDown = true;
+    callbacks.react.set(path, ({ body }) =>
+      isDown && (body.data as { readonly n?: number } | undefined)?.n === 1 ? { status: 503 } : undefined,
+    );
+    await subscribe(params);
+    await send(channel, 0, 2);
+    await until(() => callbacks.at(path).length > 2);
+    // The gateway reads ahead, but not as far.
+    const adding = gateway.stores.client.pipeline();
+    for (let n = 2; n <= 1_000; n++) {
+      const data = JSON.stringify({ n });
+      const fields = ["specversion", "1.0", "id", String(n), "source", "/s", "type", "tick"];
+      adding.xadd(channel.topicOf("tick"), "*", ...fields, "data", data);
+    }
+    await adding.exec();
+    await gateway.stores.client.xtrim(channel.topicOf("tick"), "MAXLEN", 1);
+    isDown = false;
+    await until(() => numbersOf(callbacks.events(path)).includes(1_000));
+    await send(channel, 1_001, 1_002);
+    await until(() => numbersOf(callbacks.events(path)).includes(1_001));
+    expect(callbacks.events(path).length).toBeLessThan(1_000);
+    const gaps = () => callbacks.at(path).filter(({ body }) => body.type === "gap");
+    await until(() => gaps().length > 0);
+    expect(gaps()).toHaveLength(1);
+    // Events after the cursor of the gap are not missing.
+    const cursor = gaps()[0]?.body.cursor;
+    const polled = await client.request(
+      { method: "events/poll", params: { name: params.name, cursor } },
+      z.looseObject({ truncated: z.boolean(), events: z.array(z.looseObject({ data: z.unknown() })) }),
+    );
+    expect(polled).toMatchObject({
+      truncated: false,
+      events: [{ data: { n: 1_000 } }, { data: { n: 1_001 } }],
+    });
   });
 
   it("is not a subscription of the API, and does not count as lag", async () => {
@@ -368,6 +407,22 @@ describe("events/subscribe", () => {
       code: -32015,
       data: { reason: "connection_refused" },
     });
+  });
+
+  it.each([
+    ["the key is revoked", -32012],
+    ["the event type is closed", -32011],
+  ])("starts no subscription if %s during the challenge", async (change, code) => {
+    const { id, key } = await keyWith("apps.read", "apps.write");
+    const agent = await connectAgent(gateway, { token: key });
+    const { channel, path, params } = await given();
+    callbacks.react.set(path, async () => {
+      if (code === -32012) await gateway.api("DELETE", `/iam/api-keys/${id}`);
+      else await gateway.api("PUT", channel.path, { events: [{ type: "tick", idPath: "$.n" }] });
+      return undefined;
+    });
+    expect(await findError(subscribe(params, agent)), change).toMatchObject({ code });
+    expect(await rowsOf(channel)).toEqual([]);
   });
 
   it("requires a challenge for each caller of a URL", async () => {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { AgentCallback, AgentSecrets, AgentSubscriber } from "../../event/agent-subscriber.ts";
 import { createId } from "../../lib/ids.ts";
@@ -19,8 +18,6 @@ export const AGENT_ROW = "agt";
 export const MAX_PER_PRINCIPAL = 100;
 /** Time in ms for which messages are also signed with the previous secret after a refresh with a new one. */
 const ROTATION_MS = 300_000;
-/** Time in ms for which a callback URL need not answer another challenge. */
-const CONFIRMED_MS = 86_400_000;
 
 export interface WantedAgentSubscription {
   readonly agentId: string;
@@ -43,6 +40,7 @@ export interface SavedAgentSubscription {
  * Creates a subscription, or extends it if it is active. A subscription that has expired is replaced by a new one.
  *
  * @returns `undefined` if the caller has `MAX_PER_PRINCIPAL` other subscriptions
+ * @throws RefusedAgentError if the caller lost a permission, or the event type was closed, since the request was checked
  */
 export function saveAgentSubscription(
   db: Database["db"],
@@ -72,6 +70,7 @@ export function saveAgentSubscription(
         })
         .where("id", "=", found.id)
         .execute();
+      await requireAllowed(trx, found.id, nowMs);
       await recordChange(trx, { kind: "subscription", key: found.id });
       const entry = {
         action: "update",
@@ -121,6 +120,7 @@ async function insertRow(
       updatedAt: new Date(nowMs),
     })
     .execute();
+  await requireAllowed(trx, id, nowMs);
   await recordChange(trx, { kind: "subscription", key: id });
   await recordAudit(trx, author, { action: "create", entity: "subscription", id }, nowMs);
 }
@@ -187,6 +187,32 @@ export function deleteAgentSubscription(
   });
 }
 
+/** Thrown if a subscription would have to end as soon as it is stored. */
+export class RefusedAgentError extends Error {
+  override readonly name = "RefusedAgentError";
+  readonly reason: "forbidden" | "closed";
+
+  constructor(reason: "forbidden" | "closed") {
+    super(`the subscription must not exist: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/**
+ * Checks a stored subscription again. The callback URL may take seconds to answer its challenge, and a change in that time preceded the row,
+ * so that no check after a change finds it.
+ *
+ * @throws RefusedAgentError
+ */
+async function requireAllowed(trx: Trx, id: string, nowMs: number): Promise<void> {
+  const { rows } = await sql<{ readonly isAllowed: boolean; readonly isOpen: boolean }>`
+    SELECT ${isAllowed(nowMs)} AS is_allowed, ${isOpen} AS is_open FROM subscriptions AS s WHERE s.id = ${id}`.execute(
+    trx,
+  );
+  if (rows[0]?.isAllowed !== true) throw new RefusedAgentError("forbidden");
+  if (!rows[0].isOpen) throw new RefusedAgentError("closed");
+}
+
 /** Why a subscription ends: its time is over, its caller lost a permission, or the event type was closed to agents. */
 export type AgentEnd = "expired" | "forbidden" | "closed";
 
@@ -244,46 +270,3 @@ const isOpen = sql<boolean>`EXISTS (
     WHERE c.app_id = s.app_id AND s.event_uid = c.uid || ':' || (definition->>'type')
       AND definition->'agents' = 'true'
   )`;
-
-/** Returns whether a callback URL has recently answered a challenge. */
-export async function isConfirmed(
-  db: Queryable,
-  { principal, url }: Callback,
-  nowMs: number,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom("agentCallbacks")
-    .select("principal")
-    .where((eb) => eb.and({ principal, urlHash: hashUrl(url) }))
-    .where("confirmedAt", ">", new Date(nowMs - CONFIRMED_MS))
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-export async function recordConfirmation(
-  db: Queryable,
-  { principal, url }: Callback,
-  nowMs: number,
-): Promise<void> {
-  const confirmedAt = new Date(nowMs);
-  await db
-    .insertInto("agentCallbacks")
-    .values({ principal, urlHash: hashUrl(url), confirmedAt })
-    .onConflict((conflict) => conflict.columns(["principal", "urlHash"]).doUpdateSet({ confirmedAt }))
-    .execute();
-}
-
-/** Deletes the records of callback URLs that must answer a new challenge. */
-export async function expireConfirmations(db: Queryable, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom("agentCallbacks")
-    .where("confirmedAt", "<=", new Date(nowMs - CONFIRMED_MS))
-    .execute();
-}
-
-interface Callback {
-  readonly principal: string;
-  readonly url: string;
-}
-
-const hashUrl = (url: string): Buffer => createHash("sha256").update(url).digest();

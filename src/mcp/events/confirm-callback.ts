@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { isIP } from "node:net";
 import type { Queryable } from "../../data/database.ts";
-import { isConfirmed, recordConfirmation } from "../../data/subscriptions/agent-subscriptions.ts";
+import { isConfirmed, recordConfirmation } from "../../data/subscriptions/agent-callbacks.ts";
 import { type AgentDestination, createAgentControlRequest } from "../../event/agent-request.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createId } from "../../lib/ids.ts";

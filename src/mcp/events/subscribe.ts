@@ -6,6 +6,7 @@ import type { Keyring } from "../../data/keyring/keyring.ts";
 import {
   deleteAgentSubscription,
   MAX_PER_PRINCIPAL,
+  RefusedAgentError,
   saveAgentSubscription,
 } from "../../data/subscriptions/agent-subscriptions.ts";
 import { isSigningSecret } from "../../event/handler-request.ts";
@@ -46,7 +47,7 @@ export const unsubscribeParams = z.looseObject({
  * Subscribes a callback URL to an event type, or extends the subscription (`events/subscribe`). Equal requests of a caller refer to one
  * subscription.
  *
- * @throws EventsError -32602 for invalid parameters, and -32011 for an unknown name
+ * @throws EventsError -32602 for invalid parameters, -32011 for an unknown name, and -32012 if the caller has lost its permissions
  * @throws EventsError -32013 for too many subscriptions, and -32014 for another delivery mode than `webhook`
  * @throws EventsError -32015 if the callback URL does not answer the challenge
  */
@@ -78,7 +79,15 @@ export async function subscribe(
       agent: { name: owner.name, arguments: owner.args, url, keyId, accountId, start: { after, appended } },
     },
     nowMs,
-  );
+  ).catch((error: unknown) => {
+    if (!(error instanceof RefusedAgentError)) throw error;
+    if (error.reason === "forbidden")
+      throw new EventsError(
+        "forbidden",
+        "The caller no longer has the permissions apps.read and apps.write.",
+      );
+    throw new EventsError("notFound", "The event type is no longer open to agents.", { kind: "event" });
+  });
   if (saved === undefined)
     throw new EventsError(
       "resourceExhausted",
