@@ -98,6 +98,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   /** Limits the concurrent calls of the handler, both first attempts and retries. */
   const places = new FairLimiter(handler.concurrency);
   let sending = 0;
+  let hasRecovered = false;
   let wake: () => void = () => {};
 
   async function sendOnce(event: DeliveredEvent, signal: AbortSignal): Promise<AttemptResult> {
@@ -111,6 +112,11 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
       else breaker.recordRejection();
     }
     observe(result);
+    if (result.kind === "taken" && !hasRecovered) {
+      hasRecovered = true;
+      // The stored state may still be that of an earlier lane, whose breaker was open.
+      onFailing(subscription, false);
+    }
     if (result.kind === "refused") failures.note(result.attempt);
     if (result.kind === "refused" && result.isGone) await onGone(subscription);
     return result;

@@ -16,6 +16,9 @@ let made = 0;
 /** Creates a subscription with one event. Its handler responds 503, optionally with a time for the next attempt. */
 async function startRefused(options: {
   readonly notBeforeMs?: number;
+  /** Result of each attempt, instead of 503. */
+  readonly result?: AttemptResult;
+  readonly onFailing?: (isFailing: boolean) => void;
   readonly store: (job: PendingRetry, delayMs: number) => Promise<void>;
 }) {
   const id = `sub_${++made}`;
@@ -44,12 +47,12 @@ async function startRefused(options: {
     } as Parameters<typeof startLane>[0],
     {
       redis,
-      attempt: async () => refused,
+      attempt: async () => options.result ?? refused,
       filter: () => "wanted",
       onIgnored: unexpected,
       retries: { add: options.store },
       backoffMs: () => 1_000,
-      onFailing() {},
+      onFailing: (_, isFailing) => options.onFailing?.(isFailing),
       onGone: unexpected,
       onDead: unexpected,
       onLost: unexpected,
@@ -64,6 +67,18 @@ async function startRefused(options: {
   const pending = async () => Number((await server.client.xpending(topic, id))[0]);
   return { lane, pending, [Symbol.asyncDispose]: () => lane[Symbol.asyncDispose]() };
 }
+
+it("a handler that accepts the first event is no longer shown as failing, because a restart may have hidden its recovery", async () => {
+  const failing: boolean[] = [];
+  const attempt = { at: new Date(NOW_MS).toISOString(), status: 200, code: "ok", durationMs: 1 };
+  await using accepted = await startRefused({
+    result: { kind: "taken", attempt },
+    onFailing: (isFailing) => void failing.push(isFailing),
+    store: async () => {},
+  });
+  await until(async () => (await accepted.pending()) === 0 && failing.length > 0);
+  expect(failing).toEqual([false]);
+});
 
 describe("an event that its handler rejects", () => {
   it("is acknowledged in Redis only after its retry has been stored", async () => {
