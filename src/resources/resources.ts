@@ -37,6 +37,7 @@ import { deadLetters } from "./events/dead-letters.ts";
 import { deliveries } from "./events/deliveries/routes.ts";
 import { events } from "./events/events/routes.ts";
 import { eventStream } from "./events/events/stream.ts";
+import { inferences } from "./events/infer/routes.ts";
 import { overview } from "./events/overview.ts";
 import { problems } from "./events/problems.ts";
 import { recoveries } from "./events/quarantine/recover.ts";
@@ -103,6 +104,7 @@ const RESOURCES: readonly Resource[] = [
   channels,
   channelLife,
   explanations,
+  inferences,
   testEvents,
   sources,
   recoveries,

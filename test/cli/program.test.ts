@@ -242,6 +242,15 @@ describe("the event commands", () => {
     expect((await run("catalog nothing")).stderr).toContain("There is no app nothing");
   });
 
+  it("inlet infer lists the event types of a channel, and prints the schema of one", async () => {
+    await run('send inbox --data {"a":1}');
+    expect(rows((await run("infer inbox")).stdout)).toMatchObject([{ type: "received", failing: null }]);
+    const printed = await run("infer inbox --type received --sample 1 -o table");
+    expect([printed.code, printed.stderr]).toEqual([0, expect.stringContaining("From 1 events")]);
+    expect(JSON.parse(printed.stdout)).toMatchObject({ type: "object" });
+    expect((await run("infer inbox --type other")).stderr).toContain("must be the type of a definition");
+  });
+
   it("inlet agents opens event types to agents, and closes them", async () => {
     const opened = await run("agents open hooks issues");
     expect(rows(opened.stdout)).toMatchObject([{ type: "push" }, { type: "issues", agents: true }]);
