@@ -11,6 +11,8 @@ export interface CountedRows {
   /** For a table without an organization column: the parent table that has one, and the column that refers to the parent. */
   readonly inside?: { readonly table: string; readonly column: string } | undefined;
   readonly omitsSystem?: true;
+  /** Whether subscriptions of agents are not counted. They have a limit per caller instead. */
+  readonly omitsAgents?: true;
 }
 
 /** Checks that the organization may create `added` more rows (default: 1). @throws ApiError 409 with the limit in its message */
@@ -42,7 +44,7 @@ export function createRowLimit(mostOf: (organizationId: string) => number | unde
   const uncounted = new LRUCache<string, { readonly most: number; readonly left: number }>(
     upToEntries(MAX_REMEMBERED),
   );
-  return async (trx, { organizationId }, { table, words, inside, omitsSystem }, added = 1) => {
+  return async (trx, { organizationId }, { table, words, inside, omitsSystem, omitsAgents }, added = 1) => {
     const most = mostOf(organizationId);
     if (most === undefined || added === 0) return;
     const key = `${table} ${organizationId}`;
@@ -55,11 +57,12 @@ export function createRowLimit(mostOf: (organizationId: string) => number | unde
       ? sql`${sql.table(table)} AS r JOIN ${sql.table(inside.table)} AS o ON o.id = r.${sql.ref(inside.column)}`
       : sql`${sql.table(table)} AS o`;
     const own = omitsSystem ? sql`AND NOT o.is_system` : sql``;
+    const made = omitsAgents ? sql`AND r.agent IS NULL` : sql``;
     const {
       rows: [found],
     } = await sql<{ readonly count: number }>`
       SELECT count(*) AS count
-      FROM (SELECT FROM ${rows} WHERE o.organization_id = ${organizationId} ${own} LIMIT ${most}) AS counted`.execute(
+      FROM (SELECT FROM ${rows} WHERE o.organization_id = ${organizationId} ${own} ${made} LIMIT ${most}) AS counted`.execute(
       trx,
     );
     const count = Number(found?.count ?? 0);

@@ -1,8 +1,12 @@
+import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { type Caller, createTestApi } from "../../support/api.ts";
+import { openedBus } from "../../bus/support.ts";
+import { awayBus, type Caller, createTestApi } from "../../support/api.ts";
 import { opened } from "../../support/opened.ts";
 
-const api = opened(() => createTestApi({ rowsPerResource: 3 }));
+const { redis } = openedBus();
+const openBus = async () => ({ ...awayBus(), redis });
+const api = opened(() => createTestApi({ rowsPerResource: 3, openBus }));
 
 /** Creates rows until a request is rejected. Returns the number of rows and the rejection. */
 async function fill(by: Caller, path: string, body: (n: number) => object) {
@@ -43,6 +47,19 @@ describe("the limit on database rows of an organization", () => {
     const state = await by.post("/states", { name: "s" });
     const variables = await fill(by, `/states/${state.id}/variables`, (n) => [{ name: `v${n}` }]);
     expect(variables).toMatchObject({ made: 3, status: 409 });
+  });
+
+  it("does not count the subscriptions of agents, which the API does not list as subscriptions", async () => {
+    const by = api.as(await api.createForeignKey());
+    const blueprint = await by.post("/blueprints", { title: "x" });
+    const app = await by.post("/apps/install", { blueprintId: blueprint.id });
+    await by.post(`/apps/${app.id}/channels`, { uid: "in", kind: "webhook" });
+    await sql`INSERT INTO subscriptions (id, organization_id, app_id, event_uid, state, start_at, start_ms, created_at,
+        updated_at, agent, agent_id, agent_principal, expires_at)
+      SELECT 'agt_' || n, organization_id, id, 'in:e', 'active', 'now', 0, now(), now(), '{}', n, 'p', now()
+      FROM apps, generate_series(1, 3) AS n WHERE id = ${app.id}`.execute(api.database.db);
+    const made = await fill(by, `/apps/${app.id}/events/subscribe`, () => ({ eventUid: "*" }));
+    expect(made).toMatchObject({ made: 3, status: 409 });
   });
 
   it("rejects a whole request that would create more rows than allowed", async () => {

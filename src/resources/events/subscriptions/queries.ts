@@ -58,7 +58,8 @@ export async function insertSubscription(
     .executeTakeFirst();
   if (!app) throw notFound("app");
   const inside = { table: "apps", column: "appId" };
-  await requireRoom(trx, { organizationId }, { table: "subscriptions", words: "subscriptions", inside });
+  const counted = { table: "subscriptions", words: "subscriptions", inside, omitsAgents: true } as const;
+  await requireRoom(trx, { organizationId }, counted);
   // Run this before `requireTarget`. Both lock the channel, and the stronger lock must be taken first.
   const connected =
     connectionId === null
