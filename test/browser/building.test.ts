@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
 import { startCallbackServer } from "../mcp/callback-server.ts";
@@ -90,6 +91,45 @@ it("the definitions editor shows what edited event definitions would do with rec
   await page.getByText("All workers use the change within two seconds").first().waitFor();
   const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/orders`);
   expect(channel.events[0]).not.toHaveProperty("schema.required");
+});
+
+it("the definitions editor creates a schema from events, shows what fails today, and saves it", async () => {
+  const definition = { type: "order", typePath: "$.type", payloadPath: "$.order" };
+  const app = await installApp(console.gateway, [
+    {
+      uid: "orders",
+      kind: "webhook",
+      events: [{ ...definition, schema: { properties: { total: { type: "integer" } } } }],
+    },
+  ]);
+  for (const total of [1, 2, 2.5]) {
+    const sent = await post(app.channels[0]?.url ?? "", {
+      type: "order",
+      order: { total, name: "Ada", lines: { li_90210: { price: total } } },
+    });
+    expect(sent.status).toBe(200);
+  }
+  const path = `/apps/${app.id}/channels/orders/definitions`;
+  const open = async (page: Page) => {
+    await page.locator(".editor .cm-editor").waitFor();
+    await page.getByRole("button", { name: "Create schema from events" }).click();
+    await page.getByRole("dialog").getByText("must be integer").waitFor();
+  };
+  await lookAt(console, { name: "infer", path, ready: open });
+  await using opened = await console.open(path);
+  const { page } = opened;
+  await open(page);
+  const shown = await page.getByRole("dialog").textContent();
+  expect(shown).toContain("additionalProperties");
+  expect(shown).not.toMatch(/Ada|90210/);
+  await page.getByRole("button", { name: "Apply to the editor" }).click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("All workers use the change within two seconds").first().waitFor();
+  const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/orders`);
+  expect(channel.events[0]).toMatchObject({
+    ...definition,
+    schema: { properties: { total: { type: "number" } }, required: ["total", "name", "lines"] },
+  });
 });
 
 it("the channel view pauses and resumes a channel, creates a new address, and changes a setting", async () => {

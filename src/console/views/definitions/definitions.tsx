@@ -10,7 +10,8 @@ import { Button } from "../../kit/layout/button.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { hasPermission } from "../../session/session.ts";
-import { parseDefinitions } from "./parse-definitions.ts";
+import { InferDialog } from "./infer-dialog.tsx";
+import { applySchema, parseDefinitions } from "./parse-definitions.ts";
 import { TryOn } from "./preview.tsx";
 import "./definitions.css";
 
@@ -48,6 +49,9 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const { route } = useLocation();
   const [before] = useState(() => JSON.stringify(channel.events.map(withoutEmpty), null, 2));
   const [text, setText] = useState(before);
+  // The editor ignores later changes of its text, so an applied schema opens a new editor.
+  const [applied, setApplied] = useState({ text: before, count: 0 });
+  const [isInferring, setInferring] = useState(false);
   const events = parseDefinitions(text);
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const headers = etag === undefined ? {} : { "if-match": etag };
@@ -57,10 +61,20 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
     toast("Saved. All workers use the change within two seconds.");
     onSaved();
   });
+  const apply = (type: string, schema: object): void => {
+    setInferring(false);
+    const changed = applySchema(text, type, schema);
+    if (changed === undefined) {
+      toast(`The editor has no definition of the type ${type}.`);
+      return;
+    }
+    setText(changed);
+    setApplied(({ count }) => ({ text: changed, count: count + 1 }));
+  };
   return (
     <div class="definitions">
       <section class="stack" aria-label="Definitions">
-        <JsonEditor text={before} label="Definitions (JSON)" onChange={setText} />
+        <JsonEditor key={applied.count} text={applied.text} label="Definitions (JSON)" onChange={setText} />
         {events === undefined && <p class="field-error">must be a JSON array of definitions</p>}
         {save.error && <ErrorNote error={save.error} />}
         {hasPermission("apps.write") && (
@@ -75,10 +89,21 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
             <Button onClick={() => route(`/console/apps/${appId}/quarantine?channel=${channel.uid}`)}>
               Open quarantine
             </Button>
+            {hasPermission("deliveries.read") && (
+              <Button onClick={() => setInferring(true)}>Create schema from events</Button>
+            )}
             <ApiCall call={call} />
           </div>
         )}
       </section>
+      {isInferring && (
+        <InferDialog
+          appId={appId}
+          channelUid={channel.uid}
+          onApply={apply}
+          onClose={() => setInferring(false)}
+        />
+      )}
       <TryOn appId={appId} channel={channel} events={events} />
     </div>
   );

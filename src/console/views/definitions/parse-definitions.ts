@@ -7,3 +7,13 @@ export function parseDefinitions(text: string): readonly unknown[] | undefined {
     return undefined;
   }
 }
+
+/** Sets the schema of a definition in the text of the editor. Returns `undefined` if the text has no definition of this type. */
+export function applySchema(text: string, type: string, schema: object): string | undefined {
+  const isOfType = (one: unknown): one is object =>
+    typeof one === "object" && one !== null && "type" in one && one.type === type;
+  const definitions = parseDefinitions(text);
+  if (!definitions?.some(isOfType)) return undefined;
+  const changed = definitions.map((one) => (isOfType(one) ? { ...one, schema } : one));
+  return JSON.stringify(changed, null, 2);
+}

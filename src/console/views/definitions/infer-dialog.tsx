@@ -1,0 +1,125 @@
+import { useState } from "preact/hooks";
+import { api, type Schemas } from "../../api/client.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+
+type Inferred = Schemas["SchemaInference"]["types"][number];
+
+interface Props {
+  readonly appId: string;
+  readonly channelUid: string;
+  /** Puts a schema into the editor. */
+  readonly onApply: (type: string, schema: object) => void;
+  readonly onClose: () => void;
+}
+
+/** Dialog that infers schemas from the channel's newest events and quarantined items. */
+export function InferDialog({ appId, channelUid, onApply, onClose }: Props) {
+  const [chosen, setChosen] = useState<string>();
+  const path = `/apps/${appId}/channels/${channelUid}/definitions/infer`;
+  const loaded = useLoad(
+    (signal) =>
+      api.post("/apps/{appId}/channels/{channelId}/definitions/infer", {
+        path: { appId, channelId: channelUid },
+        body: {},
+        signal,
+      }),
+    [path],
+  );
+  return (
+    <Dialog title="Create schema from events" onClose={onClose} wide>
+      <WhenLoaded loaded={loaded} lines={6}>
+        {({ types, isCut }) => {
+          const shown = types.find(({ type }) => type === chosen) ?? types[0];
+          if (shown === undefined) {
+            return (
+              <Empty title="No data to infer a schema from">
+                <p>The channel has no events, and no quarantined items that failed a schema.</p>
+              </Empty>
+            );
+          }
+          return (
+            <div class="stack">
+              <label class="field">
+                <span class="field-name">Event type</span>
+                <select value={shown.type} onChange={(event) => setChosen(event.currentTarget.value)}>
+                  {types.map(({ type }) => (
+                    <option key={type} value={type}>
+                      {type}
+                    </option>
+                  ))}
+                </select>
+              </label>
+              <Facts inferred={shown} isCut={isCut} />
+              <Code text={JSON.stringify(shown.schema, null, 2)} label="Inferred schema" />
+              <div class="row wrap">
+                <Button look="primary" onClick={() => onApply(shown.type, shown.schema)}>
+                  Apply to the editor
+                </Button>
+                <Button onClick={onClose}>Cancel</Button>
+                <ApiCall call={{ method: "POST", path, body: {} }} />
+              </div>
+            </div>
+          );
+        }}
+      </WhenLoaded>
+    </Dialog>
+  );
+}
+
+function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCut: boolean }) {
+  const { events, quarantined, failing, violations, released } = inferred;
+  return (
+    <>
+      <dl class="inferred-counts">
+        <div>
+          <dt>events</dt>
+          <dd>{formatCount(events)}</dd>
+        </div>
+        <div>
+          <dt>quarantined items</dt>
+          <dd>{formatCount(quarantined)}</dd>
+        </div>
+        <div>
+          <dt>fail the current schema</dt>
+          <dd class={failing ? "bad" : ""}>{failing === null ? "no schema" : formatCount(failing)}</dd>
+        </div>
+        <div>
+          <dt>the new schema would release</dt>
+          <dd class={released.length > 0 ? "ok" : ""}>{formatCount(released.length)}</dd>
+        </div>
+      </dl>
+      {violations.length > 0 && (
+        <table class="counts">
+          <thead>
+            <tr>
+              <th scope="col">Path</th>
+              <th scope="col">Current schema</th>
+              <th scope="col">Failures</th>
+            </tr>
+          </thead>
+          <tbody>
+            {violations.slice(0, 5).map(({ path, message, count }) => (
+              <tr key={`${path} ${message}`}>
+                <th scope="row">
+                  <UntrustedText max={100}>{path === "" ? "(the data)" : path}</UntrustedText>
+                </th>
+                <td>
+                  <UntrustedText max={100}>{message}</UntrustedText>
+                </td>
+                <td>{formatCount(count)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {isCut && <p class="note warn">The sample ended early because it would exceed 16 MiB.</p>}
+    </>
+  );
+}
