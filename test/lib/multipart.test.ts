@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import fc from "fast-check";
+import { FormData, Response } from "undici";
 import { describe, expect, it } from "vitest";
 import { collectParts, type FormPart, splitForm } from "../../src/lib/multipart.ts";
 

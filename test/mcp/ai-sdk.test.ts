@@ -43,7 +43,9 @@ it("an agent with the AI SDK subscribes by webhook, verifies, receives, refreshe
     onTerminated: async () => void terminations++,
     onError: (error) => void errors.push(error),
   });
-  await using server = await listenLocally(createServer(getRequestListener(webhook)));
+  await using server = await listenLocally(
+    createServer(getRequestListener(webhook, { overrideGlobalObjects: false })),
+  );
   const client = await createMCPClient({
     transport: {
       type: "http",
