@@ -17,7 +17,9 @@ export const inferSchemaBody = z.strictObject({
   from: z
     .enum(["all", "events", "quarantine"])
     .default("all")
-    .describe("Source of the sample. From quarantine, only items with the reason `schema_mismatch` are read."),
+    .describe(
+      "Source of the sample. From quarantine, only items with the reason `schema_mismatch` are read.",
+    ),
   enumValues: z
     .boolean()
     .default(false)
