@@ -50,6 +50,8 @@ async function startEcho() {
       json(200, { rows: [{ id: 1, marker }], seen: echoed });
     } else if (pathname === "/taken") {
       json(200, {});
+    } else if (echoed.includes('"challenge"')) {
+      json(200, { challenge: /"challenge":"([^"]+)"/.exec(echoed)?.[1], seen: echoed });
     } else {
       json(500, { error: echoed });
     }
@@ -292,7 +294,9 @@ async function connectAll(): Promise<void> {
     oauth: ["oauth2", { ...oauth, clientSecret: secret("client secret") }],
     broken: ["oauth2", { ...broken, clientSecret: secret("client secret that is refused") }],
   };
-  const app = await installApp({ api: call }, [{ uid: "hook", kind: "webhook", events: [{ type: "made" }] }]);
+  const app = await installApp({ api: call }, [
+    { uid: "hook", kind: "webhook", events: [{ type: "made", agents: true }] },
+  ]);
   const path = `/apps/${app.id}`;
   const subscribe = async (eventUid: string, more: object): Promise<void> => {
     const { id, handler } = await call("POST", `${path}/events/subscribe`, { eventUid, ...more });
@@ -333,6 +337,7 @@ async function connectAll(): Promise<void> {
     await subscribe("hook:made", { connectionId: id, handler: { url: `${origin}/fails` } });
   }
   await subscribe("hook:made", { handler: { url: `${origin}/fails`, secret: `whsec_${canaryKey()}` } });
+  await subscribeAgent(`${app.id}.hook.made`, `${origin}/agent`);
   for (let n = 0; n < 3; n++) await deliver({ id: app.channels[0]?.id ?? "" }, { body: { n, marker } });
   const channels: OpenApi[] = await callRecorded("GET", `${path}/channels`);
   const fetching = channels.filter(({ kind, uid }) => kind !== "webhook" && !uid.startsWith("broken"));
@@ -361,6 +366,23 @@ async function connectAll(): Promise<void> {
   // The listing now includes the failures.
   await listed();
   await callRecorded("GET", "/connections");
+}
+
+/** Subscribes an agent whose callback URL confirms the challenge and then rejects each event. */
+async function subscribeAgent(name: string, url: string): Promise<void> {
+  const delivery = { mode: "webhook", url, secret: `whsec_${canaryKey()}` };
+  const response = await fetch(`${gateway.origin}/mcp`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "events/subscribe", params: { name, delivery } }),
+  });
+  const text = await response.text();
+  answers.set("answer of POST /mcp", text);
+  expect(text).toContain("refreshBefore");
 }
 
 /** Creates a Standard Webhooks key, and registers it as a secret both raw and encoded. */
