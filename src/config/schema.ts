@@ -246,7 +246,7 @@ export const settingsSchema = z.object({
   mcpWebhookId: setting("INLET_MCP_WEBHOOK_ID", oneOf(AGENT_MESSAGE_IDS), {
     defaultText: "event",
     description:
-      "Header `webhook-id` of events that Inlet sends to agents. `event`: the id of the event, which ChatGPT and the AI SDK require. `message`: an id of the message, as in the final SEP-3415.",
+      "Header `webhook-id` of events that Inlet sends to agents. `event`: the id of the event, which ChatGPT and the AI SDK require. `message`: an id of the message, as SEP-3415 defines it.",
   }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "embedded PostgreSQL",

@@ -49,7 +49,8 @@ export function startAgentWatch({
     const ended = await listEnded(db, keyring, { nowMs, all });
     for (const { id, organizationId, reason, callback } of ended)
       await agents.end({ id, organizationId, agent: callback }, reason);
-    if (ended.length > 0) everything = all;
+    // There may be more than one call returns. A change during the call has set `everything` already.
+    if (all && ended.length > 0) everything = true;
     if (!isSweep) return;
     await expireConfirmations(db, nowMs);
     sweptAtMs = performance.now();

@@ -201,7 +201,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
       return undefined;
     }
     const delayMs = Math.max(backoff(attempts.length), (result.notBeforeMs ?? 0) - nowMs);
-    if (result.isFinal || nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs)
+    if (nowMs + delayMs - data.firstAtMs > timing.giveUpAfterMs)
       await storeDeadLetter(subscription, data, attempts);
     else await retries.add({ ...data, attempts }, delayMs);
     return undefined;

@@ -1,5 +1,6 @@
 import { mergeContentTypes } from "../event/content-type.ts";
 import type { OutgoingEvent } from "../event/event.ts";
+import { isQueryMethod } from "../event/methods.ts";
 import type { ItemFailure } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { ok, type Result } from "../lib/result.ts";
@@ -125,7 +126,7 @@ function start(
 ): Each<Pending> | Normalized {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const { method } = received;
-  const isInQuery = rules.profile.takesMethods === true && (method === "GET" || method === "DELETE");
+  const isInQuery = method !== "POST" && rules.profile.takesMethods === true && isQueryMethod(method);
   const decoded = rules.readsQuery || isInQuery ? decodeQuery(received, rules.reading) : ok(received);
   if (!decoded.ok) return createFailure(decoded.error, selection);
   const delivery = decoded.value;

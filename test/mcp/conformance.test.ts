@@ -5,11 +5,12 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ERROR_CODES, EVENTS_EXTENSION, SUBSCRIPTION_ID } from "../../src/mcp/events/revision.ts";
-import { type GivenChannel, givenChannel } from "../support/channels.ts";
+import type { GivenChannel } from "../support/channels.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { until } from "../support/until.ts";
 import { type McpRequest, openStream, sendRequest, VERSION } from "./clients.ts";
+import { givenTicks, nameOf, sendTicks, TICK_SCHEMA } from "./ticks.ts";
 
 const gateway = givenGateway();
 const ISSUER = "https://issuer.example";
@@ -21,23 +22,9 @@ const withIssuer = givenGateway(
 let channel: GivenChannel;
 let name: string;
 beforeAll(async () => {
-  channel = await givenTicks();
+  channel = await givenTicks(gateway);
   name = nameOf(channel);
 });
-
-const givenTicks = () =>
-  givenChannel(gateway, {
-    uid: "in",
-    events: [{ type: "tick", typePath: "$.type", idPath: "$.n", agents: true, schema: SCHEMA }],
-  });
-
-const SCHEMA = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
-
-const nameOf = ({ appId }: GivenChannel) => `${appId}.in.tick`;
-
-async function sendTicks(to: GivenChannel, from: number, end: number): Promise<void> {
-  for (let n = from; n < end; n++) await to.send({ type: "tick", n });
-}
 
 const send = (method: string, params: object = {}, more: Partial<McpRequest> = {}) =>
   sendRequest(gateway, { method, params, ...more });
@@ -262,11 +249,11 @@ describe("Events, SEP-3415", () => {
       for (const schema of [inputSchema, payloadSchema]) expect(ajv.validateSchema(schema)).toBe(true);
     }
     const [{ payloadSchema }] = events;
-    expect(payloadSchema).toEqual(SCHEMA);
+    expect(payloadSchema).toEqual(TICK_SCHEMA);
   });
 
   it("starts at the current position without a cursor (Poll-Based Delivery, Cursor Lifecycle)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     await sendTicks(own, 0, 1);
     for (const cursor of [null, undefined]) {
       const result = await poll({ name: nameOf(own), cursor });
@@ -281,7 +268,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("delivers occurrences in order and in batches, each with a stable id (Event Occurrences, Poll-Based Delivery, Ordering)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll({ name: nameOf(own) });
     await sendTicks(own, 0, 5);
     const first = await poll({ name: nameOf(own), cursor, maxEvents: 3 });
@@ -302,7 +289,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("moves the cursor while no event matches (Cursor Lifecycle, advancement without events)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const params = { name: nameOf(own), arguments: { filter: false } };
     const { cursor } = await poll(params);
     await sendTicks(own, 0, 2);
@@ -315,7 +302,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("reports a gap as a result with a new cursor, and only once (Gaps and truncated)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll({ name: nameOf(own) });
     await sendTicks(own, 0, 3);
     await gateway.stores.client.xtrim(own.topicOf("tick"), "MAXLEN", 1);
@@ -328,7 +315,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("skips events older than maxAgeMs and says so, but not without a cursor (Bounding replay with maxAgeMs)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll({ name: nameOf(own) });
     await sendTicks(own, 0, 1);
     const isSkipped = async () => (await poll({ name: nameOf(own), cursor, maxAgeMs: 1 })).truncated;
@@ -337,7 +324,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("continues on a stream after the cursor of a poll, and in a poll after the cursor of a stream (Cursor Lifecycle)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll({ name: nameOf(own) });
     await sendTicks(own, 0, 3);
     const stream = await openStream(gateway, { name: nameOf(own), cursor });
@@ -370,7 +357,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("confirms a stream first, and names its request in each notification (Event delivery)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll({ name: nameOf(own) });
     await sendTicks(own, 0, 2);
     for (const id of ["stream-a", 42]) {
@@ -392,7 +379,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("reports a gap of a stream by another confirmation, and continues (Event delivery, Gaps and truncated)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll({ name: nameOf(own) });
     await sendTicks(own, 0, 3);
     await gateway.stores.client.xtrim(own.topicOf("tick"), "MAXLEN", 1);
@@ -406,7 +393,7 @@ describe("Events, SEP-3415", () => {
   });
 
   it("ends a stream of a closed event type with NotFound and a final result (Subscription Termination, Stream termination)", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const stream = await openStream(gateway, { name: nameOf(own) }, { id: 5 });
     await until(() => stream.ofKind("active").length === 1);
     await gateway.api("PUT", own.path, { events: [{ type: "tick" }] });

@@ -2,35 +2,21 @@ import { createMCPClient } from "@ai-sdk/mcp";
 import type { Client } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type GivenChannel, givenChannel } from "../support/channels.ts";
+import type { GivenChannel } from "../support/channels.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { until } from "../support/until.ts";
 import { connectAgent, GENERATIONS } from "./clients.ts";
+import { givenTicks, nameOf, sendTicks, TICK_SCHEMA } from "./ticks.ts";
 
 const gateway = givenGateway();
-
-const TICK_SCHEMA = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
 
 let channel: GivenChannel;
 let client: Client;
 beforeAll(async () => {
-  channel = await givenTicks();
+  channel = await givenTicks(gateway);
   client = await connectAgent(gateway);
 });
-
-const givenTicks = (more: readonly object[] = []) =>
-  givenChannel(gateway, {
-    uid: "in",
-    events: [{ type: "tick", typePath: "$.type", idPath: "$.n", agents: true, schema: TICK_SCHEMA }, ...more],
-  });
-
-const nameOf = ({ appId }: GivenChannel, type = "tick") => `${appId}.in.${type}`;
-
-/** Sends events with the numbers from `from` to `to`, without `to`. */
-async function sendTicks(to: GivenChannel, from: number, end: number): Promise<void> {
-  for (let n = from; n < end; n++) await to.send({ type: "tick", n });
-}
 
 const pollResult = z.object({
   events: z.array(
@@ -71,7 +57,7 @@ const keyWith = async (...permissions: string[]) => {
 
 describe("events/list", () => {
   it("lists only definitions that are open to agents, with the schema of their data", async () => {
-    const other = await givenTicks([
+    const other = await givenTicks(gateway, [
       { type: "secret" },
       { type: "list", agents: true, schema: { type: "array" } },
     ]);
@@ -146,7 +132,7 @@ describe("events/list", () => {
 
 describe.each(GENERATIONS)("events/poll by a client of the %s protocol", (generation) => {
   it("returns each event once, in order, in pages", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const by = await connectAgent(gateway, { generation });
     const start = await poll(nameOf(own), {}, by);
     expect(start).toMatchObject({ events: [], hasMore: false, truncated: false });
@@ -177,7 +163,7 @@ describe("events/poll", () => {
   });
 
   it("wraps data that is not an object", async () => {
-    const lists = await givenTicks([
+    const lists = await givenTicks(gateway, [
       { type: "list", typePath: "$.kind", idPath: "$.id", payloadPath: "$.items", agents: true },
     ]);
     const { cursor } = await poll(nameOf(lists, "list"));
@@ -188,7 +174,7 @@ describe("events/poll", () => {
   });
 
   it("returns only events that match the filter, and moves past the others", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const filter = { properties: { data: { properties: { n: { multipleOf: 3 } } } } };
     const args = { arguments: { filter } };
     const { cursor } = await poll(nameOf(own), args);
@@ -200,7 +186,7 @@ describe("events/poll", () => {
   });
 
   it("reports truncation exactly once if retention removed unread events", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const topic = own.topicOf("tick");
     const { cursor } = await poll(nameOf(own));
     await sendTicks(own, 0, 6);
@@ -218,7 +204,7 @@ describe("events/poll", () => {
   });
 
   it("reports truncation if an unread event was deleted for privacy, but not for a read one", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll(nameOf(own));
     await sendTicks(own, 0, 3);
     const { events } = await poll(nameOf(own), { cursor });
@@ -230,7 +216,7 @@ describe("events/poll", () => {
   });
 
   it("skips events that are older than maxAgeMs, and says so", async () => {
-    const own = await givenTicks();
+    const own = await givenTicks(gateway);
     const { cursor } = await poll(nameOf(own));
     await sendTicks(own, 0, 1);
     expect(await poll(nameOf(own), { cursor, maxAgeMs: 3_600_000 })).toMatchObject({ truncated: false });
@@ -253,7 +239,7 @@ describe("events/poll", () => {
 
   it("rejects a cursor that was issued to another caller, name or arguments", async () => {
     const { cursor } = await poll(nameOf(channel));
-    const other = await givenTicks();
+    const other = await givenTicks(gateway);
     const code = -32602;
     expect(await findError(poll(nameOf(other), { cursor }))).toMatchObject({ code });
     const args = { arguments: { filter: true } };

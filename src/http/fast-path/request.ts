@@ -6,8 +6,8 @@ import { COMMON_HEADERS, type HookExchange, type HookReply } from "../hook-excha
 /** Maximum size of a request head in bytes. Requests with a larger head are rare and handled by `node:http`. */
 const MAX_HEAD_BYTES = 4 * 1024;
 /**
- * Request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The method is one of deliveries, the target is a path, a colon directly follows each
- * header name, values are visible ASCII, and lines end with CRLF.
+ * Request heads that the fast path accepts: a small, unambiguous subset of RFC 9112. The method is one of a delivery, and the target is a
+ * path. A colon directly follows each header name, values are visible ASCII, and lines end with CRLF.
  */
 const HEAD =
   /^(?:POST|PUT|PATCH|GET|DELETE) \/[!-~]* HTTP\/1\.1\r\n(?:[!#$%&'*+.^_`|~\dA-Za-z-]+:[\t -~]*\r\n)+\r\n$/;
