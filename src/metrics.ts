@@ -171,7 +171,7 @@ export function createMetrics({
     }),
     unsetAttributes: new Counter({
       name: "inlet_event_attributes_unset_total",
-      help: "Events without the time or subject that their definition reads, because the item has no usable value",
+      help: "Events without the time, subject or key that their definition reads, because the item has no usable value",
       labelNames: ["kind", "attribute"],
       registers,
     }),

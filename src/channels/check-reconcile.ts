@@ -158,6 +158,7 @@ function findObstacles(
       ["payloadPath", rule.payloadPath],
       ["timePath", rule.attributes?.time],
       ["subjectPath", rule.attributes?.subject],
+      ["keyPath", rule.attributes?.key],
     ] as const) {
       const missing = path && findMissing(path, settings);
       if (missing === undefined) continue;

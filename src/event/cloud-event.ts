@@ -37,6 +37,9 @@ export const TEST_EXTENSION = "inlettest";
 /** Extension attribute that tells how an event reached Inlet if not through its channel. The only value is `poll`. */
 export const VIA_EXTENSION = "inletvia";
 
+/** Extension attribute with the key of an event (CloudEvents extension "partitioning"). */
+export const KEY_EXTENSION = "partitionkey";
+
 /** Returns true if a stream entry is a test event. `fields` contains names and values in turn. */
 export const isTestEvent = (fields: readonly string[]): boolean => hasExtension(fields, TEST_EXTENSION);
 

@@ -35,6 +35,11 @@ export const definitionSchema = z
       .describe(
         "Path of the event's `subject`: one text of at most 512 characters without control characters. Without such a value there, the event has no subject. Not for CloudEvents channels.",
       ),
+    keyPath: path
+      .optional()
+      .describe(
+        "Path of the event's `partitionkey`: one text of at most 512 characters without control characters. Without such a value there, the event has no key. Not for CloudEvents channels.",
+      ),
     when: jsonSchemaDocument
       .optional()
       .describe(

@@ -28,7 +28,7 @@ export interface OutgoingEvent {
   readonly bytes: number;
 }
 
-export type EventAttribute = "time" | "subject";
+export type EventAttribute = "time" | "subject" | "partitionkey";
 
 /** Digest of an event that is compared by its id alone. The publish script treats it as equal to every other digest. */
 export const ANY_DIGEST = "*".repeat(11);

@@ -40,6 +40,7 @@ export type RulePath = RootedPath<RootSource>;
 export interface AttributePaths {
   readonly time: RulePath | undefined;
   readonly subject: RulePath | undefined;
+  readonly key: RulePath | undefined;
 }
 
 export interface Rule {
@@ -79,7 +80,7 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly versionPath: RulePath | undefined;
   /** Whether a path or a `when` reads the query. Only then must the query be valid in its character encoding. */
   readonly readsQuery: boolean;
-  /** Whether a definition sets the time or subject of its events. */
+  /** Whether a definition sets the time, subject or partition key of its events. */
   readonly setsAttributes: boolean;
   readonly itemOptions: Pick<ItemOptions, "hasGaps" | "isNewestFirst">;
   /** Paths of values that do not count when contents are compared (`dedupe.ignore`). `undefined` if all values count. */
@@ -206,17 +207,19 @@ export function compileDefinitions(
     const payloadPath = compile(paths.payloadPath, `${at}.payloadPath`);
     const time = compile(definition.timePath, `${at}.timePath`);
     const subject = compile(definition.subjectPath, `${at}.subjectPath`);
-    const attributes = time === undefined && subject === undefined ? undefined : { time, subject };
+    const key = compile(definition.keyPath, `${at}.keyPath`);
+    const hasAttributes = [time, subject, key].some((path) => path !== undefined);
+    const attributes = hasAttributes ? { time, subject, key } : undefined;
     const topicSuffix = encodeType(type);
     const rule: Rule = { index, type, topicSuffix, idPath, payloadPath, attributes, when, schema };
     if (typePath === undefined) {
       always.push(rule);
       return;
     }
-    const key = groupKey(typePath, profile);
-    const group = groups.get(key) ?? { path: typePath, byType: new Map() };
+    const groupName = groupKey(typePath, profile);
+    const group = groups.get(groupName) ?? { path: typePath, byType: new Map() };
     group.byType.set(rule.type, rule);
-    groups.set(key, group);
+    groups.set(groupName, group);
   });
 
   if (findings.length > 0) return err(findings);
@@ -233,6 +236,7 @@ export function compileDefinitions(
       rule.payloadPath,
       rule.attributes?.time,
       rule.attributes?.subject,
+      rule.attributes?.key,
     ]),
   ];
   return ok({
@@ -282,11 +286,12 @@ function groupKey({ root, path }: RulePath, { roots }: KindProfile): string {
   return `${name} ${path.kind} ${path.key}`;
 }
 
+const PATHS = ["typePath", "idPath", "payloadPath", "timePath", "subjectPath", "keyPath"] as const;
+
 function fixedPathFindings(definition: Definition, { fixedPaths }: KindProfile, at: string): Finding[] {
   if (fixedPaths === undefined) return [];
-  const fixed: Pick<Definition, "typePath" | "idPath" | "payloadPath" | "timePath" | "subjectPath"> =
-    fixedPaths;
-  return (["typePath", "idPath", "payloadPath", "timePath", "subjectPath"] as const)
-    .filter((name) => definition[name] !== undefined && definition[name] !== fixed[name])
-    .map((name) => ({ path: `${at}.${name}`, message: FIXED }));
+  const fixed: Pick<Definition, (typeof PATHS)[number]> = fixedPaths;
+  return PATHS.filter((name) => definition[name] !== undefined && definition[name] !== fixed[name]).map(
+    (name) => ({ path: `${at}.${name}`, message: FIXED }),
+  );
 }

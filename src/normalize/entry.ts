@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { ChannelIdentity } from "../event/channel.ts";
-import { VIA_EXTENSION } from "../event/cloud-event.ts";
+import { KEY_EXTENSION, VIA_EXTENSION } from "../event/cloud-event.ts";
 import { ANY_DIGEST, type OutgoingEvent, type SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
@@ -152,6 +152,7 @@ function createFields(
   pushData(fields, payload);
   if (own?.subject !== undefined) fields.push("subject", own.subject);
   if (traceparent !== undefined) fields.push("traceparent", traceparent);
+  if (own?.key !== undefined) fields.push(KEY_EXTENSION, own.key);
   return fields;
 }
 

@@ -10,6 +10,7 @@ import type { ItemReader } from "./item-reader.ts";
 export interface OwnAttributes {
   readonly time: string | undefined;
   readonly subject: string | undefined;
+  readonly key: string | undefined;
   /** Attributes whose path yields no usable value. */
   readonly unset: readonly EventAttribute[];
 }
@@ -19,10 +20,12 @@ export function readOwnAttributes(paths: AttributePaths, reader: ItemReader): Ow
   const text = paths.time && readText(paths.time, reader);
   const time = text === undefined ? undefined : toEventTime(text);
   const subject = paths.subject && readText(paths.subject, reader);
+  const key = paths.key && readText(paths.key, reader);
   const unset: EventAttribute[] = [];
   if (paths.time !== undefined && time === undefined) unset.push("time");
   if (paths.subject !== undefined && subject === undefined) unset.push("subject");
-  return { time, subject, unset };
+  if (paths.key !== undefined && key === undefined) unset.push("partitionkey");
+  return { time, subject, key, unset };
 }
 
 /** Returns a value that is allowed as an id, and therefore as any attribute of a CloudEvent. */

@@ -20,17 +20,20 @@ it("a channel with `onNoMatch: ignore` reports unmatched items as ignored, and q
   expect(await records()).toMatchObject([{ status: "ignored", ignored: 1 }]);
 });
 
-it("a definition with `timePath` and `subjectPath` sets both attributes, and counts those without a usable value", async () => {
-  const { id, appId } = await server.open({}, [{ type: "e", timePath: "$.at", subjectPath: "$.about" }]);
-  await server.send(id, { body: '{"at":"2025-12-31T00:00:00Z","about":"orders/7"}' });
+it("a definition with `timePath`, `subjectPath` and `keyPath` sets these attributes, and counts those without a usable value", async () => {
+  const paths = { timePath: "$.at", subjectPath: "$.about", keyPath: "$.customer" };
+  const { id, appId } = await server.open({}, [{ type: "e", ...paths }]);
+  const body = '{"at":"2025-12-31T00:00:00Z","about":"orders/7","customer":7}';
+  await server.send(id, { body });
   await server.send(id, { body: '{"at":"never"}' });
-  const { items } = await server.spine.api.call.post(`/apps/${appId}/channels/${id}/explain`, {
-    body: '{"at":"2025-12-31T00:00:00Z","about":"orders/7"}',
+  const { items } = await server.spine.api.call.post(`/apps/${appId}/channels/${id}/explain`, { body });
+  expect(items[0].events[0].event).toMatchObject({
+    ...{ time: "2025-12-31T00:00:00.000Z", subject: "orders/7", partitionkey: "7" },
   });
-  expect(items[0].events[0].event).toMatchObject({ time: "2025-12-31T00:00:00.000Z", subject: "orders/7" });
   const { values } = await server.spine.metrics.unsetAttributes.get();
   expect(values).toMatchObject([
     { labels: { kind: "webhook", attribute: "time" }, value: 1 },
     { labels: { kind: "webhook", attribute: "subject" }, value: 1 },
+    { labels: { kind: "webhook", attribute: "partitionkey" }, value: 1 },
   ]);
 });

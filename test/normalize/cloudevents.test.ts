@@ -403,6 +403,16 @@ it("extensions of senders that begin with inlet are dropped, so that only Inlet 
   }
 });
 
+it("the `partitionkey` of the sender is kept, in each mode", () => {
+  const keyed = { ...REQUIRED, partitionkey: "customer 7" };
+  for (const result of [
+    receive(keyed),
+    receive("{}", { headers: { ...BINARY, "ce-partitionkey": "customer%207" } }),
+    receive([keyed], { headers: BATCHED }),
+  ])
+    expect(entryOf(result).partitionkey).toBe("customer 7");
+});
+
 it("the content type of a CloudEvent may be repeated", () => {
   const structured = { "content-type": ["application/cloudevents+json", "application/cloudevents+json"] };
   expect(entryOf(receive({ ...REQUIRED, data: 1 }, { headers: structured })).data).toBe("1");

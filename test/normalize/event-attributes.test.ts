@@ -3,14 +3,21 @@ import { cloudevents } from "../../src/channels/cloudevents/cloudevents.ts";
 import { compileDefinitions } from "../../src/normalize/compile.ts";
 import { fieldOf, normalizeBody, settings } from "./support.ts";
 
-const definitions = [{ type: "e", idPath: "$.id", timePath: "$.at", subjectPath: "$.about" }];
+const definitions = [
+  { type: "e", idPath: "$.id", timePath: "$.at", subjectPath: "$.about", keyPath: "$.customer" },
+];
 const RECEIVED_AT = "2026-01-02T03:04:05.006Z";
 
 function read(item: object) {
-  const { events, failures } = normalizeBody({ id: "1", ...item }, { definitions });
+  const { events, failures } = normalizeBody({ id: "1", customer: "c", ...item }, { definitions });
   expect(failures).toEqual([]);
   const [event] = events;
   return { time: fieldOf(event, "time"), subject: fieldOf(event, "subject"), unset: event?.unset ?? [] };
+}
+
+function readKey(item: object) {
+  const [event] = normalizeBody({ id: "1", at: 0, about: "x", ...item }, { definitions }).events;
+  return { key: fieldOf(event, "partitionkey"), unset: event?.unset };
 }
 
 describe("the time that a definition reads from an item", () => {
@@ -70,14 +77,42 @@ describe("the subject that a definition reads from an item", () => {
   });
 });
 
-it("definitions of CloudEvents channels cannot set time or subject, which the sender's event has", () => {
+describe("the key that a definition reads from an item", () => {
+  it.each([
+    ["customer 7", "customer 7"],
+    [7, "7"],
+    [false, "false"],
+    ["a".repeat(512), "a".repeat(512)],
+  ])("may be %j", (customer, key) => {
+    expect(readKey({ customer })).toEqual({ key, unset: undefined });
+  });
+
+  it.each([
+    [""],
+    [null],
+    [{}],
+    [["a"]],
+    ["a\u0000"],
+    ["a".repeat(513)],
+    [undefined],
+  ])("is absent if it is %j", (customer) => {
+    expect(readKey({ customer })).toEqual({ key: undefined, unset: ["partitionkey"] });
+  });
+
+  it("is the last attribute of the entry, as the extensions of a sender are", () => {
+    const [event] = normalizeBody({ id: "1", at: 0, about: "x", customer: 7 }, { definitions }).events;
+    expect(event?.fields.slice(-4)).toEqual(["subject", "x", "partitionkey", "7"]);
+  });
+});
+
+it("definitions of CloudEvents channels cannot set time, subject or key, which the sender's event has", () => {
   const compiled = compileDefinitions({
     profile: cloudevents.profile,
     config: settings(),
-    definitions: [{ type: "e", timePath: "$.at", subjectPath: "$.about" }],
+    definitions: [{ type: "e", timePath: "$.at", subjectPath: "$.about", keyPath: "$.customer" }],
   });
   expect(compiled).toMatchObject({
     ok: false,
-    error: [{ path: "events[0].timePath" }, { path: "events[0].subjectPath" }],
+    error: ["timePath", "subjectPath", "keyPath"].map((name) => ({ path: `events[0].${name}` })),
   });
 });
