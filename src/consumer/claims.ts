@@ -66,8 +66,8 @@ async function claimAll(
 ): Promise<boolean> {
   let from = FIRST;
   do {
-    if (signal.aborted || window.free <= 0) return false;
-    const count = Math.min(MAX_CLAIMED, window.free);
+    if (signal.aborted || window.claimable <= 0) return false;
+    const count = Math.min(MAX_CLAIMED, window.claimable);
     const { next, entries, lost } = await commands.claimIdle(topic, { idleMs, from, count });
     if (lost.length > 0) settings.onProblem({ kind: "lost", topic, entryIds: lost });
     window.add(entries);
@@ -76,7 +76,13 @@ async function claimAll(
   return true;
 }
 
-/** The topics that this reader alone may read, for handling events in order. One lease covers all of them. */
+/**
+ * The topics that this reader alone may read, for handling events in order. One lease covers all of them.
+ *
+ * Order by key needs a whole topic too. If two readers shared a topic, each would get some events of a key, and would have to ask the
+ * other one about each event. With one reader per topic, order is decided in memory, and a new owner finds all earlier events of all
+ * keys in the list of pending entries.
+ */
 export class TopicOwnership {
   /**
    * Topics by name. `isClaimed` is true once this reader has claimed the topic's pending entries, so that the topic can be read.

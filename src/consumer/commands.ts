@@ -42,6 +42,7 @@ export function createCommands(
   const runCountAttempt = lua("count-attempt");
   const runDeadLetter = lua("dead-letter");
   const runRemoveGoneReaders = lua("remove-gone-readers");
+  const runLoadEntries = lua("load-entries");
   const runRebalance = lua("rebalance");
 
   return {
@@ -104,6 +105,19 @@ export function createCommands(
     /** Keeps the claims of this reader on these entries. Returns the entries that another reader has claimed meanwhile. */
     async extendClaims(topic: string, entryIds: readonly string[]): Promise<readonly string[]> {
       return (await runExtendClaims([topic], [group, reader, ...entryIds])) as string[];
+    },
+    /**
+     * Reads the fields of pending entries. An id yields `"taken"` if the entry is no longer pending for this reader, and `"lost"` if
+     * retention has trimmed it.
+     */
+    async loadEntries(
+      topic: string,
+      entryIds: readonly string[],
+    ): Promise<readonly (readonly string[] | "taken" | "lost")[]> {
+      const reply = await runLoadEntries([topic], [group, reader, ...entryIds]);
+      return (reply as (string[] | number)[]).map((row) =>
+        typeof row !== "number" ? row : row === 0 ? "taken" : "lost",
+      );
     },
     /** Releases entries, so that another reader can claim them at once. */
     async release(topic: string, entryIds: readonly string[]): Promise<void> {

@@ -27,7 +27,7 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
   const commands = createCommands(connection, settings);
   const topics = createTopicList(commands, settings.only);
   const acknowledger = new Acknowledger(commands, onError);
-  const ownership = settings.ordered ? new TopicOwnership() : undefined;
+  const ownership = settings.ordered !== false ? new TopicOwnership() : undefined;
   const owns = ownership && ((topic: string) => ownership.owns(topic));
   const window = new InFlightWindow({ commands, settings, handler, acknowledger, onError, owns });
   signal.addEventListener("abort", () => window.stop(), { once: true });

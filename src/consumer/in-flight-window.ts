@@ -1,14 +1,14 @@
-import { backoffMs } from "../lib/backoff.ts";
-import { endsWithin, sleep } from "../lib/sleep.ts";
+import { endsWithin } from "../lib/sleep.ts";
 import type { Acknowledger } from "./acknowledge.ts";
 import type { Commands, Entry } from "./commands.ts";
+import { EntryQueues, queueNameOf } from "./entry-queues.ts";
+import { FailedEntries } from "./failed-entries.ts";
+import { HeldEntries } from "./held-entries.ts";
 import { type EntryHandler, InFlight, InFlightEntries } from "./in-flight.ts";
-import { retry } from "./loop.ts";
 import type { ConsumerSettings } from "./options.ts";
-import { messageOf } from "./problems.ts";
 
 export interface WindowDeps {
-  readonly commands: Pick<Commands, "countAttempt" | "deadLetter" | "release">;
+  readonly commands: Pick<Commands, "countAttempt" | "deadLetter" | "loadEntries" | "release">;
   readonly settings: ConsumerSettings;
   readonly handler: EntryHandler;
   readonly acknowledger: Acknowledger;
@@ -26,13 +26,11 @@ const READ_AHEAD = 32;
 export class InFlightWindow {
   readonly #deps: WindowDeps;
   readonly #inFlight = new InFlightEntries();
-  /**
-   * Entries ready to run, in order of arrival. Ordered consumers have one queue per topic; in all others, all topics share the
-   * queue "".
-   */
-  readonly #queues = new Map<string, InFlight[]>();
-  readonly #busy = new Set<string>();
-  /** Pending retries and dead letter writes. */
+  readonly #queues: EntryQueues;
+  /** Set only if events are handled in order by key. */
+  readonly #held: HeldEntries | undefined;
+  readonly #failures: FailedEntries;
+  /** Pending retries, dead letter writes and reads of parked entries. */
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #size: number;
@@ -41,13 +39,31 @@ export class InFlightWindow {
   #onIdle: () => void = () => {};
 
   constructor(deps: WindowDeps) {
+    const { acknowledger, commands, onError, settings } = deps;
     this.#deps = deps;
-    this.#size = Math.max(deps.settings.concurrency * 2, 256);
-    deps.acknowledger.onTaken = () => this.#noteRoom();
+    this.#queues = new EntryQueues(settings.ordered);
+    this.#size = Math.max(settings.concurrency * 2, 256);
+    if (settings.ordered === "key") {
+      const shared = { commands, settings, onError, inFlight: this.#inFlight, queues: this.#queues };
+      this.#held = new HeldEntries({ ...shared, signal: this.#stopping.signal });
+    }
+    this.#failures = new FailedEntries({ commands, settings, onError, signal: this.#stopping.signal });
+    acknowledger.onTaken = () => this.#noteRoom();
   }
 
   get free(): number {
-    return this.#size - this.#inFlight.size - this.#deps.acknowledger.outstanding;
+    const loadable = this.#loadable;
+    return this.#held === undefined ? loadable : Math.min(loadable, this.#held.free);
+  }
+
+  /** Number of pending entries that this reader may claim now. */
+  get claimable(): number {
+    return this.#held === undefined ? this.free : Number.POSITIVE_INFINITY;
+  }
+
+  /** Number of entries whose fields still fit into this window. */
+  get #loadable(): number {
+    return this.#size - this.#inFlight.loaded - this.#deps.acknowledger.outstanding;
   }
 
   /**
@@ -57,30 +73,35 @@ export class InFlightWindow {
    */
   get hasRoom(): boolean {
     const { free } = this;
-    const isIdle = this.#queues.size === 0 || this.#running < this.#deps.settings.concurrency;
+    const isIdle = !this.#queues.hasReady || this.#running < this.#deps.settings.concurrency;
     return free >= this.#size * REFILL_SHARE || (free > 0 && isIdle);
   }
 
-  /** Returns true if the queue of an ordered topic has space for more entries. */
+  /** Returns true if the queues of an ordered topic have space for more entries. */
   wants(topic: string): boolean {
-    return (this.#queues.get(topic)?.length ?? 0) < READ_AHEAD;
+    return this.#held?.wants(topic) ?? this.#queues.lengthOf(topic) < READ_AHEAD;
   }
 
   /** Returns true if an entry of this ordered topic is running or waiting for its retry. */
   isBusy(topic: string): boolean {
-    return this.#busy.has(topic);
+    return this.#queues.isTopicBusy(topic);
   }
 
   add(entries: readonly Entry[]): void {
+    const { acknowledger, settings } = this.#deps;
     for (const entry of entries) {
       const { topic, entryId } = entry;
       // Skip an entry that is already in this window, because the reader has claimed it again.
       if (this.#inFlight.get(topic, entryId)) continue;
       // Skip an entry that was already handled, but whose acknowledgement has not reached Redis yet.
-      if (entry.attempt > 1 && this.#deps.acknowledger.holds(topic, entryId)) continue;
-      const added = new InFlight(entry);
+      if (entry.attempt > 1 && acknowledger.holds(topic, entryId)) continue;
+      const name = queueNameOf(settings.ordered, entry);
+      const added = new InFlight(entry, name);
+      // An ordered entry behind another one was claimed with it, but no reader has tried it.
+      if (settings.ordered !== false && !this.#queues.isIdle(name)) added.attempt = 1;
       this.#inFlight.add(added);
-      this.#queueOf(added).push(added);
+      if (this.#loadable < 0 || this.#held?.isFull(added) === true) this.#held?.park(added);
+      this.#queues.push(added);
     }
     this.#dispatch();
   }
@@ -95,9 +116,7 @@ export class InFlightWindow {
       if (dropped === undefined) continue;
       dropped.drop();
       this.#inFlight.delete(dropped);
-      const queue = this.#queueOf(dropped);
-      const place = queue.indexOf(dropped);
-      if (place >= 0) queue.splice(place, 1);
+      this.#queues.remove(dropped);
     }
     this.#noteRoom();
   }
@@ -143,35 +162,39 @@ export class InFlightWindow {
     if (this.hasRoom) this.#wake();
   }
 
-  #queueOf({ topic }: InFlight): InFlight[] {
-    const name = this.#deps.settings.ordered ? topic : "";
-    const queue = this.#queues.get(name) ?? [];
-    this.#queues.set(name, queue);
-    return queue;
-  }
-
   #dispatch(): void {
-    const { owns, settings } = this.#deps;
-    const { concurrency, ordered } = settings;
+    const { concurrency } = this.#deps.settings;
     if (this.#stopping.signal.aborted) return;
-    for (const [name, queue] of this.#queues) {
-      if (owns?.(name) === false) continue;
-      while (this.#running < concurrency && !(ordered && this.#busy.has(name))) {
-        const next = queue.shift();
-        if (next === undefined) break;
-        if (ordered) this.#busy.add(name);
-        this.#start(next, name);
-      }
-      // Delete the empty queue, so that its topic moves to the end of the iteration order.
-      if (queue.length === 0) this.#queues.delete(name);
+    while (this.#running < concurrency) {
+      const next = this.#queues.take(this.#mayRun);
+      if (next === undefined) break;
+      this.#start(next);
+    }
+    while (this.#held?.isLoading === false && this.#loadable > 0) {
+      const parked = this.#queues.holdParked(this.#mayRun);
+      if (parked === undefined) break;
+      this.#load(parked, this.#held);
     }
   }
 
-  #start(inFlight: InFlight, name: string): void {
+  readonly #mayRun = ({ topic }: InFlight): boolean => this.#deps.owns?.(topic) !== false;
+
+  #load(parked: InFlight, held: HeldEntries): void {
+    const { topic, queue } = parked;
+    const { acknowledger, settings } = this.#deps;
+    const loading = held.load(parked).then((lost) => {
+      for (const entryId of lost) acknowledger.add(topic, entryId);
+      if (lost.length > 0) settings.onProblem({ kind: "lost", topic, entryIds: lost });
+    });
+    this.#track(loading.finally(() => this.#release(queue)));
+  }
+
+  #start(inFlight: InFlight): void {
     this.#running++;
     if (inFlight.attempt > this.#deps.settings.maxAttempts) {
       const error = new Error("every reader that had this entry died before it was handled");
-      this.#track(this.#deadLetter(inFlight, error).finally(() => this.#leave(name)));
+      this.#giveUp(inFlight, error);
+      this.#leave();
       return;
     }
     let result: Promise<void> | void;
@@ -182,90 +205,76 @@ export class InFlightWindow {
       result = Promise.reject(error);
     }
     Promise.resolve(result).then(
-      () => this.#handled(inFlight, name),
-      (error: unknown) => this.#failed(inFlight, name, error),
+      () => {
+        this.#handled(inFlight);
+        this.#leave();
+      },
+      (error: unknown) => {
+        this.#failed(inFlight, error);
+        this.#leave();
+      },
     );
   }
 
-  #handled(inFlight: InFlight, name: string): void {
+  #handled(inFlight: InFlight): void {
     const { acknowledger, settings } = this.#deps;
-    const { topic, entryId } = inFlight;
-    if (!this.#inFlight.delete(inFlight)) {
-      this.#leave(name);
-    } else if (settings.ordered) {
-      // Wait for Redis to acknowledge this entry before the next entry of the topic starts.
-      acknowledger.addThen(topic, entryId, () => this.#leave(name));
-    } else {
-      acknowledger.add(topic, entryId);
-      this.#leave(name);
-    }
+    const { topic, entryId, queue } = inFlight;
+    if (!this.#inFlight.delete(inFlight)) this.#release(queue);
+    else if (settings.ordered === false) acknowledger.add(topic, entryId);
+    // Wait for Redis to acknowledge this entry before the next entry of the queue starts.
+    else acknowledger.addThen(topic, entryId, () => this.#release(queue));
   }
 
-  #failed(inFlight: InFlight, name: string, error: unknown): void {
-    const { settings } = this.#deps;
-    const { topic, entryId, attempt } = inFlight;
+  #failed(inFlight: InFlight, error: unknown): void {
+    const { onError, settings } = this.#deps;
+    const { topic, entryId, attempt, queue } = inFlight;
     if (inFlight.isDropped || this.#stopping.signal.aborted) {
-      this.#leave(name);
+      this.#release(queue);
       return;
     }
     if (attempt >= settings.maxAttempts) {
-      this.#track(this.#deadLetter(inFlight, error).finally(() => this.#leave(name)));
+      this.#giveUp(inFlight, error);
       return;
     }
     settings.onProblem({ kind: "failed", topic, entryId, attempt, error });
-    const retried = this.#waitForRetry(inFlight).catch(this.#deps.onError);
-    this.#track(retried);
-    if (!settings.ordered) {
-      this.#leave(name);
-      return;
-    }
-    // Let other topics use the handler while this ordered topic waits for its retry.
-    this.#running--;
-    void retried.finally(() => {
-      this.#running++;
-      this.#leave(name);
-    });
-    this.#dispatch();
+    this.#held?.parkQueue(inFlight);
+    this.#track(
+      this.#retryLater(inFlight)
+        .catch(onError)
+        .finally(() => this.#release(queue)),
+    );
   }
 
-  /** Frees the place of a finished handler and starts the next entries. */
-  #leave(name: string): void {
+  /** Frees the place of a handler that has ended, and starts the next entries. */
+  #leave(): void {
     this.#running--;
-    this.#busy.delete(name);
     this.#dispatch();
     this.#noteRoom();
     if (this.#running === 0) this.#onIdle();
   }
 
-  async #waitForRetry(inFlight: InFlight): Promise<void> {
-    const { commands, settings, onError } = this.#deps;
-    const signal = AbortSignal.any([inFlight.signal, this.#stopping.signal]);
-    const waitMs = (): number => backoffMs(settings.retry, inFlight.attempt, Math.random);
-    await sleep(waitMs(), signal);
-    if (signal.aborted) return;
-    let isOurs = false;
-    const count = async (): Promise<void> => {
-      isOurs = await commands.countAttempt(inFlight, inFlight.attempt + 1);
-    };
-    if (!(await retry(count, { signal, onError, backoffMs: waitMs }))) return;
-    if (!isOurs) return this.drop(inFlight.topic, [inFlight.entryId]);
-    inFlight.attempt++;
-    this.#queueOf(inFlight).unshift(inFlight);
+  /** Lets the next entry of an ordered queue start. */
+  #release(queue: string): void {
+    this.#queues.release(queue);
     this.#dispatch();
+    this.#noteRoom();
+  }
+
+  async #retryLater(inFlight: InFlight): Promise<void> {
+    const state = await this.#failures.waitForRetry(inFlight);
+    if (state === "ready") this.#queues.putBack([inFlight]);
+    if (state === "taken") this.drop(inFlight.topic, [inFlight.entryId]);
+  }
+
+  #giveUp(inFlight: InFlight, error: unknown): void {
+    this.#track(this.#deadLetter(inFlight, error).finally(() => this.#release(inFlight.queue)));
   }
 
   async #deadLetter(inFlight: InFlight, error: unknown): Promise<void> {
-    const { commands, settings, onError } = this.#deps;
-    const { topic, entryId, fields, attempt } = inFlight;
-    const letter = { topic, entryId, fields, attempt: Math.min(attempt, settings.maxAttempts) };
-    const retries = {
-      signal: this.#stopping.signal,
-      onError,
-      backoffMs: (failures: number) => backoffMs(settings.retry, failures, Math.random),
-    };
-    if (!(await retry(() => commands.deadLetter(letter, messageOf(error)), retries))) return;
+    const { topic, entryId, attempt } = inFlight;
+    if (!(await this.#failures.deadLetter(inFlight, error))) return;
     this.#inFlight.delete(inFlight);
-    settings.onProblem({ kind: "dead", topic, entryId, attempt, error });
+    this.#deps.settings.onProblem({ kind: "dead", topic, entryId, attempt, error });
   }
 
   #track(task: Promise<void>): void {

@@ -16,16 +16,21 @@ export interface DeliveredEntry {
 /** Handles an entry. The entry is acknowledged if the promise resolves, and delivered again if the promise rejects. */
 export type EntryHandler = (entry: DeliveredEntry) => Promise<void> | void;
 
+const PARKED: readonly string[] = [];
+
 /** An entry that was delivered to this reader and is not handled yet. */
 export class InFlight implements DeliveredEntry {
   readonly topic: string;
   readonly entryId: string;
-  readonly fields: readonly string[];
+  /** Name of the queue in which this entry waits (`queueNameOf`). */
+  readonly queue: string;
+  fields: readonly string[];
   attempt: number;
   isDropped = false;
   #abort: AbortController | undefined;
 
-  constructor({ topic, entryId, fields, attempt }: Entry) {
+  constructor({ topic, entryId, fields, attempt }: Entry, queue: string) {
+    this.queue = queue;
     this.topic = topic;
     this.entryId = entryId;
     this.fields = fields;
@@ -39,6 +44,11 @@ export class InFlight implements DeliveredEntry {
     return this.#abort.signal;
   }
 
+  /** Whether only the id of this entry is in memory, without its fields. */
+  get isParked(): boolean {
+    return this.fields === PARKED;
+  }
+
   drop(): void {
     this.isDropped = true;
     this.#abort?.abort();
@@ -49,9 +59,33 @@ export class InFlight implements DeliveredEntry {
 export class InFlightEntries {
   readonly #byTopic = new Map<string, Map<string, InFlight>>();
   #size = 0;
+  #parked = 0;
 
   get size(): number {
     return this.#size;
+  }
+
+  /** Number of entries with their fields in memory. */
+  get loaded(): number {
+    return this.#size - this.#parked;
+  }
+
+  sizeOf(topic: string): number {
+    return this.#byTopic.get(topic)?.size ?? 0;
+  }
+
+  /** Removes the fields of an entry from memory. */
+  park(entry: InFlight): void {
+    if (entry.isParked || this.get(entry.topic, entry.entryId) !== entry) return;
+    entry.fields = PARKED;
+    this.#parked++;
+  }
+
+  /** Sets the fields of a parked entry. */
+  load(entry: InFlight, fields: readonly string[]): void {
+    if (!entry.isParked || this.get(entry.topic, entry.entryId) !== entry) return;
+    entry.fields = fields;
+    this.#parked--;
   }
 
   get(topic: string, entryId: string): InFlight | undefined {
@@ -71,7 +105,10 @@ export class InFlightEntries {
   /** Returns false if the entry was deleted before. */
   delete({ topic, entryId }: InFlight): boolean {
     const ofTopic = this.#byTopic.get(topic);
-    if (!ofTopic?.delete(entryId)) return false;
+    const stored = ofTopic?.get(entryId);
+    if (ofTopic === undefined || stored === undefined) return false;
+    ofTopic.delete(entryId);
+    if (stored.isParked) this.#parked--;
     if (ofTopic.size === 0) this.#byTopic.delete(topic);
     this.#size--;
     return true;

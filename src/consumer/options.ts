@@ -32,12 +32,13 @@ export interface ConsumerOptions {
   /** Maximum number of handlers that run at the same time. Integer from 1 to 10,000, default 16. */
   readonly concurrency?: number;
   /**
-   * Whether to handle the events of each topic in order, one at a time. A failing event blocks its topic until it succeeds or
-   * becomes a dead letter.
+   * Which events to handle in order, one at a time. `true` means all events of a topic. `"key"` means the events of a topic with the
+   * same `partitionkey`. Up to `concurrency` keys are handled at the same time. An event without a key waits for no other event.
    *
-   * Only one consumer reads a topic at a time. Defaults to false.
+   * A failing event blocks its topic or key until it succeeds or becomes a dead letter. Only one consumer reads a topic at a time.
+   * Defaults to false.
    */
-  readonly ordered?: boolean;
+  readonly ordered?: boolean | "key";
   /**
    * Maximum number of attempts before an event becomes a dead letter. Crashes count as attempts. Integer from 1 to 1,000,000,
    * default 10.
@@ -69,6 +70,8 @@ export interface ConsumerSettings extends Required<Omit<ConsumerOptions, "retry"
   readonly name: string;
 }
 
+export type Ordering = ConsumerSettings["ordered"];
+
 const RETRY: Backoff = { initialMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.5 };
 /** Minimum, default and maximum of each numeric option. */
 const NUMBERS = {
@@ -96,7 +99,9 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
     throw new TypeError("redis must be the address of a Redis server");
   if (typeof subscription !== "string" || subscription === "")
     throw new TypeError("subscription must be the id of a subscription");
-  const { when = () => true } = options;
+  const { when = () => true, ordered = false } = options;
+  if (typeof ordered !== "boolean" && ordered !== "key")
+    throw new TypeError('ordered must be true, false or "key"');
   if (typeof when !== "function")
     throw new TypeError("when must be a function; only a subscription with a handler takes a JSON Schema");
   return {
@@ -104,7 +109,7 @@ export function readOptions(options: ConsumerOptions): ConsumerSettings {
     subscription,
     only: options.only ?? (() => true),
     when,
-    ordered: options.ordered ?? false,
+    ordered,
     concurrency: readNumber(options, "concurrency"),
     maxAttempts: readNumber(options, "maxAttempts"),
     deadAfterMs: readNumber(options, "deadAfterMs"),

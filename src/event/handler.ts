@@ -7,8 +7,11 @@ export interface HandlerSettings {
   readonly timeoutMs: number;
   /** Maximum number of concurrent attempts per gateway. */
   readonly concurrency: number;
-  /** Whether to send the events of each topic in order, one at a time. A failing event then blocks its topic. */
-  readonly ordered: boolean;
+  /**
+   * Whether to send events in order, one at a time: those of a topic, or those of a topic with the same `partitionkey`. A failing event
+   * then blocks its topic or key.
+   */
+  readonly ordered: boolean | "key";
   /** Whether the handler also gets test events. Defaults to false. */
   readonly testEvents?: boolean;
   /** JSON Schema over the CloudEvent. The handler gets only matching events. `undefined` if it gets all events. */

@@ -12,6 +12,7 @@ import { sleep } from "../lib/sleep.ts";
 import { FairLimiter } from "../limits/fairness.ts";
 import type { Log } from "../log.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
+import { createAttemptHistory } from "./attempt-history.ts";
 import { type Breaker, createBreaker } from "./breaker.ts";
 import { createFailureNotes } from "./failure-notes.ts";
 import type { Filter } from "./filter.ts";
@@ -70,7 +71,7 @@ export interface Lane extends AsyncDisposable {
 }
 
 /**
- * Maximum number of attempts per event of an ordered topic. One event can block its topic for about an hour, because attempts are at most a
+ * Maximum number of attempts per ordered event. One event can block its topic or key for about an hour, because attempts are at most a
  * minute apart.
  */
 const ORDERED_ATTEMPTS = 66;
@@ -93,8 +94,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   });
   const noteEntry = deps.watchGaps(subscription);
   const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
-  /** For each ordered topic, the event that blocks it and the failed attempts so far. */
-  const tried = new Map<string, { readonly entryId: string; readonly attempts: readonly HandlerAttempt[] }>();
+  const history = createAttemptHistory();
   /** Limits the concurrent calls of the handler, both first attempts and retries. */
   const places = new FairLimiter(handler.concurrency);
   let sending = 0;
@@ -151,15 +151,12 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     }
     await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });
     const result = await sendOnce(event, signal);
-    if (result.kind === "taken") {
-      tried.delete(topic);
-      return;
-    }
+    if (result.kind === "taken") return history.forget(event);
     if (result.isFinal) {
-      tried.delete(topic);
+      history.forget(event);
       return onDead(subscription, event, [result.attempt]);
     }
-    if (handler.ordered) return holdBack(event, entry.attempt, result);
+    if (handler.ordered !== false) return holdBack(event, entry.attempt, result);
     const nowMs = clock();
     const delayMs = Math.max(backoffMs(1), (result.notBeforeMs ?? 0) - nowMs);
     await retries.add(
@@ -169,7 +166,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
   }
 
   /**
-   * Stores a failed attempt in an ordered topic. After the last attempt, the event becomes a dead letter.
+   * Notes a failed attempt at an ordered event. After the last attempt, the event becomes a dead letter.
    *
    * @throws Error if the event must be retried
    */
@@ -178,16 +175,12 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     attempts: number,
     result: Extract<AttemptResult, { kind: "refused" }>,
   ): Promise<void> {
-    const { topic, entryId } = event;
-    const before = tried.get(topic);
-    const own = before?.entryId === entryId ? before.attempts : [];
-    const all = [...own, result.attempt].slice(-ORDERED_ATTEMPTS);
-    tried.set(topic, { entryId, attempts: all });
+    const all = history.add(event, result.attempt);
     if (attempts < ORDERED_ATTEMPTS) {
       throw new Error(`the handler failed (${result.attempt.status ?? result.attempt.code})`);
     }
     await onDead(subscription, event, all);
-    tried.delete(topic);
+    history.forget(event);
   }
 
   const settings = readOptions({
@@ -196,7 +189,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     concurrency: handler.concurrency,
     ordered: handler.ordered,
     maxAttempts: 1_000_000,
-    retry: handler.ordered ? ORDERED_RETRY : {},
+    retry: handler.ordered === false ? {} : ORDERED_RETRY,
     deadAfterMs: timing.deadAfterMs,
     stopTimeoutMs: STOP_TIMEOUT_MS,
     onProblem: (problem) => {

@@ -122,6 +122,10 @@ describe("the resource commands", () => {
     }
     expect(rows((await run(`subscriptions get ${made.id}`)).stdout)[0].id).toBe(made.id);
     expect((await run("subscriptions create inbox:* --ordered")).stderr).toContain("--handler");
+    const keyed = `subscriptions create inbox:* --handler ${NOBODY} --ordered-by-key`;
+    expect(rows((await run(keyed)).stdout)[0].handler.ordered).toBe("key");
+    expect((await run(`${keyed} --ordered`)).stderr).toContain("exclude each other");
+    expect((await run("subscriptions create inbox:* --ordered-by-key")).stderr).toContain("--handler");
     expect((await run("subscriptions create inbox:* --when {}")).stderr).toContain("--handler");
     expect((await run(`subscriptions create inbox:* --handler ${NOBODY} --when {`)).stderr).toContain("JSON");
     const filtered = await run(

@@ -103,6 +103,32 @@ describe.concurrent("several readers in ordered mode", () => {
     for (const [, numbers] of firstHandled(ledger)) expect(numbers).toEqual(upTo(60));
   });
 
+  it("keep the order of each key while readers start, stop and are killed", async () => {
+    const subscription = await makeSubscription(server, 2);
+    const ledger: Ledger = [];
+    const options = { subscription: subscription.id, ordered: "key", concurrency: 4 } as const;
+    const send = async (from: number, to: number): Promise<void> => {
+      for (const topic of subscription.topics) await subscription.send(topic, from, to, (n) => `k${n % 5}`);
+    };
+    const first = await startReader(ledger, options, 2);
+    await send(0, 60);
+    await until(() => ledger.length > 40);
+    await using second = await startReader(ledger, options, 2);
+    await first[Symbol.asyncDispose]();
+    await send(60, 120);
+    await until(() => ledger.length > 120);
+    await using third = await startReader(ledger, options, 2);
+    second.process.kill("SIGTERM");
+    await until(async () => (await subscription.pending()) === 0 && new Set(ledger.map(String)).size === 240);
+    third.process.kill("SIGTERM");
+    for (const [, numbers] of firstHandled(ledger)) {
+      for (const key of upTo(5)) {
+        const ofKey = numbers.filter((n) => n % 5 === key);
+        expect(ofKey).toEqual(upTo(120).filter((n) => n % 5 === key));
+      }
+    }
+  });
+
   it("divide the topics so that each topic has only one reader", async () => {
     const subscription = await makeSubscription(server, 10);
     const seen = [new Map<string, number>(), new Map<string, number>()];

@@ -31,8 +31,13 @@ export interface TestSubscription {
   readonly topics: readonly string[];
   readonly consumer: <T>(options?: Partial<ConsumerOptions>) => Consumer<T>;
   readonly add: (topic: string) => Promise<void>;
-  /** Appends events with the data 0, 1, 2 … to a topic. */
-  readonly send: (topic: string, from: number, to: number) => Promise<void>;
+  /** Appends events with the data 0, 1, 2 … to a topic. `keyOf` returns their `partitionkey`. */
+  readonly send: (
+    topic: string,
+    from: number,
+    to: number,
+    keyOf?: (data: number) => string | undefined,
+  ) => Promise<void>;
   /** Returns whether a reader is blocked in Redis, waiting for new events. */
   readonly isAwaited: () => Promise<boolean>;
   /** Returns the number of delivered but unacknowledged entries. */
@@ -64,11 +69,18 @@ export async function makeSubscription(
     add,
     consumer: (options) =>
       createConsumer({ redis: url, subscription: id, deadAfterMs: PATIENT_MS, ...options }),
-    async send(topic, from, to) {
+    async send(topic, from, to, keyOf = () => undefined) {
       const sent = Array.from({ length: to - from }, (_, i) => {
         const attributes = ["specversion", "1.0", "id", `${topic}#${from + i}`, "source", "/s", "type", "t"];
         const data = ["datacontenttype", "application/json", "data", String(from + i)];
-        return client.xadd(topic, "*", ...attributes, ...data);
+        const key = keyOf(from + i);
+        return client.xadd(
+          topic,
+          "*",
+          ...attributes,
+          ...data,
+          ...(key === undefined ? [] : ["partitionkey", key]),
+        );
       });
       await Promise.all(sent);
     },

@@ -22,7 +22,9 @@ interface Subscribed {
 
 /** Installs an app with one channel, and a subscription whose handler is at this path. */
 async function subscribe(path: string, settings: object = {}): Promise<Subscribed> {
-  const { appPath, send } = await givenChannel(gateway, { events: [{ type: "e", idPath: "$.id" }] });
+  const { appPath, send } = await givenChannel(gateway, {
+    events: [{ type: "e", idPath: "$.id", keyPath: "$.customer" }],
+  });
   const subscription = await gateway.api<{ id: string; topics: string[]; handler: { secret: string } }>(
     "POST",
     `${appPath}/events/subscribe`,
@@ -112,8 +114,25 @@ describe("a handler", () => {
     expect(at("/ordered").map(({ body }) => JSON.parse(body).id)).toEqual([..."0123334567"]);
   });
 
+  it('with `ordered: "key"` receives the events of a key one by one, and other keys meanwhile', async () => {
+    let isFixed = false;
+    handler.answers.set("/keyed", ({ body }) => ({
+      status: JSON.parse(body).id === "a1" && !isFixed ? 500 : 200,
+    }));
+    const { send } = await subscribe("/keyed", { ordered: "key" });
+    const ids = (of: typeof at): string[] => of("/keyed").map(({ body }) => JSON.parse(body).id);
+    for (const id of ["a1", "a2", "b1", "b2", "a3"]) await send({ id, customer: id[0] });
+    await until(() => ids(at).includes("b2"));
+    expect(ids(at).filter((id) => id !== "a1")).toEqual(["b1", "b2"]);
+    expect(at("/keyed")[0]?.headers["ce-partitionkey"]).toBe("a");
+    isFixed = true;
+    await until(() => ids(at).includes("a3"));
+    expect([...new Set(ids(at))].filter((id) => id.startsWith("a"))).toEqual(["a1", "a2", "a3"]);
+  });
+
   it("cannot be set with an invalid URL, an invalid secret or an unknown connection", async () => {
     await expect(subscribe("/x", { url: "ftp://h/" })).rejects.toThrow("handler.url");
+    await expect(subscribe("/x", { ordered: "topic" })).rejects.toThrow('true, false or \\"key\\"');
     await expect(subscribe("/x", { secret: "short" })).rejects.toThrow("handler.secret");
     await expect(subscribe("/x", { connectionId: "con_x" })).rejects.toThrow("404");
   });

@@ -217,6 +217,7 @@ describe("an event that its handler does not accept for 24 hours", () => {
     expect(await spine.api.call.post(`${letters}/redrive`, { type: "a", dryRun: true })).toEqual({
       matched: 3,
       redriven: 0,
+      breaksOrder: false,
     });
     expect(await spine.api.call.get(letters)).toHaveLength(4);
     await spine.api.call.post(`${letters}/${first.id}/redrive`, {});
@@ -225,6 +226,7 @@ describe("an event that its handler does not accept for 24 hours", () => {
     expect(await spine.api.call.post(`${letters}/redrive`, { type: "a", limit: 1 })).toEqual({
       matched: 2,
       redriven: 1,
+      breaksOrder: false,
     });
     await until(() => handler.taken("/dead").length === 2);
     const [, last] = await spine.api.call.get(letters);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Row } from "../../data/tables.ts";
+import type { HandlerSettings } from "../../event/handler.ts";
 import type { Caller } from "../../http/context.ts";
 import { notFound } from "../../http/errors.ts";
 import { deleted, id, type Shown, timeInput, timestamp } from "../../http/fields.ts";
@@ -66,6 +67,10 @@ const redriveManyResultSchema = z
   .object({
     matched: z.int().meta({ description: "Number of dead letters that match the filter." }),
     redriven: z.int().meta({ description: "Number of dead letters queued for sending." }),
+    breaksOrder: z.boolean().meta({
+      description:
+        "Whether the handler is `ordered`. It then gets these events out of order, because it has received later ones.",
+    }),
   })
   .meta({ id: "DeadLetterRedrive", description: "Result of sending dead letters again." });
 
@@ -89,15 +94,20 @@ export const deadLetters: Resource = {
   routes(deps) {
     const { db, clock, sendAgain } = deps;
 
-    /** Selects the dead letters that match the filters. @throws ApiError 404 if the app has no such subscription */
-    async function lettersOf(caller: Caller, params: InSubscription, filters: Filters = {}) {
-      const id = params.subscriptionId;
+    /** @throws ApiError 404 if the app has no such subscription */
+    async function getHandled(caller: Caller, params: InSubscription) {
       const found = await db
         .selectFrom("subscriptions")
-        .select("id")
-        .where((eb) => eb.and({ ...appScopeOf(caller, params), id }))
+        .select(["id", "handler"])
+        .where((eb) => eb.and({ ...appScopeOf(caller, params), id: params.subscriptionId }))
         .executeTakeFirst();
       if (!found) throw notFound("subscription");
+      return found;
+    }
+
+    /** Selects the dead letters that match the filters. @throws ApiError 404 if the app has no such subscription */
+    async function lettersOf(caller: Caller, params: InSubscription, filters: Filters = {}) {
+      const { id } = await getHandled(caller, params);
       const { type, from, to } = filters;
       let letters = db.selectFrom("deadLetters").selectAll().where("subscriptionId", "=", id);
       if (type !== undefined) letters = letters.where("type", "=", type);
@@ -167,17 +177,19 @@ export const deadLetters: Resource = {
         operation: "redriveDeadLetters",
         summary: "Send many dead letters to the handler again",
         description:
-          "Sends the oldest dead letters first. Each is retried for 24 hours, like a new event. With `dryRun`, only counts the matching dead letters.",
+          "Sends the oldest dead letters first. Each is retried for 24 hours, like a new event. With `dryRun`, only counts the matching dead letters.\n\nThe events arrive after later ones, also if the handler is `ordered`.",
         body: redriveManySchema,
         answer: redriveManyResultSchema,
         async handle({ caller, params, body: { dryRun, limit, ...filters } }) {
+          const { handler } = await getHandled(caller, params);
+          const breaksOrder = ((handler as Partial<HandlerSettings> | null)?.ordered ?? false) !== false;
           const page = { limit: dryRun ? 1 : limit, offset: 0 };
           const { items, total } = await listPage(await lettersOf(caller, params, filters), page);
-          if (dryRun) return { matched: total, redriven: 0 };
+          if (dryRun) return { matched: total, redriven: 0, breaksOrder };
           const ids = items.map(({ id }) => id);
           await recordUse(deps, caller, "redrive", "deadLetter", ids);
           for (const letter of items) await redrive(letter);
-          return { matched: total, redriven: items.length };
+          return { matched: total, redriven: items.length, breaksOrder };
         },
       }),
       defineRoute({
@@ -185,7 +197,7 @@ export const deadLetters: Resource = {
         operation: "redriveDeadLetter",
         summary: "Send a dead letter to the handler again",
         description:
-          "Removes the dead letter from the list and sends its event. If the handler does not accept it within 24 hours, a new dead letter is created.",
+          "Removes the dead letter from the list and sends its event. If the handler does not accept it within 24 hours, a new dead letter is created.\n\nThe event arrives after later ones, also if the handler is `ordered`.",
         body: z.strictObject({}),
         answer: deleted,
         async handle({ caller, params }) {

@@ -25,6 +25,8 @@ const COLUMNS: readonly Column<SubscriptionEntity>[] = [
   { title: "last error", value: ({ lastError }) => lastError?.message },
 ];
 
+const FLAGS = { ordered: "--ordered", orderedByKey: "--ordered-by-key" } as const;
+
 export function define(command: Command, context: CommandContext): void {
   const part = declareSubcommands(command, context, appOptions);
 
@@ -38,16 +40,21 @@ export function define(command: Command, context: CommandContext): void {
   part<[string], CreateOptions>(
     "create <events>",
     "Subscribe to <channel>:<type>, <channel>:* or *",
-    async ({ api, appPath, io }, [eventUid], { handler: url, ordered, startAt, when: filter }) => {
-      if (ordered && url === undefined) throw usageError("--ordered requires --handler.");
+    async ({ api, appPath, io }, [eventUid], options) => {
+      const { handler: url, ordered, orderedByKey, startAt, when: filter } = options;
+      for (const name of ["ordered", "orderedByKey"] as const)
+        if (options[name] && url === undefined) throw usageError(`${FLAGS[name]} requires --handler.`);
+      if (ordered && orderedByKey)
+        throw usageError(`${FLAGS.ordered} and ${FLAGS.orderedByKey} exclude each other.`);
       if (filter !== undefined && url === undefined) throw usageError("--when requires --handler.");
-      const handler = url === undefined ? undefined : { url, ordered };
+      const handler = url === undefined ? undefined : { url, ordered: orderedByKey ? "key" : ordered };
       const when = filter === undefined ? undefined : parseJson((await readData(io, filter)).toString());
       return api.post(await appPath("events", "subscribe"), { eventUid, startAt, handler, when });
     },
   )
     .option("--handler <url>", "post events to this address; the signing secret is shown once")
-    .option("--ordered", "deliver events to the handler in order")
+    .option(FLAGS.ordered, "deliver the events of each topic to the handler in order")
+    .option(FLAGS.orderedByKey, "deliver the events of each partitionkey to the handler in order")
     .option("--when <schema>", "JSON Schema of the events that the handler gets: text, @file, or @-")
     .option("--start-at <when>", "now, earliest, or a timestamp (default: now)");
   for (const [verb, summary] of [
@@ -85,6 +92,7 @@ export function define(command: Command, context: CommandContext): void {
 interface CreateOptions {
   readonly handler?: string;
   readonly ordered?: boolean;
+  readonly orderedByKey?: boolean;
   readonly startAt?: string;
   readonly when?: string;
 }

@@ -96,7 +96,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
           facts={{
             "Sent to": <UntrustedText>{handler.url}</UntrustedText>,
             Concurrency: String(handler.concurrency),
-            Order: handler.ordered ? "per topic" : "not guaranteed",
+            Order: ORDERS[String(handler.ordered) as keyof typeof ORDERS],
             Timeout: formatDuration(handler.timeoutMs),
           }}
         />
@@ -104,6 +104,8 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
     </>
   );
 }
+
+const ORDERS = { false: "not guaranteed", true: "per topic", key: "per key" } as const;
 
 const known = (value: number | null, format: (value: number) => string): string =>
   value === null ? "not known" : format(value);

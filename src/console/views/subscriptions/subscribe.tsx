@@ -17,6 +17,9 @@ interface Props {
 
 const WHEN_EXAMPLE = '{"properties": {"data": {"properties": {"total": {"minimum": 10}}}}}';
 
+/** Value of the handler's `ordered`, as the value of a form field. */
+type Ordering = "false" | "true" | "key";
+
 /** Parses JSON. Returns an invalid text unchanged, so that the API rejects it instead of subscribing to all events. */
 function parseJson(text: string): unknown {
   try {
@@ -34,11 +37,14 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
   const [eventUid, setEventUid] = useState("*");
   const [startAt, setStartAt] = useState("now");
   const [url, setUrl] = useState("");
-  const [isOrdered, setOrdered] = useState(false);
+  const [ordered, setOrdered] = useState<Ordering>("false");
   const [made, setMade] = useState<Schemas["Subscribed"]>();
   const [filter, setFilter] = useState("");
   const when = filter === "" ? {} : { when: parseJson(filter) };
-  const handler = url === "" ? {} : { handler: { url, ordered: isOrdered }, ...when };
+  const handler =
+    url === ""
+      ? {}
+      : { handler: { url, ordered: ordered === "key" ? ordered : ordered === "true" }, ...when };
   const call = {
     method: "POST",
     path: `/apps/${appId}/events/subscribe`,
@@ -92,13 +98,17 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
           </span>
         </label>
         {url !== "" && (
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={isOrdered}
-              onChange={(event) => setOrdered(event.currentTarget.checked)}
-            />
-            <span>Keep the order of each topic</span>
+          <label class="field">
+            <span class="field-name">Order</span>
+            <select value={ordered} onChange={(event) => setOrdered(event.currentTarget.value as Ordering)}>
+              <option value="false">send events as fast as possible</option>
+              <option value="key">keep the order of each partitionkey</option>
+              <option value="true">keep the order of each topic</option>
+            </select>
+            <span class="field-help">
+              In order, an event that your handler rejects delays the later ones for about an hour at most.
+              The keyPath of a definition sets the partitionkey of its events.
+            </span>
           </label>
         )}
         {url !== "" && (

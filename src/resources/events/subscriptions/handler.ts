@@ -8,6 +8,8 @@ import type { Deps } from "../../kit/deps.ts";
 
 const MADE_SECRET_BYTES = 32;
 
+const orderedSchema = z.union([z.boolean(), z.literal("key")], { error: 'must be true, false or "key"' });
+
 export const handlerSchema = z.strictObject({
   url: z
     .url({ protocol: /^https?$/, error: "must be an http or https URL" })
@@ -40,11 +42,10 @@ export const handlerSchema = z.strictObject({
     .max(64)
     .default(8)
     .describe("Maximum number of concurrent attempts per gateway."),
-  ordered: z
-    .boolean()
+  ordered: orderedSchema
     .default(false)
     .describe(
-      "Whether to send the events of a topic one at a time, in order. A failing event delays its topic, for about an hour at most.",
+      'Whether to send events one at a time, in order: `true` those of a topic, `"key"` those of a topic with the same `partitionkey`. A failing event delays its topic or key, for about an hour at most.',
     ),
   testEvents: z
     .boolean()
@@ -60,7 +61,7 @@ export const shownHandlerSchema = z
     connectionId: z.string().nullable(),
     timeoutMs: z.int(),
     concurrency: z.int(),
-    ordered: z.boolean(),
+    ordered: orderedSchema,
     testEvents: z.boolean(),
     secret: z
       .string()
