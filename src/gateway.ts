@@ -163,7 +163,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       limitsOf,
       isOverLimit: overLimit.has,
       storedChannels: createStoredChannels({ db, keyring }),
-      hooksUrl: urls.hooksUrl,
+      ...urls,
       fetchPinned: createFetchPinned(outbound),
       captureSecret: createCaptureSecret({ db, keyring, nowMs: clock }),
       ...createProviderMessages(foundation),

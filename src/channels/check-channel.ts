@@ -17,7 +17,11 @@ import { channelKindNameSchema } from "./entity.ts";
 import type { ChannelKinds } from "./kind.ts";
 
 /** Example channel in the API documentation. It must be complete and valid. */
-export const CHANNEL_EXAMPLE = { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] };
+export const CHANNEL_EXAMPLE = {
+  uid: "main",
+  kind: "webhook",
+  events: [{ type: "push", idPath: "$.id", schema: { type: "object" } }],
+};
 
 /** A channel as an API client writes it. The channel kind validates `config` later. */
 export const channelInputSchema = z

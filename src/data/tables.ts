@@ -77,6 +77,18 @@ interface TopicsTable {
   createdAt: Timestamp;
   /** Time since which no channel publishes to the topic. `null` while a channel uses the topic. */
   retiredAt: ColumnType<Date | null, Date | null, Date | null>;
+  /** Version of the definition's schema. `null` if it has none, or if an earlier version of Inlet wrote the definition. */
+  schemaVersion: ColumnType<number | null, never, number | null>;
+}
+
+/** Versions of the schemas with which the events of a topic were validated. */
+interface SchemaVersionsTable {
+  topic: string;
+  version: number;
+  /** SHA-256 of the schema's text. */
+  digest: Buffer;
+  schema: Json<NonNullable<Definition["schema"]>>;
+  createdAt: Timestamp;
 }
 
 interface AuditTable {
@@ -248,6 +260,7 @@ export interface Tables {
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
   topics: TopicsTable;
+  schemaVersions: SchemaVersionsTable;
   subscriptions: SubscriptionsTable;
   agentCallbacks: AgentCallbacksTable;
   changes: ChangesTable;

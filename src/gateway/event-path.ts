@@ -44,6 +44,7 @@ export interface EventPathDeps
   > {
   readonly storedChannels: StoredChannels;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
+  readonly baseUrl: string;
   /** Base URL of all channel addresses. `/hooks/{channelId}` is appended to it. */
   readonly hooksUrl: string;
   readonly fetchPinned: FetchPinned;

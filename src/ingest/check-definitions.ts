@@ -2,8 +2,9 @@ import type { Definition } from "../event/definition.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { compileDefinitions, compileRules, type DefinitionSource } from "../normalize/compile.ts";
+import { compileDefinitions, type DefinitionSource } from "../normalize/compile.ts";
 import { findFilterErrors } from "../normalize/filter-names.ts";
+import { compileRules } from "../normalize/rule-set.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 
 /**

@@ -10,14 +10,10 @@ import { UnavailableError } from "../lib/errors.ts";
 import { createInterned, createSharedParts } from "../lib/interned.ts";
 import { readStoredConfig } from "../lib/stored-config.ts";
 import { isReadableType } from "../normalize/body/bodies.ts";
-import {
-  type CompiledDefinitions,
-  compileDefinitions,
-  createRuleSet,
-  type RuleSet,
-} from "../normalize/compile.ts";
+import { type CompiledDefinitions, compileDefinitions } from "../normalize/compile.ts";
 import type { PathCache } from "../normalize/paths/jsonpath.ts";
 import type { KindProfile } from "../normalize/profile.ts";
+import { createRuleSet, formatSource, type RuleSet } from "../normalize/rule-set.ts";
 import { boundWaiting } from "../verify/keys/bounded-waiting.ts";
 import type { KeySource } from "../verify/keys/key-source.ts";
 import type { RegistrationSignals } from "../verify/preset-registration.ts";
@@ -85,6 +81,8 @@ export interface CompilableKind {
 }
 
 export interface CompileDeps extends Omit<SenderDeps, "onShadowed" | "keys"> {
+  /** Base URL of the API, with which the CloudEvents `dataschema` starts. */
+  readonly baseUrl: string;
   readonly keysOf: (organizationId: string) => KeySource;
   readonly channelKinds: ReadonlyMap<ChannelKindName, CompilableKind>;
   readonly pathsOf: PathCache;
@@ -179,7 +177,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
   }
 
   return (stored) => {
-    const { version, state, pause, topics, connectionId } = stored;
+    const { version, state, pause, topics, schemaVersions, connectionId } = stored;
     const kind = deps.channelKinds.get(stored.identity.kind);
     if (kind === undefined) throw new UnavailableError(`there is no channel kind ${stored.identity.kind}`);
     const identity = { ...stored.identity, kind: kind.kind };
@@ -198,6 +196,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const acceptsContentType = wakes?.publishesNothing ? acceptsAnyType : sharedSender.acceptsContentType;
     const signals = findSignals(shown, preset, deps.presets);
     const ownChars = ownLength + JSON.stringify(secrets).length;
+    const ownBytes = CONFIG_BYTES + EXPANSION * ownChars + VERSION_BYTES * schemaVersions.size;
     return {
       answer,
       acceptsContentType,
@@ -207,7 +206,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       kindConfig: config,
       methods: ownSender.methods,
       sender: ownSender,
-      shares: [sharedSender, sharedDefinitions, { bytes: CONFIG_BYTES + EXPANSION * ownChars }],
+      shares: [sharedSender, sharedDefinitions, { bytes: ownBytes }],
       identity,
       version,
       connectionId,
@@ -216,7 +215,10 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       state,
       pause,
       ...(config.deliveryRecords && { sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }),
-      rules: createRuleSet({ ...sharedDefinitions.compiled, config: shown }, identity, topics),
+      rules: createRuleSet({ ...sharedDefinitions.compiled, config: shown }, identity, topics, {
+        baseUrl: `${deps.baseUrl}${formatSource(identity)}/schemas`,
+        versions: schemaVersions,
+      }),
     };
   };
 }
@@ -237,6 +239,7 @@ function findSignals(
 const SENDER_BYTES = 3_000;
 const DEFINITIONS_BYTES = 600;
 const CONFIG_BYTES = 600;
+const VERSION_BYTES = 60;
 const EXPANSION = 3;
 
 const hashKey = (...texts: readonly string[]): string => hash("sha256", texts.join("\n"), "base64url");

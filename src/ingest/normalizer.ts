@@ -1,7 +1,6 @@
 import type { VerifiedDelivery } from "../event/received.ts";
 import { TokenBuckets } from "../limits/token-buckets.ts";
 import { isLarge } from "../normalize/body/bodies.ts";
-import type { RuleSet } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
 import {
   contentTypeOf,
@@ -10,6 +9,7 @@ import {
   normalize,
   type Selection,
 } from "../normalize/normalize.ts";
+import type { RuleSet } from "../normalize/rule-set.ts";
 
 /**
  * Default time in milliseconds after which the sender of a delivery in validation receives 503. Many senders give up after five seconds.

@@ -1,8 +1,7 @@
 import { type BodyDecoding, type BodyReading, DEFAULT_READING } from "../event/body-reading.ts";
-import type { ChannelConfig, ChannelIdentity } from "../event/channel.ts";
-import { type ConflictRule, getConflictRule } from "../event/dedupe.ts";
+import type { ChannelConfig } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
-import { encodeType, topicPrefixOf } from "../event/topic.ts";
+import { encodeType } from "../event/topic.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { type FilterRoot, getFilterRoots } from "./filter.ts";
@@ -22,18 +21,13 @@ import {
   type RootSource,
 } from "./profile.ts";
 
-/** The stored event definitions of a channel. They have been validated, and each has a different event type. */
-export interface RuleSource {
-  readonly channel: ChannelIdentity;
+/** Event definitions of a channel. They have been validated, and each has a different event type. */
+export interface DefinitionSource {
   readonly profile: KindProfile;
   readonly config: ChannelConfig;
   readonly definitions: readonly Definition[];
-  /** Stored topic names by event type. A type without an entry uses the name that a new topic would get. */
-  readonly topics?: ReadonlyMap<string, string>;
   readonly reading?: BodyReading;
 }
-
-export type DefinitionSource = Omit<RuleSource, "channel" | "topics">;
 
 export type RulePath = RootedPath<RootSource>;
 
@@ -60,6 +54,8 @@ export interface Rule {
   readonly attributes: AttributePaths | undefined;
   readonly when: Definition["when"];
   readonly schema: Definition["schema"];
+  /** The event type as a path segment of a URL, with which the CloudEvents `dataschema` ends. `undefined` if there is no schema. */
+  readonly schemaSuffix: string | undefined;
 }
 
 /** Compiled event definitions without channel-specific data, so that channels with equal definitions can share them. */
@@ -87,17 +83,6 @@ export interface CompiledDefinitions extends Required<DefinitionSource> {
   readonly ignored: readonly RulePath[] | undefined;
 }
 
-export interface RuleSet extends CompiledDefinitions {
-  readonly channel: ChannelIdentity;
-  /** Stored topic names by event type. Contains only names that differ from those of new topics. */
-  readonly topics: ReadonlyMap<string, string>;
-  /** Topic name prefix of the channel. The encoded event type is appended to it. */
-  readonly topicPrefix: string;
-  /** CloudEvents `source` of events whose sender does not set one. */
-  readonly source: string;
-  readonly conflictRule: ConflictRule;
-}
-
 const FIXED = "must not be set, because this kind of channel uses a fixed path";
 
 /**
@@ -113,47 +98,6 @@ const nameByIndex: NameItem = ({ deliveryId, boundTo }, { index }) => {
 
 const BODY_ROOTS = new Map([["body", BODY_ROOT]]);
 const NO_ROOTS: ReadonlyMap<string, RootSource> = new Map();
-
-/** Compiles the event definitions of a channel. The error lists every invalid path. */
-export function compileRules(
-  { channel, topics, ...source }: RuleSource,
-  pathCache?: PathCache,
-): Result<RuleSet, readonly Finding[]> {
-  const compiled = compileDefinitions(source, pathCache);
-  return compiled.ok ? ok(createRuleSet(compiled.value, channel, topics)) : compiled;
-}
-
-/**
- * Combines compiled event definitions with the data of one channel.
- *
- * @param topics stored topic names of the channel, by event type
- */
-export function createRuleSet(
-  compiled: CompiledDefinitions,
-  channel: ChannelIdentity,
-  topics: ReadonlyMap<string, string> = NO_TOPICS,
-): RuleSet {
-  const topicPrefix = topicPrefixOf({ ...channel, channelUid: channel.uid });
-  const renamed = [...topics].filter(([type, topic]) => topic !== topicPrefix + encodeType(type));
-  return {
-    ...compiled,
-    channel,
-    topicPrefix,
-    source: formatSource(channel),
-    conflictRule: getConflictRule(compiled.config.dedupe),
-    topics: renamed.length === 0 ? NO_TOPICS : new Map(renamed),
-  };
-}
-
-/**
- * Returns the CloudEvents `source` of a channel. Uses `join`, because V8 would have to flatten the result of a template literal for
- * each delivery.
- */
-export const formatSource = ({ appId, uid }: Pick<ChannelIdentity, "appId" | "uid">): string =>
-  ["", "apps", appId, "channels", uid].join("/");
-
-/** Shared empty map, because nearly all channels have only topics with current names. */
-const NO_TOPICS: ReadonlyMap<string, string> = new Map();
 
 /**
  * Compiles event definitions. The error lists every invalid path, such as `events[3].idPath`.
@@ -211,7 +155,18 @@ export function compileDefinitions(
     const hasAttributes = [time, subject, key].some((path) => path !== undefined);
     const attributes = hasAttributes ? { time, subject, key } : undefined;
     const topicSuffix = encodeType(type);
-    const rule: Rule = { index, type, topicSuffix, idPath, payloadPath, attributes, when, schema };
+    const schemaSuffix = schema === undefined ? undefined : encodeURIComponent(type.toWellFormed());
+    const rule: Rule = {
+      index,
+      type,
+      topicSuffix,
+      idPath,
+      payloadPath,
+      attributes,
+      when,
+      schema,
+      schemaSuffix,
+    };
     if (typePath === undefined) {
       always.push(rule);
       return;

@@ -4,11 +4,12 @@ import { KEY_EXTENSION, VIA_EXTENSION } from "../event/cloud-event.ts";
 import { ANY_DIGEST, type OutgoingEvent, type SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
-import { formatSource, type Rule, type RuleSet } from "./compile.ts";
+import type { Rule } from "./compile.ts";
 import type { OwnAttributes } from "./event-attributes.ts";
 import type { CloudEvent, Item } from "./item.ts";
 import type { Payload } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
+import { formatSource, type RuleSet } from "./rule-set.ts";
 
 /**
  * Length of an event's identity in base64url characters. 22 characters hold 132 bits, which makes a collision (and thus a lost
@@ -63,10 +64,11 @@ export function createEvent(
   const { reconciled, rules } = envelope;
   const topic = getRuleTopic(rules, rule);
   const digest = reconciled?.match === "id" ? ANY_DIGEST : comparedHash.slice(0, DIGEST_CHARS);
+  const dataschema = getDataSchema(rules, rule);
   const fields =
     event === undefined
-      ? createFields(envelope, type, id, payload, own)
-      : copyCloudEventFields(envelope, event, id, payload);
+      ? createFields(envelope, type, id, payload, own, dataschema)
+      : copyCloudEventFields(envelope, event, id, payload, dataschema);
   if (reconciled !== undefined) fields.push(VIA_EXTENSION, "poll");
   // With `idAndData`, an event with the same id but different data counts as new.
   const identified = rules.conflictRule.identity === "idAndData" ? `\n${digest}` : "";
@@ -83,6 +85,13 @@ export const getRuleTopic = (
   { topics, topicPrefix }: Pick<RuleSet, "topics" | "topicPrefix">,
   { type, topicSuffix }: Pick<Rule, "type" | "topicSuffix">,
 ): string => (topics.size === 0 ? undefined : topics.get(type)) ?? topicPrefix + topicSuffix;
+
+/** Returns the URL of the schema version that the data was validated with. `undefined` if the definition has no stored schema. */
+function getDataSchema({ schemaNames }: RuleSet, { type, schemaSuffix }: Rule): string | undefined {
+  if (schemaNames === undefined || schemaSuffix === undefined) return undefined;
+  const version = schemaNames.versions.get(type);
+  return version === undefined ? undefined : `${schemaNames.baseUrl}/${schemaSuffix}/${version}`;
+}
 
 /** An event that the gateway itself creates, with JSON data. */
 export interface SystemEvent {
@@ -146,22 +155,28 @@ function createFields(
   id: string,
   payload: Payload,
   own: OwnAttributes | undefined,
+  dataschema: string | undefined,
 ): string[] {
   const at = own?.time ?? time;
   const fields = ["specversion", "1.0", "id", id, "source", source, "type", type, "time", at];
   pushData(fields, payload);
   if (own?.subject !== undefined) fields.push("subject", own.subject);
+  if (dataschema !== undefined) fields.push("dataschema", dataschema);
   if (traceparent !== undefined) fields.push("traceparent", traceparent);
   if (own?.key !== undefined) fields.push(KEY_EXTENSION, own.key);
   return fields;
 }
 
-/** Copies the attributes of a sender's CloudEvent. If the event has no `traceparent`, the one from the request header is added. */
+/**
+ * Copies the attributes of a sender's CloudEvent. An event without `traceparent` gets that of the request header, and an event without
+ * `dataschema` gets that of the definition.
+ */
 function copyCloudEventFields(
   { traceparent }: Envelope,
   event: CloudEvent,
   id: string,
   payload: Payload,
+  dataschema: string | undefined,
 ): string[] {
   const { attributes, source, type } = event;
   const fields = ["specversion", "1.0", "id", id, "source", source, "type", type];
@@ -171,7 +186,7 @@ function copyCloudEventFields(
   push("time");
   pushData(fields, payload);
   push("subject");
-  push("dataschema");
+  push("dataschema", attributes.get("dataschema") ?? dataschema);
   push("traceparent", attributes.get("traceparent") ?? traceparent);
   for (const [name, value] of attributes) {
     if (!ORDERED_ATTRIBUTES.has(name) && !name.startsWith(OWN_PREFIX)) fields.push(name, value);

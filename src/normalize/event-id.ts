@@ -1,11 +1,12 @@
 import { isAttributeText } from "../event/cloud-event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { NewId } from "../lib/ids.ts";
-import type { Rule, RulePath, RuleSet } from "./compile.ts";
+import type { Rule, RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import type { Item } from "./item.ts";
 import type { ItemReader } from "./item-reader.ts";
 import type { EventId } from "./profile.ts";
+import type { RuleSet } from "./rule-set.ts";
 
 /** The parts of a run that decide the ids of its events. */
 interface IdRun {

@@ -1,11 +1,12 @@
 import type { ExplainedDefinition, ExplainedPath } from "../event/explained.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
-import type { Rule, RulePath, RuleSet } from "./compile.ts";
+import type { Rule, RulePath } from "./compile.ts";
 import { getRuleTopic } from "./entry.ts";
 import type { ItemContext } from "./item.ts";
 import { ItemReader } from "./item-reader.ts";
 import { type NormalizeDeps, type Normalized, normalizeEach, type Selection } from "./normalize.ts";
 import { PathBudgetError } from "./paths/path.ts";
+import type { RuleSet } from "./rule-set.ts";
 import type { ItemResult } from "./run-item.ts";
 
 /** Maximum number of nodes that paths may visit to explain one item. Processing the delivery has its own, separate limit. */

@@ -1,10 +1,10 @@
 import type { VerifiedDelivery } from "../event/received.ts";
 import { readBody } from "./body/bodies.ts";
-import type { RuleSet } from "./compile.ts";
 import type { Fault } from "./fault.ts";
 import { ItemReader } from "./item-reader.ts";
 import type { PathBudget } from "./paths/path.ts";
 import { ITEM_ROOT } from "./profile.ts";
+import type { RuleSet } from "./rule-set.ts";
 
 /** Matches the start of a JSON object or array. */
 const JSON_START = /^\s*[[{]/;

@@ -9,12 +9,12 @@ import { parseBodyFormat, readBody } from "./body/bodies.ts";
 import { decodeTexts } from "./body/decode-texts.ts";
 import { takeItems } from "./body/items.ts";
 import { decodeQuery, readQueryBody } from "./body/query-body.ts";
-import type { RuleSet } from "./compile.ts";
 import { createEnvelope } from "./entry.ts";
 import { type Fault, invalidBody } from "./fault.ts";
 import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, DeliveryItems, Item } from "./item.ts";
 import type { PathBudget } from "./paths/path.ts";
+import type { RuleSet } from "./rule-set.ts";
 import {
   type ItemPlace,
   type ItemResult,

@@ -6,7 +6,7 @@ import { unlessAborted } from "../lib/wait.ts";
 import type { Body } from "./body/bodies.ts";
 import { withFormatHint } from "./body/format-hint.ts";
 import { exceedsDepth } from "./body/items.ts";
-import type { Rule, RuleSet } from "./compile.ts";
+import type { Rule } from "./compile.ts";
 import { createEvent, type Envelope } from "./entry.ts";
 import { readOwnAttributes } from "./event-attributes.ts";
 import { computeEventId } from "./event-id.ts";
@@ -16,6 +16,7 @@ import { faultOfText } from "./heartbeat.ts";
 import type { BrokenItem, Item, ItemContext } from "./item.ts";
 import { ItemReader, type Payload } from "./item-reader.ts";
 import { type PathBudget, PathBudgetError } from "./paths/path.ts";
+import type { RuleSet } from "./rule-set.ts";
 
 export interface NormalizeDeps {
   /** Returns the validator of a schema, or a promise if the schema must be compiled first. */

@@ -18,6 +18,7 @@ import { connectionCallback } from "./apps/connections/callback.ts";
 import { connections } from "./apps/connections/routes.ts";
 import { explanations } from "./apps/explain.ts";
 import { registrations } from "./apps/registrations.ts";
+import { schemaVersions } from "./apps/schema-versions.ts";
 import { sources } from "./apps/sources/routes.ts";
 import { testEvents } from "./apps/test-events.ts";
 import { collections } from "./collections/collections.ts";
@@ -105,6 +106,7 @@ const RESOURCES: readonly Resource[] = [
   channelLife,
   explanations,
   inferences,
+  schemaVersions,
   testEvents,
   sources,
   recoveries,

@@ -251,6 +251,19 @@ describe("the event commands", () => {
     expect((await run("infer inbox --type other")).stderr).toContain("must be the type of a definition");
   });
 
+  it("inlet channels schemas lists the schema versions of a channel, and prints one", async () => {
+    const events = [{ type: "push", schema: { type: "object" } }, { type: "issues" }];
+    await world.gateway.api("PUT", `/apps/${world.app.id}/channels/hooks`, { events });
+    expect(rows((await run("channels schemas hooks")).stdout)).toMatchObject([
+      { type: "push", version: 1, isCurrent: true },
+    ]);
+    const printed = await run("channels schemas hooks push 1");
+    expect(JSON.parse(printed.stdout)).toEqual({ type: "object" });
+    expect((await run("channels schemas hooks push 2")).stderr).toContain("schema version");
+    const before = [{ type: "push" }, { type: "issues" }];
+    await world.gateway.api("PUT", `/apps/${world.app.id}/channels/hooks`, { events: before });
+  });
+
   it("inlet agents opens event types to agents, and closes them", async () => {
     const opened = await run("agents open hooks issues");
     expect(rows(opened.stdout)).toMatchObject([{ type: "push" }, { type: "issues", agents: true }]);

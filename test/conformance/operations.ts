@@ -87,7 +87,7 @@ export function readOperations(document: OpenApi): readonly ApiOperation[] {
 }
 
 /** Parameters with values that are the same for all organizations. */
-const GLOBAL_NAMES: ReadonlySet<string> = new Set(["name"]);
+const GLOBAL_NAMES: ReadonlySet<string> = new Set(["name", "type", "version"]);
 const namedIn = (path: string) => pathNames(path).filter((name) => !GLOBAL_NAMES.has(name));
 
 const place = (where: IdPlace["where"], steps: readonly string[], name: string): IdPlace => ({

@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openAddress } from "../../src/data/channels/address-columns.ts";
+import { setSchemaVersions } from "../../src/data/channels/schema-versions.ts";
 import { createStoredChannels } from "../../src/data/channels/stored-channels.ts";
 import type { Queryable } from "../../src/data/database.ts";
 import { openKeyring, WrongMasterKeyError } from "../../src/data/keyring/keyring.ts";
@@ -135,6 +136,23 @@ describe("a database with the 34 migrations that the baseline replaces", () => {
       { id: null },
     ]);
     expect(await select("SELECT plain_addresses FROM cluster")).toEqual([{ plainAddresses: false }]);
+  });
+
+  it("gets version 1 of each schema, which stays the version of a definition that is written again", async () => {
+    await upgrade(39);
+    const [{ topic = "", type = "" } = {}] = await select<{ topic: string; type: string }>(
+      "SELECT t.topic, t.type FROM topics AS t JOIN channels AS c ON c.number = t.channel_number WHERE c.uid = 'orders'",
+    );
+    const schema = { type: "object", required: ["ü"], description: 'a / "b"' };
+    const events = JSON.stringify([{ type, schema }, { type: "other" }]);
+    await sql`UPDATE channels SET events = ${events} WHERE uid = 'orders'`.execute(database.db);
+    await upgrade();
+    const { db } = database;
+    await db.transaction().execute((trx) => setSchemaVersions(trx, [{ topic, schema }], Date.now()));
+    expect(await select("SELECT topic, version, schema FROM schema_versions")).toEqual([
+      { topic, version: 1, schema },
+    ]);
+    expect(await select("SELECT topic FROM topics WHERE schema_version IS NOT NULL")).toEqual([{ topic }]);
   });
 
   it("gets an address sealed that a version before migration 32 has written since", async () => {

@@ -393,7 +393,8 @@ function canaryKey(): string {
 }
 
 /**
- * Operations without an entity in this test, and operations whose ids are in no list: events and presets, read above, and dead letters.
+ * Operations without an entity in this test, and operations whose ids are in no list: events and presets, read above, dead letters, and
+ * schema versions.
  */
 const WITHOUT_ENTITY = [
   ...["/agents/", "/collections/", "/forms/", "/iam/groups/", "/iam/identities/", "/iam/roles/"],
@@ -401,6 +402,7 @@ const WITHOUT_ENTITY = [
   ...["/rooms/{roomId}/messages/", "/rooms/{roomId}/participants/"],
   ...["/conversations/{conversationId}/messages/", "/apps/{appId}/events/"],
   "/apps/{appId}/subscriptions/{subscriptionId}/dead-letters/",
+  "/apps/{appId}/channels/{channelId}/schemas/",
 ];
 
 let places: Places;

@@ -19,6 +19,7 @@ let compile: (stored: StoredChannel) => CompiledChannel;
 beforeEach(() => {
   askedFor = [];
   compile = createCompileChannel({
+    baseUrl: "http://inlet.example/v1",
     hooksUrl: "http://hooks.example",
     keysOf(organizationId) {
       askedFor.push(organizationId);
@@ -39,6 +40,7 @@ const stored = (number: number, changes: Partial<StoredChannel> = {}): StoredCha
   config: {},
   definitions: structuredClone(DEFINITIONS),
   topics: new Map(),
+  schemaVersions: new Map(),
   connectionId: null,
   dedupeChange: undefined,
   ...changes,

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { cloudevents } from "../../src/channels/cloudevents/cloudevents.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import type { ItemFailure } from "../../src/event/outcome.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
+import { compileRules } from "../../src/normalize/rule-set.ts";
 import { settings as common, deliveryOf, fieldOf } from "./support.ts";
 
 interface ReceiveOptions {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { Definition } from "../../src/event/definition.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
 import { getRuleTopic } from "../../src/normalize/entry.ts";
 import { ITEM_ROOT, type KindProfile } from "../../src/normalize/profile.ts";
+import { compileRules } from "../../src/normalize/rule-set.ts";
 import { channel, rulesOf, type Settings, settings } from "./support.ts";
 
 function compileErrors(

@@ -3,8 +3,8 @@ import { sse } from "../../src/channels/sse/sse.ts";
 import type { ChannelIdentity } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize, type Selection } from "../../src/normalize/normalize.ts";
+import { compileRules } from "../../src/normalize/rule-set.ts";
 import { channel, deliveryOf, fieldOf, type Settings, settings } from "./support.ts";
 
 const stream: ChannelIdentity = { ...channel, kind: "sse" };

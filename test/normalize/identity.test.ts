@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize } from "../../src/normalize/normalize.ts";
+import { compileRules } from "../../src/normalize/rule-set.ts";
 import { channel, deliveryOf, settings } from "./support.ts";
 
 function normalizeToEvent(delivery: VerifiedDelivery, number = channel.number): OutgoingEvent | undefined {

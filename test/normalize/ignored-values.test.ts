@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
+import { compileRules } from "../../src/normalize/rule-set.ts";
 import type { Settings } from "./support.ts";
 import { all, channel, fieldOf, type Given, normalizeBody, settings } from "./support.ts";
 

@@ -3,8 +3,8 @@ import { z } from "zod";
 import { polledItemFields, pollingProfile } from "../../src/channels/polling/profile.ts";
 import { commonFields } from "../../src/event/channel.ts";
 import type { Definition } from "../../src/event/definition.ts";
-import { compileRules } from "../../src/normalize/compile.ts";
 import { normalize, type Selection } from "../../src/normalize/normalize.ts";
+import { compileRules } from "../../src/normalize/rule-set.ts";
 import { channel, dataOf, deliveryOf, type Outcome } from "./support.ts";
 
 const settings = z.strictObject({ ...commonFields, ...polledItemFields });

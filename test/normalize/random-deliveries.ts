@@ -3,8 +3,8 @@ import { z } from "zod";
 import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { commonFields } from "../../src/event/channel.ts";
 import type { Values } from "../../src/event/values.ts";
-import { compileRules, type RuleSet } from "../../src/normalize/compile.ts";
 import { type Normalized, normalize } from "../../src/normalize/normalize.ts";
+import { compileRules, type RuleSet } from "../../src/normalize/rule-set.ts";
 import { channel, fieldOf } from "./support.ts";
 
 const SEED = 20_260_102;

@@ -6,13 +6,13 @@ import type { Definition } from "../../src/event/definition.ts";
 import type { OutgoingEvent } from "../../src/event/event.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
 import type { CompiledSchema } from "../../src/lib/json-schema/compiled-schema.ts";
-import { compileRules, type RuleSet } from "../../src/normalize/compile.ts";
 import {
   type NormalizeDeps,
   type Normalized,
   normalize,
   type Selection,
 } from "../../src/normalize/normalize.ts";
+import { compileRules, type RuleSet } from "../../src/normalize/rule-set.ts";
 
 export type Settings = z.input<z.ZodObject<typeof commonFields>>;
 

@@ -125,6 +125,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           channelKinds,
           schemas,
           presets: options.presets ?? sharedPresets(),
+          baseUrl: "https://inlet.example/v1",
           hooksUrl: "https://hooks.example",
           fetchPinned: options.fetchPinned ?? fetchNothing,
           captureSecret: createCaptureSecret({ db, keyring, nowMs: Date.now }),

@@ -34,6 +34,8 @@ export interface StoredChannel {
   readonly config: Readonly<Record<string, unknown>>;
   readonly definitions: readonly Definition[];
   readonly topics: ReadonlyMap<string, string>;
+  /** Versions of the definitions' schemas by event type. */
+  readonly schemaVersions: ReadonlyMap<string, number>;
   readonly connectionId: string | null;
   /** The last change after which the channel may not recognize earlier events. `undefined` if there was none. */
   readonly dedupeChange: { readonly atMs: number; readonly keptMs: number } | undefined;
@@ -64,6 +66,9 @@ export function createStoredChannels(deps: { readonly db: Queryable; readonly ke
   const { db, keyring } = deps;
   const topics = sql<Readonly<Record<string, string>> | null>`
     (SELECT jsonb_object_agg(t.type, t.topic) FROM topics AS t WHERE t.channel_number = channels.number)`;
+  const schemaVersions = sql<Readonly<Record<string, number>> | null>`
+    (SELECT jsonb_object_agg(t.type, t.schema_version) FROM topics AS t
+     WHERE t.channel_number = channels.number AND t.schema_version IS NOT NULL)`;
   const allTopics = sql<readonly string[]>`
     ARRAY(SELECT t.topic FROM topics AS t WHERE t.channel_number = channels.number ORDER BY t.topic)`;
   const registrations = sql<readonly Registered[] | null>`
@@ -74,6 +79,7 @@ export function createStoredChannels(deps: { readonly db: Queryable; readonly ke
     .selectFrom("channels")
     .selectAll()
     .select(topics.as("topics"))
+    .select(schemaVersions.as("schemaVersions"))
     .select(registrations.as("registrations"))
     .where("isSystem", "=", false);
   /** Combine lookups into batches. If there are many rarely used channels, one query per lookup would saturate the database. */
@@ -142,6 +148,7 @@ type Registered = Parameters<typeof openContents>[1];
 
 type StoredChannelRow = ChannelRow & {
   readonly topics: Readonly<Record<string, string>> | null;
+  readonly schemaVersions: Readonly<Record<string, number>> | null;
   readonly registrations: readonly Registered[] | null;
 };
 
@@ -154,6 +161,7 @@ function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel
     config: { ...row.config, ...withRegistered(keyring, row) },
     definitions: row.events,
     topics: new Map(Object.entries(row.topics ?? {})),
+    schemaVersions: new Map(Object.entries(row.schemaVersions ?? {})),
     connectionId: row.connectionId,
     dedupeChange: readDedupeChange(row),
   };

@@ -3,6 +3,7 @@ import type { Definition } from "../../event/definition.ts";
 import { topicOf } from "../../event/topic.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { AppRow, ChannelRow, TopicRow } from "../tables.ts";
+import { setSchemaVersions } from "./schema-versions.ts";
 
 /**
  * Updates the topics of a channel to match its event definitions. Adds missing topics, and retires those whose definition was
@@ -17,11 +18,11 @@ export async function writeTopics(
 ): Promise<void> {
   const { organizationId, appId: id, uid, number } = channel;
   const rows = await topicRows(trx, { id, organizationId }, [{ ...source, uid, number }], nowMs);
-  const kept = rows.map(({ topic }) => topic);
+  const kept = rows.map(({ row }) => row.topic);
   await retire(trx, number, nowMs)
     .where((eb) => (kept.length > 0 ? eb("topic", "not in", kept) : eb.lit(true)))
     .execute();
-  await insertRows(trx, rows);
+  await insertRows(trx, rows, nowMs);
 }
 
 interface TopicSource {
@@ -40,7 +41,7 @@ export async function insertTopics(
   channels: readonly TopicSource[],
   nowMs: number,
 ): Promise<void> {
-  await insertRows(trx, await topicRows(trx, app, channels, nowMs));
+  await insertRows(trx, await topicRows(trx, app, channels, nowMs), nowMs);
 }
 
 async function topicRows(
@@ -59,32 +60,41 @@ async function topicRows(
   // Join the parts of the key with a space, because a uid contains none.
   const stored = new Map(known.map(({ channelUid, type, topic }) => [`${channelUid} ${type}`, topic]));
   return channels.flatMap(({ uid: channelUid, number: channelNumber, events, retention }) =>
-    events.map(({ type }) => ({
-      topic: stored.get(`${channelUid} ${type}`) ?? topicOf({ organizationId, appId, channelUid, type }),
-      organizationId,
-      appId,
-      channelNumber,
-      channelUid,
-      type,
-      ...retention,
-      createdAt: new Date(nowMs),
-      retiredAt: null,
-    })),
+    events.map(({ type, schema }) => {
+      const topic =
+        stored.get(`${channelUid} ${type}`) ?? topicOf({ organizationId, appId, channelUid, type });
+      const row = {
+        topic,
+        organizationId,
+        appId,
+        channelNumber,
+        channelUid,
+        type,
+        ...retention,
+        createdAt: new Date(nowMs),
+        retiredAt: null,
+      };
+      return { row, schema };
+    }),
   );
 }
 
 /** Maximum rows per INSERT. A row has eleven parameters, and PostgreSQL's protocol allows 65,535 parameters in a statement ("Bind"). */
 const ROWS_AT_ONCE = 5_000;
 
-async function insertRows(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>): Promise<void> {
+type TopicRows = Awaited<ReturnType<typeof topicRows>>;
+
+async function insertRows(trx: Trx, rows: TopicRows, nowMs: number): Promise<void> {
   for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
     await insertSome(trx, rows.slice(at, at + ROWS_AT_ONCE));
+  const schemas = rows.map(({ row: { topic }, schema }) => ({ topic, schema }));
+  await setSchemaVersions(trx, schemas, nowMs);
 }
 
-async function insertSome(trx: Trx, rows: Awaited<ReturnType<typeof topicRows>>): Promise<void> {
+async function insertSome(trx: Trx, rows: TopicRows): Promise<void> {
   await trx
     .insertInto("topics")
-    .values(rows)
+    .values(rows.map(({ row }) => row))
     .onConflict((conflict) =>
       conflict.column("topic").doUpdateSet((row) => ({
         channelNumber: row.ref("excluded.channelNumber"),

@@ -4,7 +4,6 @@ import { err, ok, type Result } from "../../lib/result.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 import { createWorkerQueue, type Exceeded, type JobOptions } from "../../lib/worker-queue.ts";
 import { FairLimiter } from "../../limits/fairness.ts";
-import type { RuleSet } from "../../normalize/compile.ts";
 import { explainEach } from "../../normalize/explain.ts";
 import { type Fault, invalidBody } from "../../normalize/fault.ts";
 import {
@@ -14,6 +13,7 @@ import {
   type Normalized,
   normalize,
 } from "../../normalize/normalize.ts";
+import type { RuleSet } from "../../normalize/rule-set.ts";
 import type { Explainer, Normalizer } from "../normalizer.ts";
 import { withBuffers } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerKind, WorkerRequest } from "./normalize-worker.ts";
@@ -71,13 +71,13 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
 
   /** Adds the generated code of all schemas to the rules. Compiles schemas that have no generated code yet. */
   async function createSentRules(rules: RuleSet): Promise<SentRules> {
-    const { channel, config, definitions, topics, reading } = rules;
+    const { channel, config, definitions, topics, schemaNames, reading } = rules;
     const generated: SentRules["generated"][number][] = [];
     for (const schema of listSchemas(definitions)) {
       const { generated: code } = await deps.validatorFor(schema, channel.organizationId);
       generated.push(code);
     }
-    return { channel, config, definitions, topics, reading, generated };
+    return { channel, config, definitions, topics, schemaNames, reading, generated };
   }
 
   /**

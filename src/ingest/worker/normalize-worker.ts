@@ -8,10 +8,10 @@ import { createId } from "../../lib/ids.ts";
 import type { CompiledSchema } from "../../lib/json-schema/compiled-schema.ts";
 import { type Check, evaluateCode, validatorOf } from "../../lib/json-schema/evaluate.ts";
 import { goBehindOtherThreads } from "../../lib/thread-priority.ts";
-import { compileRules, type RuleSet, type RuleSource } from "../../normalize/compile.ts";
 import { type Explained, explainEach } from "../../normalize/explain.ts";
 import { type Normalized, normalize, type Selection } from "../../normalize/normalize.ts";
 import type { KindProfile } from "../../normalize/profile.ts";
+import { compileRules, type RuleSet, type RuleSource } from "../../normalize/rule-set.ts";
 import { withLargeValues } from "./large-values.ts";
 
 /** The properties of a channel kind that the worker thread needs. */

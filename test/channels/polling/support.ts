@@ -9,8 +9,8 @@ import type { IngestResult } from "../../../src/event/ingest.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { createOutbound } from "../../../src/net/create-outbound.ts";
 import type { Credentials } from "../../../src/net/credentials.ts";
-import { compileRules } from "../../../src/normalize/compile.ts";
 import { normalize } from "../../../src/normalize/normalize.ts";
+import { compileRules } from "../../../src/normalize/rule-set.ts";
 import { readHere } from "../../support/read-here.ts";
 
 type Input = z.input<typeof pollingConfigSchema>;

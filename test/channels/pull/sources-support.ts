@@ -191,6 +191,7 @@ export async function startSourceRig(): Promise<SourceRig> {
     const path = beginning.use(
       createEventPath({
         isOverLimit: () => false,
+        baseUrl: "https://inlet.example/v1",
         limitsOf: testLimitsOf,
         ...shared,
         keyring,

@@ -9,9 +9,9 @@ import { startNormalizeQueue } from "../../../src/ingest/worker/normalize-queue.
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import type { JsonSchema } from "../../../src/lib/json-schema/compiled-schema.ts";
 import { ok } from "../../../src/lib/result.ts";
-import { compileRules } from "../../../src/normalize/compile.ts";
 import { explainEach } from "../../../src/normalize/explain.ts";
 import { type NormalizeDeps, type Normalized, normalize } from "../../../src/normalize/normalize.ts";
+import { compileRules } from "../../../src/normalize/rule-set.ts";
 import { channel, deliveryOf, rulesOf, type Settings } from "../../normalize/support.ts";
 import { sharedSchemas } from "../../support/schemas.ts";
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Channel } from "../../../channels/entity.ts";
+import type { SchemaVersion } from "../../../resources/apps/schema-versions.ts";
 import type { PresetStream } from "../../../verify/preset-streams.ts";
 import type { Preset } from "../../../verify/presets.ts";
 import { formatPath } from "../../client/api.ts";
@@ -23,6 +24,13 @@ const COLUMNS: readonly Column<Channel>[] = [
   { title: "preset", value: ({ config }) => config.preset },
   { title: "events", value: ({ events }) => events.map(({ type }) => type) },
   { title: "address", value: ({ url }) => url, whole: true },
+];
+
+const VERSION_COLUMNS: readonly Column<SchemaVersion>[] = [
+  { title: "type", value: ({ type }) => type, colors: { "*": "cyan" } },
+  { title: "version", value: ({ version }) => version },
+  { title: "current", value: ({ isCurrent }) => (isCurrent ? "yes" : "") },
+  { title: "created", value: ({ createdAt }) => createdAt },
 ];
 
 const MAX_GRACE_SECONDS = 30 * 86_400;
@@ -146,6 +154,17 @@ export function define(command: Command, context: CommandContext): void {
     .option("--check", "ask the provider now whether the registration still exists")
     .option("--recreate", "look for the registration at the provider, and create it if it is missing")
     .option("--dry-run", "show the requests without sending them");
+  part<[string, string | undefined, string | undefined]>(
+    "schemas <channel> [type] [version]",
+    "List the schema versions of a channel, or print one",
+    async ({ api, output, appPath }, [named, type, version]) => {
+      if (type !== undefined && version !== undefined)
+        return api.get(await appPath("channels", named, "schemas", type, version));
+      const { items } = await api.list<SchemaVersion>(await appPath("channels", named, "schemas"), { type });
+      output.list(items, VERSION_COLUMNS, "No definition has a schema.");
+      return undefined;
+    },
+  );
   part<[string], DeleteOptions>("delete <channel>", "Delete a channel", async (client, [named], options) => {
     const { id, uid } = await client.app();
     const { purge } = options;
@@ -167,6 +186,7 @@ export function define(command: Command, context: CommandContext): void {
       "creates the webhook at GitHub and keeps it alive",
     ],
     ["inlet channels pause inbox", "deliveries are stored until you resume"],
+    ["inlet channels schemas inbox received 1", "the schema that `dataschema` of an event names"],
     ["inlet channels rotate inbox --grace 3600", "the old address stays valid for an hour"],
   ]);
 }

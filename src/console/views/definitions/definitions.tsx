@@ -13,6 +13,7 @@ import { hasPermission } from "../../session/session.ts";
 import { InferDialog } from "./infer-dialog.tsx";
 import { applySchema, parseDefinitions } from "./parse-definitions.ts";
 import { TryOn } from "./preview.tsx";
+import { VersionsDialog } from "./versions-dialog.tsx";
 import "./definitions.css";
 
 interface Props {
@@ -51,7 +52,7 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const [text, setText] = useState(before);
   // The editor ignores later changes of its text, so an applied schema opens a new editor.
   const [applied, setApplied] = useState({ text: before, count: 0 });
-  const [isInferring, setInferring] = useState(false);
+  const [dialog, setDialog] = useState<"infer" | "versions">();
   const events = parseDefinitions(text);
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const headers = etag === undefined ? {} : { "if-match": etag };
@@ -61,8 +62,8 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
     toast("Saved. All workers use the change within two seconds.");
     onSaved();
   });
-  const apply = (type: string, schema: object): void => {
-    setInferring(false);
+  const apply = (type: string, schema: object | boolean): void => {
+    setDialog(undefined);
     const changed = applySchema(text, type, schema);
     if (changed === undefined) {
       toast(`The editor has no definition of the type ${type}.`);
@@ -71,6 +72,8 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
     setText(changed);
     setApplied(({ count }) => ({ text: changed, count: count + 1 }));
   };
+  const onClose = (): void => setDialog(undefined);
+  const dialogProps = { appId, channelUid: channel.uid, onApply: apply, onClose };
   return (
     <div class="definitions">
       <section class="stack" aria-label="Definitions">
@@ -90,20 +93,15 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
               Open quarantine
             </Button>
             {hasPermission("deliveries.read") && (
-              <Button onClick={() => setInferring(true)}>Create schema from events</Button>
+              <Button onClick={() => setDialog("infer")}>Create schema from events</Button>
             )}
+            <Button onClick={() => setDialog("versions")}>Schema versions</Button>
             <ApiCall call={call} />
           </div>
         )}
       </section>
-      {isInferring && (
-        <InferDialog
-          appId={appId}
-          channelUid={channel.uid}
-          onApply={apply}
-          onClose={() => setInferring(false)}
-        />
-      )}
+      {dialog === "infer" && <InferDialog {...dialogProps} />}
+      {dialog === "versions" && <VersionsDialog {...dialogProps} />}
       <TryOn appId={appId} channel={channel} events={events} />
     </div>
   );

@@ -9,7 +9,7 @@ export function parseDefinitions(text: string): readonly unknown[] | undefined {
 }
 
 /** Sets the schema of a definition in the text of the editor. Returns `undefined` if the text has no definition of this type. */
-export function applySchema(text: string, type: string, schema: object): string | undefined {
+export function applySchema(text: string, type: string, schema: object | boolean): string | undefined {
   const isOfType = (one: unknown): one is object =>
     typeof one === "object" && one !== null && "type" in one && one.type === type;
   const definitions = parseDefinitions(text);
