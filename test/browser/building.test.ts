@@ -91,6 +91,15 @@ it("the definitions editor shows what edited event definitions would do with rec
   await page.getByText("All workers use the change within two seconds").first().waitFor();
   const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/orders`);
   expect(channel.events[0]).not.toHaveProperty("schema.required");
+  await page.getByRole("button", { name: "Schema versions" }).click();
+  const versions = page.getByRole("dialog").getByLabel("Event type and version");
+  expect(await versions.locator("option").allTextContents()).toEqual([
+    "order, version 1",
+    "order, version 2 (current)",
+  ]);
+  await page.getByRole("dialog").getByText('"integer"').waitFor();
+  await page.getByRole("button", { name: "Apply to the editor" }).click();
+  await page.getByRole("button", { name: "Save" }).isEnabled();
 });
 
 it("the definitions editor creates a schema from events, shows what fails today, and saves it", async () => {
