@@ -3,6 +3,7 @@
  *
  * - Compares `inlet-consumer`, which acknowledges each event after its handler, with a bare XREADGROUP and XACK loop of batches.
  * - Compares a gateway that calls a handler on loopback with a bare loop of XREADGROUP, fetch and XACK of the same concurrency.
+ * - Compares `inlet-consumer` with `ordered: "key"` and 1,000 keys with an unordered one.
  * - Measures the delay of events while 10,000 a second are appended.
  *
  * Fails if a goal is missed.
@@ -33,6 +34,9 @@ const BURST_SECONDS = 5;
 const LONG_MS = 300_000;
 /** Minimum ratios of the CPU time per event of the bare loop to Inlet's. */
 const GOALS = { reading: 0.8, handlers: 1.2 } as const;
+/** Minimum ratio of the throughput with order by key to that without order. */
+const KEYED_GOAL = 0.8;
+const KEYS = 1_000;
 const DATA = JSON.stringify({ order: 4711, state: "paid", text: "x".repeat(400) });
 
 const goals = createGoals();
@@ -42,6 +46,7 @@ const { client } = server;
 const other = new Redis(server.port, "127.0.0.1", { protocol: 2 });
 try {
   await compareReading();
+  await compareOrders();
   await measureBurst();
   await compareHandlers();
 } finally {
@@ -49,13 +54,20 @@ try {
   goals.tell();
 }
 
-async function fill(topic: string, count: number): Promise<void> {
+async function fill(topic: string, count: number, keys = 0): Promise<void> {
   const attributes = ["specversion", "1.0", "id", "1", "source", "/s", "type", "order"];
   attributes.push("time", "2026-01-01T00:00:00.000Z");
+  const content = ["datacontenttype", "application/json", "data", DATA];
   for (let at = 0; at < count; at += 1_000) {
     const pipeline = client.pipeline();
     for (let i = at; i < Math.min(count, at + 1_000); i++)
-      pipeline.xadd(topic, "*", ...attributes, "datacontenttype", "application/json", "data", DATA);
+      pipeline.xadd(
+        topic,
+        "*",
+        ...attributes,
+        ...content,
+        ...(keys > 0 ? ["partitionkey", `k${i % keys}`] : []),
+      );
     await pipeline.exec();
   }
 }
@@ -95,6 +107,40 @@ async function readOurs(subscription: string): Promise<void> {
     },
     { signal: stop.signal },
   );
+}
+
+/** Measures from the first event to the last, because an ordered reader first waits for its lease. */
+async function compareOrders(): Promise<void> {
+  const perSecond = { unordered: [] as number[], key: [] as number[] };
+  for (let round = 0; round <= flags.rounds; round++) {
+    const topic = `events.bench.keys.${round}`;
+    await createGroup(topic, `unordered${round}`);
+    await createGroup(topic, `key${round}`);
+    await fill(topic, flags.events, KEYS);
+    for (const order of ["unordered", "key"] as const) {
+      const figure = await readThroughput(`${order}${round}`, order === "key" ? "key" : false);
+      if (round > 0) perSecond[order].push(figure);
+    }
+    await client.unlink(topic);
+  }
+  print(`\n${flags.events} events of ${KEYS} keys, ${CONCURRENCY} at once, ${flags.rounds} rounds, median`);
+  const [unordered, keyed] = [median(perSecond.unordered), median(perSecond.key)];
+  print(`  unordered ${unordered.toFixed(0)} events/s  ordered by key ${keyed.toFixed(0)} events/s`);
+  goals.check("throughput, ordered by key : unordered", keyed / unordered, KEYED_GOAL);
+}
+
+async function readThroughput(subscription: string, ordered: false | "key"): Promise<number> {
+  let count = 0;
+  let startedAt = 0;
+  const stop = new AbortController();
+  await createConsumer({ redis: server.url, subscription, concurrency: CONCURRENCY, ordered }).run(
+    async () => {
+      if (count++ === 0) startedAt = performance.now();
+      if (count === flags.events) stop.abort();
+    },
+    { signal: stop.signal },
+  );
+  return (flags.events * 1_000) / (performance.now() - startedAt);
 }
 
 /** The baseline reader: reads a batch, parses and handles each entry, and acknowledges all together. */
