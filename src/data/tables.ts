@@ -3,6 +3,7 @@ import type { AgentSubscriber } from "../event/agent-subscriber.ts";
 import type { ChannelKindName, ChannelState } from "../event/channel.ts";
 import type { Definition } from "../event/definition.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
+import type { StoredRouting } from "../event/intake.ts";
 import type { AuditAction, AuditEntity } from "./accounts/audit-entry.ts";
 import type { LimitName } from "./accounts/limits.ts";
 import type { Json, Timestamp, Timestamps } from "./columns.ts";
@@ -53,6 +54,20 @@ interface ChannelsTable extends Timestamps {
   version: Generated<number>;
   /** Whether the channel belongs to the system app, so that only Inlet itself publishes to it. */
   isSystem: Generated<boolean>;
+  /** Set for the intake of a blueprint. Its `appId` is the id of the blueprint, and it has no event definitions. */
+  routing: ColumnType<StoredRouting | null, string | null | undefined, string>;
+}
+
+/** Installs that own the route keys of their blueprint's intake. */
+interface RouteKeysTable {
+  blueprintId: string;
+  key: string;
+  appId: string;
+  /** `owner`: set by the owner of the blueprint. `connection`: read from a token response of the install's connection. */
+  source: "owner" | "connection";
+  /** Whether the intake may hold items of the key that must be published before later ones. */
+  held: Generated<boolean>;
+  createdAt: Timestamp;
 }
 
 /** Former addresses of channels, which may still be valid. The current address is in `channels`. */
@@ -259,6 +274,7 @@ export interface Tables {
   untoldFirstStart: UntoldFirstStartTable;
   channels: ChannelsTable;
   channelAddresses: ChannelAddressesTable;
+  routeKeys: RouteKeysTable;
   topics: TopicsTable;
   schemaVersions: SchemaVersionsTable;
   subscriptions: SubscriptionsTable;

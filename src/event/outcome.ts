@@ -14,6 +14,9 @@ export const QUARANTINE_REASONS = [
   "paused",
   "signature_invalid",
   "window_passed",
+  "no_route",
+  "no_install",
+  "over_limit",
 ] as const;
 export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
 

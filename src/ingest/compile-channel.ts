@@ -29,6 +29,7 @@ import {
   type SenderDeps,
   type SenderProgram,
 } from "../verify/verify.ts";
+import { compileRouting, type Routes } from "./route/compile-routing.ts";
 
 /**
  * Earliest times at which the next delivery is recorded: one time for any delivery, and one time for deliveries that were not published.
@@ -68,6 +69,8 @@ export interface CompiledChannel extends ChannelHandle {
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
   readonly shares?: readonly SharedPart[];
+  /** Set for an intake, whose items go to the installs of its blueprint. `undefined` for the channels of apps. */
+  readonly routes?: Routes;
 }
 
 /** The properties of a channel kind that are needed to compile its channels. */
@@ -195,6 +198,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
     const wakes = uids && { uids, publishesNothing: stored.definitions.length === 0 };
     const acceptsContentType = wakes?.publishesNothing ? acceptsAnyType : sharedSender.acceptsContentType;
     const signals = findSignals(shown, preset, deps.presets);
+    const routes = stored.routing && compileRouting(kind.profile, config, stored.routing, deps.pathsOf);
     const ownChars = ownLength + JSON.stringify(secrets).length;
     const ownBytes = CONFIG_BYTES + EXPANSION * ownChars + VERSION_BYTES * schemaVersions.size;
     return {
@@ -212,6 +216,7 @@ export function createCompileChannel(deps: CompileDeps): (stored: StoredChannel)
       connectionId,
       ...(wakes && { wakes }),
       ...(signals && { signals }),
+      ...(routes && { routes }),
       state,
       pause,
       ...(config.deliveryRecords && { sampling: { nextAtMs: 0, nextFailedAtMs: 0 } }),

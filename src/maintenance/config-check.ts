@@ -30,8 +30,8 @@ export function startConfigCheck({ db, channelKinds, metrics, log }: ConfigCheck
     let found = 0;
     for await (const page of pageChannels(db)) {
       signal.throwIfAborted();
-      for (const { config, ...channel } of page) {
-        const kind = channelKinds.get(channel.kind);
+      for (const { config, routing, ...channel } of page) {
+        const kind = channelKinds.get(routing?.kind ?? channel.kind);
         const read = kind && readStoredConfig(kind.configSchema, config);
         if (read?.ok && read.value.outdated.length === 0) continue;
         const facts = channelFacts(channel);

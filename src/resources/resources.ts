@@ -17,6 +17,9 @@ import { channels } from "./apps/channels/routes.ts";
 import { connectionCallback } from "./apps/connections/callback.ts";
 import { connections } from "./apps/connections/routes.ts";
 import { explanations } from "./apps/explain.ts";
+import { intakeInstalls } from "./apps/intakes/installs.ts";
+import { intakeQuarantine } from "./apps/intakes/quarantine.ts";
+import { intakes } from "./apps/intakes/routes.ts";
 import { registrations } from "./apps/registrations.ts";
 import { schemaVersions } from "./apps/schema-versions.ts";
 import { sources } from "./apps/sources/routes.ts";
@@ -100,6 +103,9 @@ const RESOURCES: readonly Resource[] = [
   groups,
   apiKeys,
   blueprints,
+  intakes,
+  intakeInstalls,
+  intakeQuarantine,
   apps,
   appUpgrades,
   channels,

@@ -11,6 +11,7 @@ import { resolveMethods } from "./methods.ts";
 import type { Preset, Presets } from "./presets.ts";
 import { findScheme, type VerificationConfig, verificationSchema } from "./schemes.ts";
 import { type Secret, type SenderConfig, senderConfigSchema } from "./sender-config.ts";
+import type { RequestPlace } from "./verifier.ts";
 
 /** Sender config of a channel, such as its verification scheme, merged with the config of its provider preset. */
 export interface Sender
@@ -80,6 +81,13 @@ export function lacksSecret({
   if (shadow || secrets.some(({ name }) => name === undefined)) return false;
   return findScheme(verification).needsSecret(verification);
 }
+
+/**
+ * Returns whether the verification of a sender proves that the sender chose the value at this place. False for all places in shadow mode
+ * and without verification.
+ */
+export const coversPlace = ({ verification, shadow }: Sender, place: RequestPlace): boolean =>
+  !shadow && findScheme(verification).covers(verification, place);
 
 /** Returns whether the channel answers handshakes. With `setup`, it does so until it has a secret. */
 export function handshakesEnabled(sender: Sender): boolean {

@@ -105,9 +105,16 @@ export interface VerificationScheme {
   readonly findWrongSecret: (config: unknown, secret: string) => string | undefined;
   /** Returns why the scheme does not verify GET and DELETE deliveries, or `undefined` if it does. */
   readonly findQueryGap: (config: unknown) => QueryGap | undefined;
+  /** Returns whether verification proves that the sender chose the value at this place. */
+  readonly covers: (config: unknown, place: RequestPlace) => boolean;
   /** @throws z.ZodError if the config does not match the schema `configSchema` */
   readonly create: (config: unknown) => Verifier;
 }
+
+/** A part of a request: the whole body, or a header or query parameter. Without a name, all headers or the whole query. */
+export type RequestPlace =
+  | { readonly in: "body" }
+  | { readonly in: "header" | "query"; readonly name: string | undefined };
 
 /**
  * Defines a scheme, and hides the type of its config so that all schemes fit in one list. Without a valid secret, verification
@@ -119,6 +126,7 @@ export function defineScheme<S extends z.ZodObject>(parts: {
   readonly needsSecret: boolean | ((config: z.output<S>) => boolean);
   readonly findWrongSecret?: (config: z.output<S>, secret: string) => string | undefined;
   readonly findQueryGap?: (config: z.output<S>) => QueryGap | undefined;
+  readonly covers: (config: z.output<S>, place: RequestPlace) => boolean;
   readonly create: (config: z.output<S>) => Verifier;
 }): VerificationScheme {
   const { needsSecret } = parts;
@@ -132,6 +140,7 @@ export function defineScheme<S extends z.ZodObject>(parts: {
     needsSecret: (config) => needs(parse(config)),
     findWrongSecret: (config, secret) => parts.findWrongSecret?.(parse(config), secret),
     findQueryGap: (config) => parts.findQueryGap?.(parse(config)),
+    covers: (config, place) => parts.covers(parse(config), place),
     create(config) {
       const parsed = parse(config);
       const verifier = parts.create(parsed);

@@ -15,6 +15,14 @@ export const RECIPES: Recipes = {
     permissionId: async (scope) => (await scope.call("GET", "/iam/permissions"))[0].id,
     appId: async (scope) =>
       (await scope.call("POST", "/apps/install", { blueprintId: await scope.idOf("blueprintId") })).id,
+    // A blueprint with an intake.
+    blueprintId: async (scope) => {
+      const channels = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
+      const { id } = await scope.call("POST", "/blueprints", { title: "Example", channels });
+      const config = { preset: "slack", secrets: [{ value: "secret" }] };
+      await scope.call("PUT", `/blueprints/${id}/intake`, { channel: "main", routeBy: ["$.team_id"], config });
+      return id;
+    },
     channelId: async (scope) => {
       const [channel] = await scope.call("GET", `/apps/${await scope.idOf("appId")}/channels`);
       return channel.id;

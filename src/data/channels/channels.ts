@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { ChannelConfig, ChannelIdentity } from "../../event/channel.ts";
+import type { StoredRouting } from "../../event/intake.ts";
 import { inPages } from "../../lib/pages.ts";
 import { createChannelId } from "../../lib/secrets/channel-id.ts";
 import { recordChange, recordChanges } from "../changes.ts";
@@ -30,6 +31,8 @@ export type NewChannel = ChannelContent &
   Pick<BlueprintChannel, "uid" | "kind"> & {
     /** Whether the blueprint of the app defines this channel. Defaults to false. */
     readonly fromBlueprint?: boolean;
+    /** Set for the intake of a blueprint, which takes the place of the app. */
+    readonly routing?: StoredRouting;
   };
 
 export interface WriteContext {
@@ -75,6 +78,7 @@ export async function insertChannels(
       kind: channel.kind,
       ...columnsOf(keyring, number, channel, channel.connectionId ?? null),
       fromBlueprint: channel.fromBlueprint === true,
+      ...(channel.routing && { routing: JSON.stringify(channel.routing) }),
       createdAt: new Date(nowMs),
       updatedAt: new Date(nowMs),
     };
@@ -164,7 +168,7 @@ export const pageChannels = (db: Queryable) =>
   inPages("number", 0, PAGE, (after, limit) =>
     db
       .selectFrom("channels")
-      .select(["number", "uid", "kind", "appId", "organizationId", "config"])
+      .select(["number", "uid", "kind", "appId", "organizationId", "config", "routing"])
       .where("number", ">", after)
       .orderBy("number")
       .limit(limit)

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { ChannelIdentity, ChannelState } from "../../event/channel.ts";
 import type { Definition } from "../../event/definition.ts";
+import type { StoredRouting } from "../../event/intake.ts";
 import { batched } from "../../lib/batched.ts";
 import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
@@ -37,6 +38,8 @@ export interface StoredChannel {
   /** Versions of the definitions' schemas by event type. */
   readonly schemaVersions: ReadonlyMap<string, number>;
   readonly connectionId: string | null;
+  /** Set for an intake, whose items go to the installs of its blueprint. */
+  readonly routing?: StoredRouting | undefined;
   /** The last change after which the channel may not recognize earlier events. `undefined` if there was none. */
   readonly dedupeChange: { readonly atMs: number; readonly keptMs: number } | undefined;
 }
@@ -154,7 +157,7 @@ type StoredChannelRow = ChannelRow & {
 
 function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel {
   return {
-    identity: identityOf(row),
+    identity: { ...identityOf(row), kind: row.routing?.kind ?? row.kind },
     version: row.version,
     state: row.state,
     pause: row.pause ?? undefined,
@@ -163,6 +166,7 @@ function toStoredChannel(keyring: Keyring, row: StoredChannelRow): StoredChannel
     topics: new Map(Object.entries(row.topics ?? {})),
     schemaVersions: new Map(Object.entries(row.schemaVersions ?? {})),
     connectionId: row.connectionId,
+    routing: row.routing ?? undefined,
     dedupeChange: readDedupeChange(row),
   };
 }

@@ -10,6 +10,8 @@ export const approvedBlueprint = z.object({
   title: z.string(),
   description: z.string().nullable(),
   channels: z.custom<BlueprintRow["channels"]>(),
+  /** Missing in copies that earlier versions have made. */
+  intake: z.custom<BlueprintRow["intake"]>(),
 });
 export type ApprovedBlueprint = z.output<typeof approvedBlueprint>;
 
@@ -36,7 +38,7 @@ export async function blueprintNow(
 ): Promise<ApprovedBlueprint | null> {
   const found = await db
     .selectFrom("blueprints")
-    .select(["version", "uid", "title", "description", "channels"])
+    .select(["version", "uid", "title", "description", "channels", "intake"])
     .where("id", "=", blueprintId ?? "")
     .where("organizationId", "=", organizationId)
     .executeTakeFirst();
@@ -49,7 +51,7 @@ export async function approvePublished(trx: Trx, storeId: string): Promise<void>
     UPDATE artifacts
     SET approved = json_build_object(
       'version', blueprints.version, 'uid', blueprints.uid, 'title', blueprints.title,
-      'description', blueprints.description, 'channels', blueprints.channels
+      'description', blueprints.description, 'channels', blueprints.channels, 'intake', blueprints.intake
     )
     FROM blueprints
     WHERE blueprints.id = artifacts.blueprint_id AND artifacts.offered_in = ${storeId}

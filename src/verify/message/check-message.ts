@@ -1,6 +1,6 @@
 import { checkFields, type NoteWrong } from "../../lib/check-fields.ts";
 import { unwrap } from "../../lib/result.ts";
-import type { QueryGap } from "../verifier.ts";
+import type { QueryGap, RequestPlace } from "../verifier.ts";
 import type { SignedMessageConfig } from "./config.ts";
 import { compilePair } from "./parameters.ts";
 import { compileSigningString, type Reads, toReadKey, WEAK_BODY } from "./signing-string.ts";
@@ -111,6 +111,20 @@ const getTopMember = (path: string): string => `body:${/^\$(?:\.[^.[]+)?/.exec(p
 
 const isOmitted = ({ in: where, name }: MessageSource, omit: readonly string[]): boolean =>
   omit.some((omitted) => name === omitted || (where === "body" && name === `$.${omitted}`));
+
+/**
+ * Returns whether the signature covers a part of the request. A signature over some members of a body does not cover the body.
+ *
+ * @param config a config that `checkMessage` accepts
+ */
+export function coversPlace(config: SignedMessageConfig, place: RequestPlace): boolean {
+  const { reads } = unwrap(compileSigningString(config), "template");
+  if (place.in === "body")
+    return reads.has("body") || (config.bodyHash !== undefined && isCovered(config.bodyHash.source, reads));
+  const { name } = place;
+  if (name === undefined) return place.in === "query" && reads.has("query");
+  return isCovered({ in: place.in, name }, reads);
+}
 
 /** Finds fields that have no effect, because the template of the signed text does not use them. */
 function findUnusedFields({ template = "", ...config }: SignedMessageConfig, note: NoteWrong): void {

@@ -42,6 +42,7 @@ export function createAnyOf(
       const gaps = of.map((options) => findSchemeFor(options).findQueryGap(options));
       return gaps.find((gap) => gap?.isForgeable) ?? (gaps.includes(undefined) ? undefined : gaps[0]);
     },
+    covers: ({ of }, place) => of.every((options) => findSchemeFor(options).covers(options, place)),
     create({ of }) {
       const verifiers = of.map((options) => findSchemeFor(options).create(options));
       return {

@@ -11,7 +11,7 @@ import {
   type SignatureAlgorithm,
   type SignatureForm,
 } from "../keys/signature-algorithms.ts";
-import { checkMessage, findQueryGap } from "../message/check-message.ts";
+import { checkMessage, coversPlace, findQueryGap } from "../message/check-message.ts";
 import { signedMessageFields } from "../message/config.ts";
 import { compileMessage, type SignedMessage } from "../message/message.ts";
 import { compileSource, consumedBy, type RequestView } from "../message/request-view.ts";
@@ -84,6 +84,7 @@ export const asymmetric = defineScheme({
       ? "must be a public key in a supported format"
       : undefined,
   findQueryGap,
+  covers: coversPlace,
   create(options) {
     const read = compileMessage(options);
     const findAlgorithm = compileAlgorithm(options);

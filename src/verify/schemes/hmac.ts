@@ -4,7 +4,7 @@ import { checkFields } from "../../lib/check-fields.ts";
 import { areBytesEqual } from "../../lib/constant-time.ts";
 import { ok } from "../../lib/result.ts";
 import { compileHmac, type Hmac } from "../../lib/secrets/hmac.ts";
-import { checkMessage, findQueryGap } from "../message/check-message.ts";
+import { checkMessage, coversPlace, findQueryGap } from "../message/check-message.ts";
 import { HASHES, signedMessageFields } from "../message/config.ts";
 import { compileMessage } from "../message/message.ts";
 import { consumedBy } from "../message/request-view.ts";
@@ -50,6 +50,7 @@ export const hmac = defineScheme({
   needsSecret: true,
   findWrongSecret: ({ key }, secret) => findWrongKey(key, secret),
   findQueryGap,
+  covers: coversPlace,
   create(options) {
     const read = compileMessage(options);
     const getDigests = memoizePerSecret(compileDigest(options));

@@ -28,6 +28,9 @@ export const jwt = defineScheme({
       ? undefined
       : { isForgeable: true, message: "the token covers only the body: set `verification.bodyHash.ofQuery`" };
   },
+  // A token without a hash authenticates the sender of the whole request.
+  covers: ({ bodyHash }, place) =>
+    bodyHash === undefined || place.in === "body" || (place.in === "query" && bodyHash.ofQuery !== undefined),
   create(options) {
     const read = compileSource(options.source);
     const { in: where, name } = options.source;

@@ -10,5 +10,6 @@ export const none = defineScheme({
     .strictObject({ scheme: z.literal("none").describe("Accepts every delivery without a signature check.") })
     .describe("Accepts every delivery. The channel's address is the only credential."),
   needsSecret: false,
+  covers: () => false,
   create: () => ({ consumedHeaders: [], consumedQuery: [], consumedBody: [], verify: () => VERIFIED }),
 });

@@ -56,6 +56,10 @@ export const standardWebhooks = defineScheme({
     return deriveKey(keyConfig(secretEncoding), secret) ? undefined : `must be valid ${secretEncoding}`;
   },
   findQueryGap: () => ({ isForgeable: true, message: "signatures of Standard Webhooks cover only the body" }),
+  covers: ({ headerPrefix }, place) =>
+    place.in === "body" ||
+    (place.in === "header" &&
+      [`${headerPrefix}id`, `${headerPrefix}timestamp`].some((name) => name.toLowerCase() === place.name)),
   create(options) {
     const message = toMessageConfig(options);
     const v1 = hmac.create(toHmacConfig(options));

@@ -60,6 +60,8 @@ export const token = defineScheme({
   needsSecret: true,
   findQueryGap: ({ in: where }) =>
     where === "body" ? { isForgeable: false, message: "the token is in the body" } : undefined,
+  // The secret authenticates the sender of the whole request. Only a sender with the secret can change a part of a delivery.
+  covers: () => true,
   create(options) {
     const read = compileReader(options);
     const { in: where, name = "authorization" } = options;

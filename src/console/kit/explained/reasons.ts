@@ -59,6 +59,20 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
       "A poll found the item, which is older than the channel remembers ids. It may be published already.",
     suggestedAction: "Check whether your readers have the event. Redrive it to publish it, or delete it.",
   },
+  over_limit: {
+    description:
+      "The delivery came through an intake while the channel or its organization was over a limit.",
+    suggestedAction: "Raise the limit or wait, then redrive.",
+  },
+  no_route: {
+    description: "No path of the intake's routeBy finds a route key in the item.",
+    suggestedAction: "Fix routeBy of the intake, then redrive.",
+  },
+  no_install: {
+    description: "No install of the blueprint has the item's route key.",
+    suggestedAction:
+      "Set the route key of an install. Inlet then publishes the stored items automatically, in order of arrival.",
+  },
 };
 
 export const REASON_NAMES: readonly string[] = Object.keys(REASONS);

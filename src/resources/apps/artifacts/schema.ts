@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { routingSchema } from "../../../event/intake.ts";
 import { idExample } from "../../../http/fields.ts";
 import { hidden, json, readOnly, unstored } from "../../kit/field.ts";
 import { organizationId, textUpTo } from "../../kit/fields.ts";
@@ -97,6 +98,10 @@ export const offeredBlueprintSchema = z
   .object({
     ...approvedBlueprint.shape,
     channels: blueprintChannels,
+    intake: routingSchema
+      .extend({ config: z.record(z.string(), z.unknown()) })
+      .nullable()
+      .meta({ description: "Settings of the blueprint's intake. Null if it has none." }),
   })
   .meta({ id: "OfferedBlueprint", description: "The current blueprint of an artifact." });
 

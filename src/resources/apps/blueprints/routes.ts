@@ -1,5 +1,7 @@
+import { findIntake } from "../../../data/intakes/intakes.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
+import { removeIntake } from "../intakes/write-intake.ts";
 import { checkBlueprintChannels } from "./content.ts";
 import { blueprint } from "./schema.ts";
 
@@ -21,10 +23,22 @@ export const blueprints = standardResource({
     if (!checked.ok) throw invalidParameters(checked.error);
     return { channels: checked.value };
   },
+  async prepare({ before, values }) {
+    const uid = before?.intake?.channel;
+    if (uid === undefined || values.channels.some((channel) => channel.uid === uid)) return {};
+    const message = `must contain the channel ${uid}, to which the intake routes its items`;
+    throw invalidParameters([{ path: "channels", message }]);
+  },
+  async remove({ trx, row, nowMs, remove }) {
+    const intake = await findIntake(trx, row.id);
+    if (intake) await removeIntake(trx, intake, nowMs);
+    await remove();
+  },
   notes: {
     update: { description: "Apps installed from the blueprint change only when you upgrade them." },
     delete: {
-      description: "Apps installed from the blueprint are kept. Their `blueprintId` becomes null.",
+      description:
+        "Apps installed from the blueprint are kept. Their `blueprintId` becomes null. The blueprint's intake is deleted.",
     },
   },
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CHANNEL_EXAMPLE, channelInputSchema } from "../../../channels/check-channel.ts";
+import type { IntakeSettings } from "../../../event/intake.ts";
 import { hidden, json, orElse } from "../../kit/field.ts";
 import { organizationId, textUpTo, uidField } from "../../kit/fields.ts";
 import { shape, type TableOf } from "../../kit/shape.ts";
@@ -34,6 +35,8 @@ const fields = {
   description: textUpTo(4_096),
   organizationId,
   channels: json(channels, blueprintChannels),
+  /** Settings of the intake, as its owner wrote them. Null if the blueprint has no intake. */
+  intake: hidden(json(z.custom<IntakeSettings>().nullable())),
   /** Increases with each write. */
   version: orElse(hidden(z.int()), () => 1),
 };

@@ -15,19 +15,7 @@ import { channelParams } from "../app-channel.ts";
 import { appScopeOf, SYSTEM_APP_CONFLICT } from "../app-scope.ts";
 import { writeChannel } from "./queries.ts";
 import { renderOne } from "./routes.ts";
-
-const DAY_SECONDS = 86_400;
-
-const rotateSchema = z.strictObject({
-  graceSeconds: z
-    .int()
-    .min(0)
-    .max(30 * DAY_SECONDS)
-    .describe(
-      "Maximum time in seconds for which all former addresses stay valid. With 0, they become invalid at once.",
-    )
-    .default(DAY_SECONDS),
-});
+import { rotateSchema } from "./schema.ts";
 
 const emptyBody = z.strictObject({});
 
