@@ -14,9 +14,9 @@ export const QUARANTINE_REASONS = [
   "paused",
   "signature_invalid",
   "window_passed",
+  "over_limit",
   "no_route",
   "no_install",
-  "over_limit",
 ] as const;
 export type QuarantineReason = (typeof QUARANTINE_REASONS)[number];
 
