@@ -11,6 +11,7 @@ import type {
   ConnectionAuthorizationsTable,
   ConnectionTokensTable,
 } from "./connections/connection-tables.ts";
+import type { RouteKeysTable } from "./intakes/intake-tables.ts";
 import type { ProblemEventsTable, ProblemLooksTable, ProblemsTable } from "./problems/problem-tables.ts";
 import type { RegistrationsTable } from "./registrations/registration-table.ts";
 
@@ -56,18 +57,6 @@ interface ChannelsTable extends Timestamps {
   isSystem: Generated<boolean>;
   /** Set for the intake of a blueprint. Its `appId` is the id of the blueprint, and it has no event definitions. */
   routing: ColumnType<StoredRouting | null, string | null | undefined, string>;
-}
-
-/** Installs that own the route keys of their blueprint's intake. */
-interface RouteKeysTable {
-  blueprintId: string;
-  key: string;
-  appId: string;
-  /** `owner`: set by the owner of the blueprint. `connection`: read from a token response of the install's connection. */
-  source: "owner" | "connection";
-  /** Whether the intake may hold items of the key that must be published before later ones. */
-  held: Generated<boolean>;
-  createdAt: Timestamp;
 }
 
 /** Former addresses of channels, which may still be valid. The current address is in `channels`. */

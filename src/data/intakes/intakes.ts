@@ -3,6 +3,7 @@ import { INTAKE_KIND, INTAKE_UID, type IntakeSettings, type StoredRouting } from
 import { pauseChannel, resumeChannel } from "../channels/channel-states.ts";
 import {
   type ChannelContent,
+  deleteChannel,
   insertChannel,
   updateChannel,
   type WriteContext,
@@ -64,6 +65,12 @@ export async function applySettings(
     .where("number", "=", row.number)
     .returningAll()
     .executeTakeFirstOrThrow();
+}
+
+/** Deletes an intake with its route keys, and schedules the removal of the items that it holds. */
+export async function removeIntake(trx: Trx, intake: ChannelRow, nowMs: number): Promise<void> {
+  await deleteChannel(trx, intake, { purge: true, nowMs });
+  await trx.deleteFrom("routeKeys").where("blueprintId", "=", intake.appId).execute();
 }
 
 const withoutEvents = (content: IntakeContent): ChannelContent => ({ ...content, title: null, events: [] });

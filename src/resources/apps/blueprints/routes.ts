@@ -1,7 +1,6 @@
-import { findIntake } from "../../../data/intakes/intakes.ts";
+import { findIntake, removeIntake } from "../../../data/intakes/intakes.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import { standardResource } from "../../kit/standard-resource.ts";
-import { removeIntake } from "../intakes/write-intake.ts";
 import { checkBlueprintChannels } from "./content.ts";
 import { blueprint } from "./schema.ts";
 

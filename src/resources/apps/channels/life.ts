@@ -13,9 +13,9 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams } from "../app-channel.ts";
 import { appScopeOf, SYSTEM_APP_CONFLICT } from "../app-scope.ts";
+import { rotateSchema } from "../rotate-schema.ts";
 import { writeChannel } from "./queries.ts";
 import { renderOne } from "./routes.ts";
-import { rotateSchema } from "./schema.ts";
 
 const emptyBody = z.strictObject({});
 

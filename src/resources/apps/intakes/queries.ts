@@ -10,31 +10,11 @@ import { applySettings, findIntake, listApprovedIntakes } from "../../../data/in
 import type { BlueprintRow, ChannelRow } from "../../../data/tables.ts";
 import type { IntakeSettings } from "../../../event/intake.ts";
 import type { Caller } from "../../../http/context.ts";
-import { notFound } from "../../../http/errors.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { readStoredConfig } from "../../../lib/stored-config.ts";
 import type { Deps } from "../../kit/deps.ts";
-import { BLUEPRINTS, getRow } from "../../kit/references.ts";
+import { getIntake, type IntakeRows } from "../intake-scope.ts";
 import type { Intake } from "./schema.ts";
-
-export interface IntakeRows {
-  readonly blueprint: BlueprintRow;
-  readonly intake: ChannelRow;
-  readonly settings: IntakeSettings;
-}
-
-/** @throws ApiError 404 if the organization has no such blueprint, or the blueprint has no intake */
-export async function getIntake(
-  db: Queryable,
-  caller: Pick<Caller, "organizationId">,
-  blueprintId: string,
-  lock?: "update",
-): Promise<IntakeRows> {
-  const blueprint = await getRow(db, caller, BLUEPRINTS, blueprintId, lock);
-  const intake = await findIntake(db, blueprint.id);
-  if (!intake || blueprint.intake === null) throw notFound("intake");
-  return { blueprint, intake, settings: blueprint.intake };
-}
 
 /** Changes the row of an intake and writes an audit entry if it changed. @throws ApiError 404 if the blueprint has no intake */
 export function changeIntake(

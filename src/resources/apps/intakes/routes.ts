@@ -11,8 +11,9 @@ import { conflict } from "../../../http/errors.ts";
 import { pathId } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { rotateSchema } from "../channels/schema.ts";
-import { changeIntake, getIntake, type IntakeRows, renderIntake } from "./queries.ts";
+import { getIntake, type IntakeRows } from "../intake-scope.ts";
+import { rotateSchema } from "../rotate-schema.ts";
+import { changeIntake, renderIntake } from "./queries.ts";
 import { intakePatchSchema, intakeSchema } from "./schema.ts";
 import { deleteIntake, writeIntake } from "./write-intake.ts";
 

@@ -3,7 +3,6 @@ import { CHANNEL_ID_EXAMPLE } from "../../../channels/entity.ts";
 import { CHANNEL_STATES } from "../../../event/channel.ts";
 import { MAX_ROUTE_KEY_CHARS, routingSchema } from "../../../event/intake.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
-import { itemSchema, recordSchema } from "../../events/quarantine/schema.ts";
 import { toPatchSchema } from "../../kit/merge.ts";
 
 export const intakeContentSchema = routingSchema.extend({
@@ -89,15 +88,3 @@ export const installSchema = z
     createdAt: timestamp,
   })
   .meta({ id: "Install", description: "An app that was installed from the blueprint, with counts only." });
-
-const { id: itemId, reason, detail, count, firstAt, lastAt } = recordSchema.shape;
-const { arrivedAt, deliveryId, method, headers, query, body, bodyEncoding } = itemSchema.shape;
-const heldFields = { id: itemId, reason, detail, count, firstAt, lastAt };
-
-export const heldRecordSchema = z
-  .object(heldFields)
-  .meta({ id: "HeldRecord", description: "Items that the intake could not route, with the reason." });
-
-export const heldItemSchema = z
-  .object({ ...heldFields, arrivedAt, deliveryId, method, headers, query, body, bodyEncoding })
-  .meta({ id: "HeldItem", description: "Items that the intake could not route, with their delivery." });

@@ -1,8 +1,8 @@
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import { openSecrets } from "../../../data/channels/channel-secrets.ts";
-import { deleteChannel, updateChannel } from "../../../data/channels/channels.ts";
+import { updateChannel } from "../../../data/channels/channels.ts";
 import type { Trx } from "../../../data/database.ts";
-import { applySettings, findIntake, insertIntake } from "../../../data/intakes/intakes.ts";
+import { applySettings, findIntake, insertIntake, removeIntake } from "../../../data/intakes/intakes.ts";
 import type { BlueprintRow, ChannelRow } from "../../../data/tables.ts";
 import type { IntakeSettings } from "../../../event/intake.ts";
 import type { Caller } from "../../../http/context.ts";
@@ -11,8 +11,9 @@ import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { BLUEPRINTS, getRow } from "../../kit/references.ts";
 import { parseInput, retryVersionConflicts } from "../../kit/resource.ts";
+import { getIntake, type IntakeRows } from "../intake-scope.ts";
 import { type CheckedIntake, checkIntake } from "./check-intake.ts";
-import { awaitsApproval, getIntake, type IntakeRows } from "./queries.ts";
+import { awaitsApproval } from "./queries.ts";
 import { intakeContentSchema } from "./schema.ts";
 
 interface Before {
@@ -93,11 +94,6 @@ export async function deleteIntake(
     const entry = { action: "update", entity: "blueprint", id: blueprintId, fields: ["intake"] } as const;
     await recordAudit(trx, caller, entry, nowMs);
   });
-}
-
-export async function removeIntake(trx: Trx, intake: ChannelRow, nowMs: number): Promise<void> {
-  await deleteChannel(trx, intake, { purge: true, nowMs });
-  await trx.deleteFrom("routeKeys").where("blueprintId", "=", intake.appId).execute();
 }
 
 /** Applies a patch to the current settings. A new intake starts from the config of the blueprint's channel. */

@@ -8,7 +8,7 @@ import { deleted } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
-import { filters, renderItem, renderRecord } from "../../events/quarantine/schema.ts";
+import { getIntake } from "../../apps/intake-scope.ts";
 import { listOf } from "../../kit/answer.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
 import { pathId, pathText } from "../../kit/params.ts";
@@ -16,8 +16,19 @@ import { pickFields } from "../../kit/pick-fields.ts";
 import { recordUse } from "../../kit/record-use.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { getIntake } from "./queries.ts";
-import { heldItemSchema, heldRecordSchema } from "./schema.ts";
+import { filters, itemSchema, recordSchema, renderItem, renderRecord } from "./schema.ts";
+
+const { id: itemId, reason, detail, count, firstAt, lastAt } = recordSchema.shape;
+const { arrivedAt, deliveryId, method, headers, query, body, bodyEncoding } = itemSchema.shape;
+const heldFields = { id: itemId, reason, detail, count, firstAt, lastAt };
+
+export const heldRecordSchema = z
+  .object(heldFields)
+  .meta({ id: "HeldRecord", description: "Items that the intake could not route, with the reason." });
+
+export const heldItemSchema = z
+  .object({ ...heldFields, arrivedAt, deliveryId, method, headers, query, body, bodyEncoding })
+  .meta({ id: "HeldItem", description: "Items that the intake could not route, with their delivery." });
 
 /** Reasons of items that belong to no install, so that the blueprint's owner may see their deliveries. */
 const UNOWNED: ReadonlySet<QuarantineReason> = new Set([

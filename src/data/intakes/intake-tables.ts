@@ -1,0 +1,14 @@
+import type { Generated } from "kysely";
+import type { Timestamp } from "../columns.ts";
+
+/** Installs that own the route keys of their blueprint's intake. */
+export interface RouteKeysTable {
+  blueprintId: string;
+  key: string;
+  appId: string;
+  /** `owner`: set by the owner of the blueprint. `connection`: read from a token response of the install's connection. */
+  source: "owner" | "connection";
+  /** Whether the intake may hold items of the key that must be published before later ones. */
+  held: Generated<boolean>;
+  createdAt: Timestamp;
+}
