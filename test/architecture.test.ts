@@ -107,6 +107,19 @@ const PURE_MODULES = ["node:buffer", "node:crypto", "node:util", "node:zlib"];
 const IMPURE =
   /Date\.now|new Date\(\)|performance\.now|Math\.random|random(?:Bytes|UUID)|setTimeout|process\.|fetch\(/;
 
+/**
+ * Code that may call `JSON.parse` and `Response.json()`. Everything else uses `parseJson`, because a bug of V8 lets one text change the names in
+ * later ones. The command line and the console serve one user, and the OpenAPI document consists of Inlet's own names.
+ */
+const PLAIN_JSON = [
+  /^cli\//,
+  /^console\//,
+  /^event\/parse-json\.ts$/,
+  /^event\/exact-json\.ts$/,
+  /^resources\/kit\/openapi\//,
+  /^mcp\/server\.ts$/,
+];
+
 function packagesOf(file: string): readonly string[] {
   const text = readFileSync(join(SRC, file), "utf8");
   return [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)"([^."][^"]*)"/g)].map((match) => match[1] ?? "");
@@ -259,6 +272,17 @@ describe("the modules of src", () => {
     );
     expect(violations).toEqual([]);
     expect([...used].sort()).toEqual(Object.keys(LIBRARY_MODULES).sort());
+  });
+
+  it("parse JSON with `parseJson`, unless they are on the list of code with other parsers", () => {
+    const plain = files.filter((file) => {
+      const code = readFileSync(join(SRC, file), "utf8").replace(/^\s*(?:\/?\*|\/\/).*$/gm, "");
+      return /\bJSON\.parse\b|\bparse\b[^;]*\}[^;]*= JSON\b|\.json\(\)/.test(
+        code.replaceAll(/`[^`\n]*`/g, ""),
+      );
+    });
+    expect(plain.filter((file) => !PLAIN_JSON.some((each) => each.test(file)))).toEqual([]);
+    expect(PLAIN_JSON.filter((each) => !plain.some((file) => each.test(file)))).toEqual([]);
   });
 
   it("use no I/O, clock or randomness if they are declared pure", () => {

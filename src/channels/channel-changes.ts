@@ -1,5 +1,6 @@
 import type { ChannelContent } from "../data/channels/channels.ts";
 import type { ChannelRow } from "../data/tables.ts";
+import { parseJson } from "../event/parse-json.ts";
 import { changedFields } from "../lib/json/changed-fields.ts";
 
 /** Names of the channel fields that a write changes. The values are omitted, because they may be secret. */
@@ -30,4 +31,4 @@ export function findChannelChanges(
 }
 
 /** Converts a value to its stored form. JSON drops `undefined` fields. */
-const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+const asStored = <T>(value: T): T => parseJson(JSON.stringify(value)) as T;

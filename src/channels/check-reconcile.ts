@@ -1,6 +1,7 @@
 import { toCertainSeconds } from "../event/dedupe.ts";
 import type { Definition } from "../event/definition.ts";
 import { fillPaths } from "../event/definition.ts";
+import { parseJson } from "../event/parse-json.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { JsonSchema } from "../lib/json-schema/compiled-schema.ts";
 import { readStoredConfig } from "../lib/stored-config.ts";
@@ -193,7 +194,7 @@ function findMissing(
 ): { readonly path: string; readonly name: string } | undefined {
   const part = root === HEADERS_ROOT ? "headers" : root === QUERY_ROOT ? "query" : undefined;
   if (part === undefined) return undefined;
-  const [name] = path.kind === "singular" ? (JSON.parse(path.key) as readonly unknown[]) : [];
+  const [name] = path.kind === "singular" ? (parseJson(path.key) as readonly unknown[]) : [];
   const isSupplied = typeof name === "string" ? supplies[part].includes(name) : supplies[part].length > 0;
   if (isSupplied) return undefined;
   return { path: `config.as.${part}`, name: typeof name === "string" ? name : text };

@@ -1,3 +1,4 @@
+import { parseJson } from "../event/parse-json.ts";
 import { topicOf } from "../event/topic.ts";
 import type { Clock } from "../lib/clock.ts";
 import { acceptApiKey, createApiKey, type KeyGrant } from "./accounts/api-keys.ts";
@@ -88,7 +89,7 @@ export const tellFirstStart = (
       .skipLocked()
       .executeTakeFirst();
     if (untold === undefined) return tell({});
-    await tell(JSON.parse(keyring.open(untold.sealedFacts, FIRST_START_PLACE)) as Bootstrapped);
+    await tell(parseJson(keyring.open(untold.sealedFacts, FIRST_START_PLACE)) as Bootstrapped);
     await trx.deleteFrom("untoldFirstStart").execute();
   });
 

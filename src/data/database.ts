@@ -1,5 +1,6 @@
 import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPoolClient, type Transaction } from "kysely";
 import pg from "pg";
+import { parseJson } from "../event/parse-json.ts";
 import { UnavailableError } from "../lib/errors.ts";
 import type { Tables } from "./tables.ts";
 
@@ -120,8 +121,10 @@ async function closeOnce(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
 }
 
 const INT8 = 20;
+const JSON_TYPES: readonly number[] = [114, 3802];
 
 function getTypeParser(oid: number, format?: "text" | "binary") {
+  if (JSON_TYPES.includes(oid)) return parseJson;
   return oid === INT8 ? Number : pg.types.getTypeParser(oid, format ?? "text");
 }
 

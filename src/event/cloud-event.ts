@@ -1,3 +1,4 @@
+import { parseJson } from "./parse-json.ts";
 /**
  * A CloudEvents 1.0 event read from a topic. It has the shape of `CloudEventV1` from the `cloudevents` package.
  *
@@ -83,7 +84,7 @@ export function readEvent<T>(fields: readonly string[]): {
   const { data_base64: base64, datacontenttype } = attributes;
   let data: unknown;
   if (base64 !== undefined) data = Buffer.from(base64, "base64");
-  else if (text !== undefined) data = isJsonData(datacontenttype) ? JSON.parse(text) : text;
+  else if (text !== undefined) data = isJsonData(datacontenttype) ? parseJson(text) : text;
   const event: Record<string, unknown> = attributes;
   if (data !== undefined) event.data = data;
   return { event: Object.freeze(event) as unknown as ConsumedEvent<T>, text };
@@ -108,7 +109,7 @@ export function hasUsualNames(fields: readonly string[]): boolean {
 function readUsual<T>(fields: readonly string[]) {
   const [, , , id = "", , source = "", , type = "", , time = "", , datacontenttype = "", , text = ""] =
     fields;
-  const data = (isJsonData(datacontenttype) ? JSON.parse(text) : text) as T;
+  const data = (isJsonData(datacontenttype) ? parseJson(text) : text) as T;
   const event: ConsumedEvent<T> = { specversion: "1.0", id, source, type, time, datacontenttype, data };
   return { event: Object.freeze(event), text };
 }

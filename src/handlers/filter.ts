@@ -2,6 +2,7 @@ import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
 import { isJsonData, readAttributes } from "../event/cloud-event.ts";
 import type { Definition } from "../event/definition.ts";
 import type { DeliveredEvent } from "../event/handler-request.ts";
+import { parseJson } from "../event/parse-json.ts";
 import type { CompiledSchema, SchemaViolation } from "../lib/json-schema/compiled-schema.ts";
 import type { JobOptions } from "../lib/worker-queue.ts";
 
@@ -57,5 +58,5 @@ function validateEvent(
     const others = JSON.stringify(attributes).slice(0, -1);
     return validateJson(`${others},"data":${isJson ? text : JSON.stringify(text)}}`, caller);
   }
-  return validate({ ...attributes, data: isJson ? JSON.parse(text) : text }, caller);
+  return validate({ ...attributes, data: isJson ? parseJson(text) : text }, caller);
 }

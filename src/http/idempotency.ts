@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type { Queryable } from "../data/database.ts";
 import { answerPlace, claimKey, keepAnswer, type NamedRequest, releaseKey } from "../data/idempotency.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
+import { parseJson } from "../event/parse-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { canonicalJson } from "../lib/json/canonical-json.ts";
 import type { Log } from "../log.ts";
@@ -50,7 +51,7 @@ export function createDoOnce({ db, keyring, clock, log }: IdempotencyDeps): DoOn
       case "first":
         break;
       case "answered":
-        return replay(JSON.parse(keyring.open(claim.sealedAnswer, place)));
+        return replay(parseJson(keyring.open(claim.sealedAnswer, place)) as StoredResponse);
       case "other":
         throw conflict(`This ${KEY_HEADER} was already used for another request.`);
       case "unfinished":

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { parseJson } from "../event/parse-json.ts";
 import type { Finding } from "../lib/errors.ts";
 import { formatPath } from "../lib/findings.ts";
 import { ApiError, invalidParameters } from "./errors.ts";
@@ -57,7 +58,7 @@ function isJson(contentType: string | undefined): boolean {
 
 function parse(bytes: Buffer): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (error) {
     throw new ApiError("invalid_parameters", "The body is not valid JSON.", { cause: error });
   }

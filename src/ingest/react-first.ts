@@ -1,5 +1,6 @@
 import type { ChannelIdentity } from "../event/channel.ts";
 import { EMPTY_OUTCOME } from "../event/outcome.ts";
+import { parseJson } from "../event/parse-json.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { readPath } from "../lib/json/read-path.ts";
 import type { RegistrationSignal, RegistrationSignals } from "../verify/preset-registration.ts";
@@ -48,7 +49,7 @@ function readSignals(
   if (!Object.keys(values).some((value) => body.includes(value))) return [];
   let items: unknown;
   try {
-    items = readPath(JSON.parse(body.toString()), itemsPath);
+    items = readPath(parseJson(body.toString()), itemsPath);
   } catch {
     return [];
   }

@@ -1,5 +1,6 @@
 import { redactSent } from "../channels/pull/redact-sent.ts";
 import { callAuthorized, endForCallError } from "../channels/pull/source-end.ts";
+import { parseJson } from "../event/parse-json.ts";
 import { createRedact } from "../lib/secrets/redact.ts";
 import type { AuthorizedRequest, CredentialsOf } from "../net/credentials.ts";
 import {
@@ -67,7 +68,7 @@ export function createSendStep({ outbound, credentialsOf, clock }: ProviderDeps)
       const known = findKnownFailure(registration, response, text);
       if (known !== undefined) return { ok: false, ...known };
       const failure = findFailure(registration, response, clock());
-      if (failure === undefined) return { ok: true, body: parseJson(text), nextUrl: findNextUrl(response) };
+      if (failure === undefined) return { ok: true, body: parseBody(text), nextUrl: findNextUrl(response) };
       return { ok: false, ...failure, message: failure.message + toExcerpt(text, secrets, sent) };
     } catch (error) {
       signal.throwIfAborted();
@@ -152,9 +153,9 @@ const isUnsent = (error: unknown): boolean => error instanceof OutboundError && 
 
 const CODES = { exists: "exists", gone: "gone", quota: "quota", scope: "needsReauth" } as const;
 
-function parseJson(text: string): unknown {
+function parseBody(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

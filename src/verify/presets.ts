@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { dedupeSchema, onConflictSchema } from "../event/dedupe.ts";
+import { parseJson } from "../event/parse-json.ts";
 import { secretName } from "./handshake/config.ts";
 import { presetRegistrationsSchema } from "./preset-registration.ts";
 import { presetStreamsSchema } from "./preset-streams.ts";
@@ -117,7 +118,7 @@ export function readPresets(folder: string = FOLDER): Presets {
 }
 
 function readPreset(folder: string, name: string): Preset {
-  const parsed = presetSchema.safeParse(JSON.parse(readFileSync(`${folder}/${name}.json`, "utf8")));
+  const parsed = presetSchema.safeParse(parseJson(readFileSync(`${folder}/${name}.json`, "utf8")));
   if (!parsed.success)
     throw new Error(`${name}.json is not a valid preset: ${z.prettifyError(parsed.error)}`);
   if (parsed.data.preset !== name)

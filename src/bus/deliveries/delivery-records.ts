@@ -4,6 +4,7 @@ import type {
   RecordedItem,
   WholeDeliveryRecord,
 } from "../../event/delivery-record.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import { luaScript } from "../../lib/lua.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
@@ -120,7 +121,7 @@ export function createDeliveryRecords({
       const read = parseWithPlainKeys<DeliveryRecord>(record);
       return {
         record: read,
-        items: JSON.parse(items) as RecordedItem[],
+        items: parseJson(items) as RecordedItem[],
         body: read.hasBody ? Buffer.from(body ?? "", "base64") : null,
       };
     },

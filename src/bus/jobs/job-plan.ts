@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { CronExpressionParser } from "cron-parser";
+import { parseJson } from "../../event/parse-json.ts";
 
 /**
  * Schedule of a repeated job: multiples of `everyMs` since the Unix epoch, or a cron expression (five fields, or six with leading
@@ -48,7 +49,7 @@ export const formatPlan = (plan: JobPlan): string =>
     : JSON.stringify([plan.offsetMs, plan.jitterMs, plan.cron, plan.timezone]);
 
 export function parsePlan(text: string): JobPlan {
-  const [offsetMs, jitterMs, repetition, timezone] = JSON.parse(text) as [
+  const [offsetMs, jitterMs, repetition, timezone] = parseJson(text) as [
     number,
     number,
     number | string,

@@ -1,3 +1,4 @@
+import { parseJson } from "../../event/parse-json.ts";
 import { startLoop } from "../../lib/loop.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { Log } from "../../log.ts";
@@ -41,7 +42,7 @@ export async function startOverLimit(deps: {
   let over: ReadonlySet<string> = new Set();
   async function read(): Promise<void> {
     const text = (await redis.call("get", [OVER_LIMIT_KEY])) as string | null;
-    over = new Set(text === null ? [] : (JSON.parse(text) as readonly string[]));
+    over = new Set(text === null ? [] : (parseJson(text) as readonly string[]));
   }
 
   const isRead = await read().then(

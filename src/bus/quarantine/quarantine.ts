@@ -1,5 +1,6 @@
 import type { ChannelIdentity } from "../../event/channel.ts";
 import { QUARANTINE_REASONS, type QuarantineReason } from "../../event/outcome.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
@@ -69,7 +70,7 @@ export function createQuarantineStore({
     const row = await redis.call("hmget", [quarantineRecordKey(organizationId, id), ...fields]);
     const [shape, count, firstAtMs, lastAtMs, delivery] = row as (string | null)[];
     if (typeof shape !== "string" || typeof delivery !== "string") return undefined;
-    const fixed = JSON.parse(shape) as Omit<QuarantineRecord, "id" | "count" | "firstAtMs" | "lastAtMs">;
+    const fixed = parseJson(shape) as Omit<QuarantineRecord, "id" | "count" | "firstAtMs" | "lastAtMs">;
     const times = { count: Number(count), firstAtMs: Number(firstAtMs), lastAtMs: Number(lastAtMs) };
     const record: QuarantineRecord = { id, ...fixed, ...times };
     return { record, delivery };

@@ -1,3 +1,4 @@
+import { parseJson } from "../../event/parse-json.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { cursorKey, sourceStateKey } from "../keys.ts";
@@ -99,7 +100,7 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
 }
 
 const parseFacts = <T>(text: string | null | undefined): T | undefined =>
-  text == null ? undefined : (JSON.parse(text) as T);
+  text == null ? undefined : (parseJson(text) as T);
 
 /** Parses the value of a Redis hash field. Returns `undefined` if the field does not exist. */
 export const parseOptionalNumber = (text: string | null | undefined): number | undefined =>

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJson } from "../../event/parse-json.ts";
 import { findingsOf } from "../../lib/findings.ts";
 import { err, ok } from "../../lib/result.ts";
 import { getStoredConfig } from "../../lib/stored-config.ts";
@@ -22,7 +23,7 @@ export type SseCursor = z.output<typeof cursorSchema>;
 export const formatSseCursor = ({ lastEventId, n }: SseCursor): string => JSON.stringify({ lastEventId, n });
 
 /** @throws Error if `formatSseCursor` did not write this text */
-export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(JSON.parse(text));
+export const parseSseCursor = (text: string): SseCursor => cursorSchema.parse(parseJson(text));
 
 /** Converts cursors to their API form, for example `{"lastEventId": "42", "n": 1}`. `n` is optional in requests. */
 export const sseCursorFormat: CursorFormat = {

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
+import { parseJson } from "../../event/parse-json.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Queryable } from "../database.ts";
 import { hashOfToken } from "./api-keys.ts";
@@ -60,7 +61,7 @@ export function createCallers({ db }: { readonly db: Queryable }) {
   const byIdentity = createSingleFlightCache({
     ...bounds,
     load(key) {
-      const [organizationId, provider, identifier] = JSON.parse(key) as [string, string, string];
+      const [organizationId, provider, identifier] = parseJson(key) as [string, string, string];
       return readAccount(
         db,
         sql`identities.organization_id = ${organizationId} AND provider = ${provider} AND identifier = ${identifier}`,

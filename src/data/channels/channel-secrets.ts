@@ -1,3 +1,4 @@
+import { parseJson } from "../../event/parse-json.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { ChannelRow } from "../tables.ts";
 
@@ -15,7 +16,7 @@ export function openSecrets(
   channel: Pick<ChannelRow, "number" | "sealedSettings">,
 ): Secrets {
   if (channel.sealedSettings === null) return {};
-  return JSON.parse(keyring.open(channel.sealedSettings, secretsPlace(channel.number)));
+  return parseJson(keyring.open(channel.sealedSettings, secretsPlace(channel.number))) as Secrets;
 }
 
 /** Encryption context (AAD) that binds sealed secrets to their channel. */

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { parseJson } from "../../event/parse-json.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import type { Row } from "../tables.ts";
@@ -219,7 +220,7 @@ export async function clearRejection(trx: Trx, connectionId: string): Promise<vo
 
 function open(keyring: Keyring, row: Row<"connectionTokens">): Sealed {
   if (row.sealedTokens === null) return {};
-  return JSON.parse(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation)));
+  return parseJson(keyring.open(row.sealedTokens, tokensPlace(row.connectionId, row.generation))) as Sealed;
 }
 
 /** Encryption context (AAD) that binds encrypted tokens to their connection and generation. */

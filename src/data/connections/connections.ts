@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { parseJson } from "../../event/parse-json.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
 import { recordChange } from "../changes.ts";
 import { resumeReauthorized } from "../channels/channel-states.ts";
@@ -22,7 +23,7 @@ export const sealConnectionSecrets = (keyring: Keyring, connectionId: string, se
 export const openConnectionSecrets = (
   keyring: Keyring,
   { id, sealedSecrets }: Pick<ConnectionRow, "id" | "sealedSecrets">,
-): Secrets => JSON.parse(keyring.open(sealedSecrets, connectionSecretsPlace(id)));
+): Secrets => parseJson(keyring.open(sealedSecrets, connectionSecretsPlace(id))) as Secrets;
 
 /** Encryption context (AAD) that binds encrypted config fields to their connection. */
 export const connectionSecretsPlace = (connectionId: string): string => `connections/${connectionId}/secrets`;

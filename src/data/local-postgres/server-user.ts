@@ -13,6 +13,7 @@ import {
 import { userInfo } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { parseJson } from "../../event/parse-json.ts";
 import { binariesIn, type PostgresBinaries } from "./binaries.ts";
 
 const run = promisify(execFile);
@@ -136,7 +137,7 @@ function findAccount(): { readonly uid: number; readonly gid: number } | undefin
  * ever executed.
  */
 function copyBinaries(binaries: PostgresBinaries, sharedDir: string): PostgresBinaries {
-  const manifest: unknown = JSON.parse(readFileSync(join(dirname(binaries.root), "package.json"), "utf8"));
+  const manifest: unknown = parseJson(readFileSync(join(dirname(binaries.root), "package.json"), "utf8"));
   const target = join(sharedDir, `postgresql-${(manifest as { version: string }).version}`);
   if (!existsSync(target)) {
     mkdirSync(sharedDir, { recursive: true, mode: 0o755 });

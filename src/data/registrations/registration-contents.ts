@@ -1,3 +1,4 @@
+import { parseJson } from "../../event/parse-json.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 
 /** Values that a provider stores in a registration. */
@@ -28,7 +29,9 @@ export const openContents = (
   keyring: Pick<Keyring, "open">,
   { id, sealedContents }: { readonly id: string; readonly sealedContents: string | null },
 ): SealedContents =>
-  sealedContents === null ? {} : JSON.parse(keyring.open(sealedContents, contentsPlace(id)));
+  sealedContents === null
+    ? {}
+    : (parseJson(keyring.open(sealedContents, contentsPlace(id))) as SealedContents);
 
 /** Returns the secrets that the provider may sign deliveries with. */
 export const secretsIn = ({ confirmed, pending }: SealedContents): readonly string[] =>

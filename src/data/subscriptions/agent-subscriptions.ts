@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { AgentCallback, AgentSecrets, AgentSubscriber } from "../../event/agent-subscriber.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import { createId } from "../../lib/ids.ts";
 import { recordAudit } from "../accounts/audit.ts";
 import type { Author } from "../accounts/audit-entry.ts";
@@ -136,7 +137,7 @@ const sealSecrets = (keyring: Keyring, id: string, secrets: AgentSecrets): strin
 
 function openSecrets(keyring: Keyring, { id, sealedHandlerSecret }: Row<"subscriptions">): AgentSecrets {
   if (sealedHandlerSecret === null) throw new Error(`the subscription ${id} has no secret`);
-  return JSON.parse(keyring.open(sealedHandlerSecret, handlerSecretPlace(id))) as AgentSecrets;
+  return parseJson(keyring.open(sealedHandlerSecret, handlerSecretPlace(id))) as AgentSecrets;
 }
 
 interface DeletedRow {

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { AgentCallback } from "../../event/agent-subscriber.ts";
 import type { HandlerAttempt, HandlerSettings } from "../../event/handler.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import { inPages } from "../../lib/pages.ts";
 import { recordAudit } from "../accounts/audit.ts";
 import { operatorOf } from "../accounts/audit-entry.ts";
@@ -69,7 +70,7 @@ function readRow(
   const secret = keyring.open(sealedHandlerSecret, handlerSecretPlace(row.id));
   if (agent === null || agentId === null || agentPrincipal === null)
     return { ...others, handler: handler as HandlerSettings, secret, agent: undefined };
-  const secrets = JSON.parse(secret) as AgentCallback["secrets"];
+  const secrets = parseJson(secret) as AgentCallback["secrets"];
   return {
     ...others,
     handler: { ...AGENT_HANDLER, url: agent.url, when: agent.arguments.filter as HandlerSettings["when"] },

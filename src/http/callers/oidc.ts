@@ -6,6 +6,7 @@ import {
   jwtVerify,
   type RemoteJWKSet,
 } from "jose";
+import { parseJson } from "../../event/parse-json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { UnavailableError } from "../../lib/errors.ts";
 import { PUBLIC_KEY_ALGORITHMS } from "../../verify/token/jwt-config.ts";
@@ -172,7 +173,7 @@ async function fetchJson(url: string): Promise<unknown> {
     await response.body?.cancel();
     throw new Error(`${url} responded with HTTP ${response.status}`);
   }
-  return JSON.parse(await readText(response));
+  return parseJson(await readText(response));
 }
 
 async function readText(response: Response): Promise<string> {

@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { extract } from "tar-stream";
 import { z } from "zod";
+import { parseJson } from "../../event/parse-json.ts";
 import {
   ArchiveError,
   type ArchivePart,
@@ -142,7 +143,7 @@ async function* readChunks(name: string, stream: Readable): AsyncGenerator<Buffe
 /** Parses and validates the manifest. A correct digest proves that the manifest is complete, but not that this program wrote it. */
 function parseManifest(text: string): Manifest {
   try {
-    return manifestSchema.parse(JSON.parse(text));
+    return manifestSchema.parse(parseJson(text));
   } catch (cause) {
     throw new ArchiveError(`${MANIFEST} is not a valid table of contents`, { cause });
   }

@@ -1,3 +1,4 @@
+import { parseJson } from "../../event/parse-json.ts";
 import type { JsonSchema } from "./compiled-schema.ts";
 import { type Dialect, dialectOf } from "./generate/dialect.ts";
 import { References, type SchemaNode } from "./generate/references.ts";
@@ -14,7 +15,7 @@ export function resolveSchema(schema: JsonSchema): ResolvedSchema | undefined {
   const dialect = dialectOf(schema);
   if (!dialect.ok) return undefined;
   try {
-    const root: SchemaNode | boolean = JSON.parse(JSON.stringify(schema));
+    const root = parseJson(JSON.stringify(schema)) as SchemaNode | boolean;
     const references = new References(root, dialect.value);
     return references.findings.length > 0 ? undefined : { root, dialect: dialect.value, references };
   } catch (error) {

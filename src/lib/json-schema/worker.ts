@@ -2,8 +2,10 @@
  * Entry point of the worker threads. They generate code from schemas, and validate values that are too expensive for the main
  * thread.
  */
+
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
+import { parseJson } from "../../event/parse-json.ts";
 import type { Finding } from "../errors.ts";
 import type { Result } from "../result.ts";
 import { goBehindOtherThreads } from "../thread-priority.ts";
@@ -65,7 +67,7 @@ function createAnswers(): (request: SchemaRequest) => SchemaAnswer {
 function checkJson(check: Check, json: string): SchemaViolation | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseJson(json);
   } catch {
     return { path: "", message: "is not valid JSON", isInconclusive: true };
   }

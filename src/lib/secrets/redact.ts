@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { parseJson } from "../../event/parse-json.ts";
 
 export type Redact = (text: string) => string;
 
@@ -65,7 +66,7 @@ export function createRedact(secrets: readonly string[], options: RedactOptions 
   function redactString(literal: string, layers: number): string {
     let value: string;
     try {
-      value = JSON.parse(literal);
+      value = parseJson(literal) as string;
     } catch {
       return literal;
     }

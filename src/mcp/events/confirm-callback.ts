@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import type { Queryable } from "../../data/database.ts";
 import { isConfirmed, recordConfirmation } from "../../data/subscriptions/agent-callbacks.ts";
 import { type AgentDestination, createAgentControlRequest } from "../../event/agent-request.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createId } from "../../lib/ids.ts";
 import { createAddressCheck } from "../../net/addresses.ts";
@@ -90,7 +91,7 @@ const callbackError = (reason: string): EventsError =>
 
 function repeats(body: Buffer, challenge: string): boolean {
   try {
-    const answer: unknown = JSON.parse(body.toString());
+    const answer: unknown = parseJson(body.toString());
     const repeated = Buffer.from(String((answer as { readonly challenge?: unknown } | null)?.challenge));
     return repeated.length === challenge.length && timingSafeEqual(repeated, Buffer.from(challenge));
   } catch {

@@ -1,3 +1,4 @@
+import { parseJson } from "../../event/parse-json.ts";
 import type { Redact } from "../../lib/secrets/redact.ts";
 import { OutboundError } from "../outbound.ts";
 import { isHeaderText } from "./fields.ts";
@@ -104,7 +105,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Parses a JSON object or a form. Returns `undefined` for any other text. */
 function parseBody(text: string): Fields | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return typeof value === "object" && value !== null ? (value as Fields) : undefined;
   } catch {
     const form = new URLSearchParams(text.trim());

@@ -1,5 +1,6 @@
 import type { BodyReading } from "../../event/body-reading.ts";
 import { readCharset } from "../../event/content-type.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import { type FormPart, getPartCharset } from "../../lib/multipart.ts";
 import { queryValues } from "../../lib/urlencoded.ts";
 
@@ -47,7 +48,7 @@ export function createCharsetOf(
 /** Parses a JSON object with the encodings of fields. Returns `undefined` for any other text. */
 function parseCharsets(text = ""): ReadonlyMap<string, string> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (typeof value !== "object" || value === null) return undefined;
     return new Map(
       Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),

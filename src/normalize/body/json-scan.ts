@@ -3,6 +3,18 @@
  * does not validate it.
  */
 
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipScalar,
+  skipSpace,
+  skipString,
+} from "../../event/json-tokens.ts";
+import { parseJson } from "../../event/parse-json.ts";
+
 /** Path to a nested JSON value, made of member names and non-negative array indexes. */
 export type Location = readonly (string | number)[];
 
@@ -21,13 +33,6 @@ export interface Spans {
   readonly starts: number[];
   readonly ends: number[];
 }
-
-const QUOTE = 34;
-const BACKSLASH = 92;
-const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;
 
 /** Builds the search tree for a list of locations. `undefined` entries are skipped, but still count in the indexes. */
 export function buildTargets(locations: readonly (Location | undefined)[]): Targets {
@@ -62,13 +67,6 @@ export function scanValue(text: string, at: number, target: Targets, spans: Span
     spans.ends[slot] = end;
   }
   return end;
-}
-
-export function skipSpace(text: string, from: number): number {
-  let at = from;
-  // Between tokens of valid JSON, only whitespace has character codes up to 32.
-  while (text.charCodeAt(at) <= 32) at++;
-  return at;
 }
 
 /** Returns the end index of the JSON value that starts at index `at`. */
@@ -111,20 +109,7 @@ function scanArray(text: string, open: number, children: Targets["children"], sp
 
 function parseKey(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end - 1);
-  return raw.includes("\\") ? (JSON.parse(text.slice(start, end)) as string) : raw;
-}
-
-function skipString(text: string, open: number): number {
-  let close = text.indexOf('"', open + 1);
-  while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
-  return close + 1;
-}
-
-/** Returns whether the character at index `at` is escaped: an odd number of backslashes precedes it. */
-export function isEscaped(text: string, at: number): boolean {
-  let before = at - 1;
-  while (text.charCodeAt(before) === BACKSLASH) before--;
-  return (at - before) % 2 === 0;
+  return raw.includes("\\") ? (parseJson(text.slice(start, end)) as string) : raw;
 }
 
 function skipContainer(text: string, open: number): number {
@@ -144,17 +129,4 @@ function skipContainer(text: string, open: number): number {
     }
   }
   return text.length;
-}
-
-/**
- * Returns the end index of a number, `true`, `false` or `null`. It ends at a comma, bracket or whitespace, or at the end of the
- * text.
- */
-function skipScalar(text: string, start: number): number {
-  let at = start;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 44 || code <= 32 || code === CLOSE_BRACKET || code === CLOSE_BRACE) break;
-  }
-  return at;
 }

@@ -1,5 +1,7 @@
+import { skipSpace } from "../../event/json-tokens.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import type { PathNode } from "../paths/path.ts";
-import { buildTargets, type Spans, scanValue, skipSpace, skipValue, type Targets } from "./json-scan.ts";
+import { buildTargets, type Spans, scanValue, skipValue, type Targets } from "./json-scan.ts";
 
 /** Range of a text in UTF-16 code units. `start` is inclusive, and `end` is exclusive. */
 export interface Span {
@@ -26,7 +28,7 @@ export class JsonText {
 
   /** @throws SyntaxError if the text is not valid JSON */
   static parse(source: string): JsonText {
-    return new JsonText(source, 0, source.length, JSON.parse(source));
+    return new JsonText(source, 0, source.length, parseJson(source));
   }
 
   /** The JSON text as received. For a whole body, the text includes surrounding whitespace. */

@@ -1,4 +1,4 @@
-import { isEscaped, skipSpace } from "./json-scan.ts";
+import { isEscaped, skipSpace } from "../../event/json-tokens.ts";
 import type { Span } from "./payload-slice.ts";
 
 /**

@@ -1,4 +1,5 @@
 import type { HandshakeReply } from "../../event/ingest.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import type { WrongField } from "../../lib/check-fields.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { compileTemplate, type Placeholder, type Template } from "../../lib/template.ts";
@@ -125,7 +126,7 @@ function findReader(name: string): Result<(source: ReplySource) => string | unde
  */
 function isJsonTemplate(text: string): boolean {
   try {
-    JSON.parse(text.replace(/\{\{[^{}]*\}\}/g, 'a\\"b'));
+    parseJson(text.replace(/\{\{[^{}]*\}\}/g, 'a\\"b'));
     return true;
   } catch {
     return false;

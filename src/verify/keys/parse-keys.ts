@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+import { parseJson } from "../../event/parse-json.ts";
 
 export interface PublicKey {
   readonly key: KeyObject;
@@ -32,7 +33,7 @@ export function parsePublicKeys(text: string): readonly PublicKey[] | undefined 
   try {
     const trimmed = text.trim();
     if (trimmed.startsWith("-----BEGIN ")) return unlessEmptyOrTooMany(parsePem(trimmed));
-    if (trimmed.startsWith("{")) return unlessEmptyOrTooMany(parseJson(JSON.parse(trimmed)));
+    if (trimmed.startsWith("{")) return unlessEmptyOrTooMany(parseKeySet(parseJson(trimmed)));
     return unlessEmptyOrTooMany([
       toPublicKey(createPublicKey({ key: decodeDer(trimmed), format: "der", type: "spki" })),
     ]);
@@ -69,7 +70,7 @@ function parsePem(text: string, id?: string): readonly PublicKey[] {
   });
 }
 
-function parseJson(json: unknown): readonly PublicKey[] {
+function parseKeySet(json: unknown): readonly PublicKey[] {
   if (typeof json !== "object" || json === null) return [];
   if ("kty" in json) return [parseJwk(json)];
   if ("keys" in json) {

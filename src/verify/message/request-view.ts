@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { mergeContentTypes, readCharset } from "../../event/content-type.ts";
+import { parseJson } from "../../event/parse-json.ts";
 import type { RawRequest } from "../../event/received.ts";
 import { ValueCollector, type Values } from "../../event/values.ts";
 import { areBytesEqual } from "../../lib/constant-time.ts";
@@ -75,7 +76,7 @@ function parse({ headers, body }: RawRequest, readAs: string | undefined): Parse
   }
   if (typeof type === "string" && MULTIPART.test(type)) return parseMultipart(body, type);
   try {
-    return { value: JSON.parse(body.toString("utf8")), isForm: false };
+    return { value: parseJson(body.toString("utf8")), isForm: false };
   } catch {
     return { value: undefined, isForm: false };
   }

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
+import { parseJson } from "../../../event/parse-json.ts";
 import { err, ok, type Result } from "../../../lib/result.ts";
 import { getStoredConfig } from "../../../lib/stored-config.ts";
 import type { CursorFormat } from "../../source.ts";
@@ -45,20 +46,20 @@ export function formatPollCursor({ config }: Plan, cursor: PollCursor): string {
 
 /** Stores the result of a poll that only compared. The position stays, and the next request is unconditional. */
 export function markCompared({ config }: Plan, text: string | undefined, reconciled: ReconcileState): string {
-  const before = text === undefined ? { by: config.discriminator.by } : JSON.parse(text);
+  const before = text === undefined ? { by: config.discriminator.by } : (parseJson(text) as object);
   return JSON.stringify({ ...before, validators: undefined, reconciled });
 }
 
 /** Returns whether no poll has stored a position yet. */
 export const hasNoPosition = (text: string | undefined): boolean =>
-  text === undefined || cursorSchema.parse(JSON.parse(text)).position === undefined;
+  text === undefined || cursorSchema.parse(parseJson(text)).position === undefined;
 
 /**
  * Adds to a cursor that the items contradict the current settings.
  * @param text the cursor before the contradiction; `undefined` if there was none
  */
 export function markContradiction({ config }: Plan, text: string | undefined, message: string): string {
-  const before = text === undefined ? { by: config.discriminator.by } : JSON.parse(text);
+  const before = text === undefined ? { by: config.discriminator.by } : (parseJson(text) as object);
   return JSON.stringify({ ...before, contradiction: { settings: hashSettings(config), message } });
 }
 
@@ -75,7 +76,7 @@ export function parsePollCursor(
   context: PositionContext,
 ): Result<PollCursor, string> {
   if (text === undefined) return ok({ position: discriminator.start(context) });
-  const { by, contradiction, position, ...rest } = cursorSchema.parse(JSON.parse(text));
+  const { by, contradiction, position, ...rest } = cursorSchema.parse(parseJson(text));
   const restored =
     position === undefined
       ? discriminator.start(context)
@@ -96,7 +97,7 @@ export function parsePollCursor(
  */
 export const pollCursorFormat: CursorFormat = {
   show(text) {
-    const { by, position } = cursorSchema.parse(JSON.parse(text));
+    const { by, position } = cursorSchema.parse(parseJson(text));
     return position === undefined ? null : getDiscriminator(by).show(position);
   },
   parse(value, config) {

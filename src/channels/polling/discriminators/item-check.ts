@@ -1,3 +1,4 @@
+import { parseJson } from "../../../event/parse-json.ts";
 import { type Position, PositionError } from "../cursor/position.ts";
 import type { PageItem } from "../fetch/page.ts";
 import type { Order } from "./discriminator.ts";
@@ -74,7 +75,7 @@ export function createItemCheck<K extends OrderKey>({
 function isReadable({ line }: PageItem): boolean {
   if (line === undefined) return true;
   try {
-    JSON.parse(line);
+    parseJson(line);
     return true;
   } catch {
     return false;

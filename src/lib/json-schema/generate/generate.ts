@@ -1,5 +1,6 @@
 import type { Options } from "ajv";
 import standalone from "ajv/dist/standalone/index.js";
+import { parseJson } from "../../../event/parse-json.ts";
 import type { Finding } from "../../errors.ts";
 import { compileLinearRegExp, PatternError } from "../../regexp/linear-regexp.ts";
 import { err, ok, type Result } from "../../result.ts";
@@ -34,7 +35,7 @@ const INHERITED = Object.getOwnPropertyNames(Object.prototype);
  * much memory.
  */
 export function generateCode(text: string, check: CheckSchema): Result<GeneratedCode, readonly Finding[]> {
-  const schema: SchemaNode | boolean = JSON.parse(text);
+  const schema = parseJson(text) as SchemaNode | boolean;
   const dialect = dialectOf(schema);
   if (!dialect.ok) return err([dialect.error]);
   const patterns = new Map<string, number>();

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type EntryPlace, mergeEntries, mergeNewest } from "../../../bus/topics/entry-merge.ts";
 import type { TopicEntry } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
+import { parseJson } from "../../../event/parse-json.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
 import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
@@ -75,7 +76,7 @@ function wantedOf({ id, path: text, value }: z.output<typeof listQuerySchema>): 
 
 function valueAt(data: string | undefined, get: (root: unknown) => unknown): string | undefined {
   try {
-    const value = data === undefined ? undefined : get(JSON.parse(data));
+    const value = data === undefined ? undefined : get(parseJson(data));
     return typeof value === "object" || value === undefined ? undefined : String(value);
   } catch {
     return undefined;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { TopicEntry } from "../../../bus/topics/topics.ts";
+import { parseJson } from "../../../event/parse-json.ts";
 import { timeInput } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 
@@ -88,7 +89,7 @@ const isJsonType = (type: string | undefined): boolean =>
 /** Checks that the data is JSON, because other Redis clients can write entries and the response must be valid JSON. */
 function isJsonText(text: string): boolean {
   try {
-    JSON.parse(text);
+    parseJson(text);
     return true;
   } catch {
     return false;

@@ -1,5 +1,7 @@
 /** Entry point of the worker thread that infers schemas and validates the samples, because samples are untrusted and large. */
+
 import { parentPort } from "node:worker_threads";
+import { parseJson } from "../../../event/parse-json.ts";
 import type { JsonSchema } from "../../../lib/json-schema/compiled-schema.ts";
 import { type Check, evaluateCode, validatorOf } from "../../../lib/json-schema/evaluate.ts";
 import { createSchemaCheck } from "../../../lib/json-schema/generate/dialects.ts";
@@ -55,7 +57,7 @@ function createCheck(schema: JsonSchema): Check {
 function infer({ samples, enumValues, current }: InferRequest): Inferred {
   const read = samples.flatMap((sample) => {
     try {
-      return [{ ...sample, value: sample.isJson ? (JSON.parse(sample.text) as unknown) : sample.text }];
+      return [{ ...sample, value: sample.isJson ? (parseJson(sample.text) as unknown) : sample.text }];
     } catch {
       return [];
     }
