@@ -1,4 +1,5 @@
 import type { ChannelConfig } from "../event/channel.ts";
+import { parseJson } from "../event/parse-json.ts";
 import type { Finding } from "../lib/errors.ts";
 import { err, ok, type Result } from "../lib/result.ts";
 import { createPathReader, type RulePath } from "./compile.ts";
@@ -47,6 +48,6 @@ const toSyntax = (pathSyntax: unknown): ChannelConfig["pathSyntax"] =>
 
 export function getRoutePlace({ root, path }: RulePath): RoutePlace {
   if (root !== HEADERS_ROOT && root !== QUERY_ROOT) return { in: "body" };
-  const [name] = path.kind === "singular" ? (JSON.parse(path.key) as readonly unknown[]) : [];
+  const [name] = path.kind === "singular" ? (parseJson(path.key) as readonly unknown[]) : [];
   return { in: root === QUERY_ROOT ? "query" : "header", name: typeof name === "string" ? name : undefined };
 }

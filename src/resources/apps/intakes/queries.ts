@@ -9,6 +9,7 @@ import type { Queryable, Trx } from "../../../data/database.ts";
 import { applySettings, findIntake, listApprovedIntakes } from "../../../data/intakes/intakes.ts";
 import type { BlueprintRow, ChannelRow } from "../../../data/tables.ts";
 import type { IntakeSettings } from "../../../event/intake.ts";
+import { parseJson } from "../../../event/parse-json.ts";
 import type { Caller } from "../../../http/context.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { readStoredConfig } from "../../../lib/stored-config.ts";
@@ -50,7 +51,7 @@ export async function awaitsApproval(
   return approved.some((one) => !isDeepStrictEqual(one, toJson(settings)));
 }
 
-const toJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+const toJson = <T>(value: T): T => parseJson(JSON.stringify(value)) as T;
 
 /**
  * Makes the stored settings of the blueprint's intake effective, unless a store has yet to approve them. Call it after an approval.
