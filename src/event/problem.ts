@@ -14,6 +14,7 @@ export const PROBLEM_KINDS = [
   "registration_lapsed",
   "registration_orphaned",
   "retention_at_risk",
+  "schema_drift",
   "storage_near_limit",
   "subscription_lagging",
 ] as const;

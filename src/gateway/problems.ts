@@ -5,6 +5,7 @@ import type { NewChannel } from "../data/channels/channels.ts";
 import { PROBLEM_EVENT_TYPES, PROBLEMS_CHANNEL } from "../event/problem.ts";
 import type { Housekeeper } from "../maintenance/housekeeper.ts";
 import { createChecks } from "../maintenance/problems/checks.ts";
+import { createDriftWatch } from "../maintenance/problems/drift-watch.ts";
 import { type ProblemTiming, startProblemWatch } from "../maintenance/problems/problem-watch.ts";
 import type { EventPath } from "./event-path.ts";
 import type { Foundation } from "./foundation.ts";
@@ -15,7 +16,10 @@ export interface ProblemsDeps extends Foundation {
   readonly bus: Pick<SourceBus, "positions" | "states"> & {
     readonly topics: Topics;
   };
-  readonly path: Pick<EventPath, "publish" | "quarantine">;
+  readonly path: Pick<
+    EventPath,
+    "publish" | "quarantine" | "deliveryRecords" | "explain" | "findCompiledChannel"
+  >;
   readonly checkDeps: CheckChannelDeps;
   readonly hooksUrl: string;
   readonly housekeeper: Pick<Housekeeper, "isHolder" | "topicHoldings" | "backlogsById">;
@@ -30,24 +34,29 @@ export async function startProblems(deps: ProblemsDeps) {
   const { bus, path, housekeeper, channelKinds, metrics, redisClock } = deps;
   const silence = createSilenceWatch({ ...deps, topics: bus.topics, clock: redisClock.now });
   const pullKinds = [...channelKinds.values()].filter(({ addressed }) => !addressed).map(({ kind }) => kind);
-  const watch = startProblemWatch({
-    ...deps,
-    publish: path.publish,
-    channel: await problemsChannel(deps.checkDeps),
-    dedupeWindowMs: REMEMBERED_SECONDS * 1_000,
-    isHolder: housekeeper.isHolder,
-    checks: createChecks({
+  await using starting = new AsyncDisposableStack();
+  const drift = starting.use(createDriftWatch({ ...deps, ...path }));
+  const watch = starting.use(
+    startProblemWatch({
       ...deps,
-      ...bus,
-      silence,
-      pullKinds,
-      durabilityWarning: deps.warnings.durability,
-      quarantine: path.quarantine,
-      topicHoldings: housekeeper.topicHoldings,
-      backlogsById: housekeeper.backlogsById,
-      clock: redisClock.now,
+      publish: path.publish,
+      channel: await problemsChannel(deps.checkDeps),
+      dedupeWindowMs: REMEMBERED_SECONDS * 1_000,
+      isHolder: housekeeper.isHolder,
+      checks: createChecks({
+        ...deps,
+        ...bus,
+        silence,
+        drift,
+        pullKinds,
+        durabilityWarning: deps.warnings.durability,
+        quarantine: path.quarantine,
+        topicHoldings: housekeeper.topicHoldings,
+        backlogsById: housekeeper.backlogsById,
+        clock: redisClock.now,
+      }),
     }),
-  });
+  );
   metrics.observe(
     "inlet_channels_silent",
     "Channels without events for longer than their expectEverySeconds. Only the gateway that does the housekeeping counts them; all others report 0",
@@ -65,7 +74,7 @@ export async function startProblems(deps: ProblemsDeps) {
     "kind",
     watch.ages,
   );
-  return watch;
+  return starting.move();
 }
 
 /**

@@ -13,6 +13,8 @@ export const BOUNDS = {
   lagSeconds: { raised: 300, near: 60 },
   /** Number of a channel's items that were quarantined within one hour. */
   quarantinedAnHour: { raised: 100, near: 50 },
+  /** Number of a channel's recorded events in which the same field differs from the schema. */
+  driftedEvents: { raised: 3, near: 1 },
   /** Used fraction of a storage limit. */
   part: { raised: 0.8, near: 0.7 },
 } as const satisfies Readonly<Record<string, Bound>>;

@@ -21,12 +21,14 @@ import {
   findFailingChannels,
   findSilentChannels,
 } from "./channel-checks.ts";
+import type { createDriftWatch } from "./drift-watch.ts";
 import { findMissedDeliveries } from "./missed-checks.ts";
 import { findTroubledRegistrations, type RegistrationChecksDeps } from "./registration-checks.ts";
 
 export type ChecksDeps = ChannelChecksDeps &
   RegistrationChecksDeps &
   Pick<Housekeeper, "topicHoldings" | "backlogsById"> & {
+    readonly drift: Pick<ReturnType<typeof createDriftWatch>, "find">;
     /** Returns a warning if no durability level was chosen. */
     readonly durabilityWarning: () => ReturnType<typeof unchosenDurability> | undefined;
   };
@@ -62,6 +64,7 @@ export const createChecks = (deps: ChecksDeps): readonly Check[] => [
     look: () => findTroubledRegistrations(deps),
   },
   { kinds: ["retention_at_risk"], look: () => findRetentionAtRisk(deps) },
+  { kinds: ["schema_drift"], isSlow: true, look: (signal) => deps.drift.find(signal) },
   { kinds: ["storage_near_limit"], look: () => checkStorage(deps) },
   { kinds: ["subscription_lagging"], look: () => findLags(deps) },
 ];

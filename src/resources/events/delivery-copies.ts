@@ -1,15 +1,5 @@
 import type { DeliveryRecords } from "../../bus/deliveries/delivery-records.ts";
-import type { DeliveryRecord, WholeDeliveryRecord } from "../../event/delivery-record.ts";
-import type { VerifiedDelivery } from "../../event/received.ts";
-
-export const deliveryOf = ({ record, body }: WholeDeliveryRecord): VerifiedDelivery => ({
-  method: record.method,
-  headers: record.headers,
-  query: record.query,
-  body: body ?? Buffer.alloc(0),
-  arrivedAtMs: record.receivedAtMs,
-  ...(record.verification.deliveryId !== null && { deliveryId: record.verification.deliveryId }),
-});
+import type { DeliveryRecord } from "../../event/delivery-record.ts";
 
 /**
  * Deletes delivery records that contain the given item, for privacy. Records with an incomplete item list are deleted

@@ -51,6 +51,11 @@ describe("inferring schemas from a channel's events", () => {
           quarantined: 1,
           failing: 1,
           violations: [{ path: "/n", message: "must be integer", count: 1 }],
+          drift: [
+            { kind: "type_changed", grade: "breaking", path: "/n", count: 1 },
+            { kind: "new_field", grade: "info", path: "/who", count: 3 },
+            { kind: "new_field", grade: "info", path: "/byId", count: 1 },
+          ],
           released: [item.id],
         },
       ],

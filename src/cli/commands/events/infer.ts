@@ -18,8 +18,15 @@ const COLUMNS: readonly Column<InferredType>[] = [
   { title: "events", value: ({ events }) => events },
   { title: "quarantined", value: ({ quarantined }) => quarantined },
   { title: "fail today", value: ({ failing }) => failing ?? "no schema" },
+  { title: "drift", value: ({ drift }) => countGrades(drift) },
   { title: "would be released", value: ({ released }) => released.length },
 ];
+
+/** Counts differences by grade, for example `2 breaking, 1 info`. */
+function countGrades(drift: InferredType["drift"]): string {
+  const grades = Map.groupBy(drift, ({ grade }) => grade);
+  return [...grades].map(([grade, { length }]) => `${length} ${grade}`).join(", ");
+}
 
 export function define(command: Command, context: CommandContext): void {
   appOptions(command.argument("<channel>", "uid or id of the channel"))
@@ -48,6 +55,8 @@ export function define(command: Command, context: CommandContext): void {
           const { events, quarantined, failing } = first;
           const fails = failing === null ? "" : `; ${failing} of them fail the current schema`;
           output.note(`From ${events} events and ${quarantined} quarantined items${fails}.`);
+          for (const { kind, grade, path: at, count } of first.drift)
+            output.note(`${grade}: ${kind} at ${at || "the root"} in ${count} of them.`);
           io.stdout.write(`${JSON.stringify(first.schema, null, 2)}\n`);
           return undefined;
         },

@@ -9,6 +9,12 @@ import { Code } from "../../kit/text/code.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
+const DRIFT_WORDS = {
+  missing_field: "field is missing",
+  new_field: "new field",
+  type_changed: "other type",
+} as const satisfies Readonly<Record<Inferred["drift"][number]["kind"], string>>;
+
 type Inferred = Schemas["SchemaInference"]["types"][number];
 
 interface Props {
@@ -74,7 +80,7 @@ export function InferDialog({ appId, channelUid, onApply, onClose }: Props) {
 }
 
 function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCut: boolean }) {
-  const { events, quarantined, failing, violations, released } = inferred;
+  const { events, quarantined, failing, violations, drift, released } = inferred;
   return (
     <>
       <dl class="inferred-counts">
@@ -113,6 +119,28 @@ function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCu
                 <td>
                   <UntrustedText max={100}>{message}</UntrustedText>
                 </td>
+                <td>{formatCount(count)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {drift.length > 0 && (
+        <table class="counts">
+          <thead>
+            <tr>
+              <th scope="col">Path</th>
+              <th scope="col">Difference from the current schema</th>
+              <th scope="col">Events and items</th>
+            </tr>
+          </thead>
+          <tbody>
+            {drift.slice(0, 10).map(({ kind, grade, path, count }) => (
+              <tr key={`${kind} ${grade} ${path}`}>
+                <th scope="row">
+                  <UntrustedText max={100}>{path === "" ? "(the data)" : path}</UntrustedText>
+                </th>
+                <td class={grade === "breaking" ? "bad" : ""}>{`${DRIFT_WORDS[kind]} (${grade})`}</td>
                 <td>{formatCount(count)}</td>
               </tr>
             ))}

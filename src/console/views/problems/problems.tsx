@@ -16,7 +16,7 @@ const KINDS: readonly Problem["kind"][] = [
   ...(["handler_failing", "quarantine_growing", "quarantine_near_limit"] as const),
   ...(["reconcile_mismatch"] as const),
   ...(["registration_failed", "registration_lapsed", "registration_orphaned"] as const),
-  ...(["retention_at_risk", "storage_near_limit", "subscription_lagging"] as const),
+  ...(["retention_at_risk", "schema_drift", "storage_near_limit", "subscription_lagging"] as const),
 ];
 const STATES: readonly Problem["state"][] = ["opened", "acknowledged", "resolved"];
 

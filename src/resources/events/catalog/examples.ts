@@ -5,11 +5,11 @@ import type { ExplainedEvent } from "../../../event/explained.ts";
 import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
 import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
+import { toRecordedDelivery } from "../../../ingest/recorded-delivery.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { skipVerification, toRawRequest } from "../../apps/given-delivery.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { recordUse } from "../../kit/record-use.ts";
-import { deliveryOf } from "../delivery-copies.ts";
 import type { EventType } from "./event-types.ts";
 import { type CatalogEntry, MAX_EXAMPLE_CHARACTERS } from "./schema.ts";
 
@@ -53,7 +53,7 @@ export async function findExamples(
       const whole = await deps.deliveryRecords.find(caller.organizationId, record.id);
       if (whole?.body == null) continue;
       await recordUse(deps, caller, "read", "delivery", [record.id]);
-      await add(deliveryOf(whole), "delivery");
+      await add(toRecordedDelivery(whole), "delivery");
     }
     const sample = wanted.some(isMissing) ? sampleDelivery(deps, channel) : undefined;
     if (sample !== undefined && left > 0) await add(sample, "preset");

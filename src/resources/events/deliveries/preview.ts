@@ -3,13 +3,13 @@ import { definitionsSchema } from "../../../event/definition.ts";
 import type { WholeDeliveryRecord } from "../../../event/delivery-record.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
 import { id } from "../../../http/fields.ts";
+import { toRecordedDelivery } from "../../../ingest/recorded-delivery.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { getChannel, getCompiledChannel } from "../../apps/app-channel.ts";
 import { appScopeOf } from "../../apps/app-scope.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { recordUse } from "../../kit/record-use.ts";
 import { defineRoute, type Route } from "../../kit/route.ts";
-import { deliveryOf } from "../delivery-copies.ts";
 import { explainedItemSchema, MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
 import { filters } from "./schema.ts";
 
@@ -85,7 +85,7 @@ export const preview = (deps: Deps): Route =>
         if (previewed >= MAX_PREVIEWED_ITEMS || characters >= MAX_ANSWER_CHARACTERS) break;
         const found = await deliveryRecords.find(scope.organizationId, id);
         if (!found?.record.hasBody) continue;
-        const delivery = deliveryOf(found);
+        const delivery = toRecordedDelivery(found);
         const explained = await explain(channel, delivery);
         const [before, after] = [madeBefore(found), madeAfter(explained)];
         types.add(before.types, after.types);

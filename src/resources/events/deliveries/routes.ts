@@ -1,4 +1,5 @@
 import { shortListQuery } from "../../../http/page.ts";
+import { toRecordedDelivery } from "../../../ingest/recorded-delivery.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactBytes, redactTexts } from "../../../lib/secrets/redact.ts";
 import { appParams, appScopeOf } from "../../apps/app-scope.ts";
@@ -8,7 +9,6 @@ import { pathId } from "../../kit/params.ts";
 import { recordUse } from "../../kit/record-use.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { deliveryOf } from "../delivery-copies.ts";
 import { MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
 import { preview } from "./preview.ts";
 import { getDelivery, listDeliveries } from "./queries.ts";
@@ -54,7 +54,7 @@ export const deliveries: Resource = {
         const { record, body } = found;
         await recordUse(deps, caller, "read", "delivery", [record.id]);
         const channel = await deps.findCompiledChannel(record.channelNumber);
-        const delivery = deliveryOf(found);
+        const delivery = toRecordedDelivery(found);
         const explained = channel && record.hasBody ? await deps.explain(channel, delivery) : [];
         const redact = channel?.sender.createRedactor(delivery) ?? withoutChannelIds;
         const explanation = explained.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem);

@@ -6,9 +6,10 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
 import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
+import { toRecordedDelivery } from "../../../ingest/recorded-delivery.ts";
 import { isId } from "../../../lib/ids.ts";
 import type { Deps } from "../../kit/deps.ts";
-import { deleteCopies, deliveryOf } from "../delivery-copies.ts";
+import { deleteCopies } from "../delivery-copies.ts";
 
 /** Properties of the event to delete, used to find its copies in quarantine and in delivery records. */
 interface Erased extends EntryPlace {
@@ -121,7 +122,7 @@ async function eraseDeliveries(
       const isNamed =
         isCut ||
         outcome.events.some(({ topic, entryId }) => topic === erased.topic && entryId === erased.entryId);
-      const kept = { reason: undefined, delivery: deliveryOf(found) };
+      const kept = { reason: undefined, delivery: toRecordedDelivery(found) };
       if (isNamed || (hasBody && (await holds(deps, channel, kept, erased)))) chosen.push(id);
     }
     return chosen;

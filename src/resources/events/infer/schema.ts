@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Shown } from "../../../http/fields.ts";
+import { DRIFT_GRADES, DRIFT_KINDS } from "../../../lib/json-schema/drift/find-drift.ts";
 
 export const inferSchemaBody = z.strictObject({
   type: z
@@ -51,6 +52,19 @@ export const inferenceSchema = z
         violations: z.array(z.object({ path: z.string(), message: z.string(), count: z.int() })).meta({
           description: "How the sample fails the current schema, by JSON Pointer, most frequent first.",
         }),
+        drift: z
+          .array(
+            z.object({
+              kind: z.enum(DRIFT_KINDS),
+              grade: z.enum(DRIFT_GRADES),
+              path: z.string(),
+              count: z.int(),
+            }),
+          )
+          .meta({
+            description:
+              "How the sample differs from the current schema, by JSON Pointer, breaking differences first. `breaking`: the schema rejects it. `warning`: the schema accepts it, but the newer half of the events differs from the older half. `info`: an undeclared field.",
+          }),
         released: z.array(z.string()).meta({
           description: "Ids of the sampled quarantined items that the inferred schema accepts.",
         }),

@@ -3,6 +3,7 @@
 import { parentPort } from "node:worker_threads";
 import { parseJson } from "../../../event/parse-json.ts";
 import type { JsonSchema } from "../../../lib/json-schema/compiled-schema.ts";
+import { type Drift, findDrift } from "../../../lib/json-schema/drift/find-drift.ts";
 import { type Check, evaluateCode, validatorOf } from "../../../lib/json-schema/evaluate.ts";
 import { createSchemaCheck } from "../../../lib/json-schema/generate/dialects.ts";
 import { generateCode } from "../../../lib/json-schema/generate/generate.ts";
@@ -19,6 +20,7 @@ export interface Sample {
 }
 
 export interface InferRequest {
+  /** Newest first. */
   readonly samples: readonly Sample[];
   readonly enumValues: boolean;
   /** Schema that the definition has now. */
@@ -32,6 +34,7 @@ export interface Inferred {
   readonly quarantined: number;
   readonly failing: number | null;
   readonly violations: readonly Violation[];
+  readonly drift: readonly Drift[];
   readonly released: readonly string[];
 }
 
@@ -67,6 +70,8 @@ function infer({ samples, enumValues, current }: InferRequest): Inferred {
     { enumValues },
   );
   const quarantined = read.flatMap(({ itemId, value }) => (itemId === undefined ? [] : [{ itemId, value }]));
+  const inOrder = read.filter(({ itemId }) => itemId === undefined).map(({ value }) => value);
+  const others = quarantined.map(({ value }) => value);
   const accepts = createCheck(schema);
   const checkCurrent = current === undefined ? undefined : createCheck(current);
   const found = read.flatMap(({ value }) => {
@@ -84,6 +89,7 @@ function infer({ samples, enumValues, current }: InferRequest): Inferred {
     quarantined: quarantined.length,
     failing: checkCurrent === undefined ? null : found.length,
     violations: violations.sort((a, b) => b.count - a.count).slice(0, MAX_VIOLATIONS),
+    drift: current === undefined ? [] : findDrift(current, { inOrder: inOrder.reverse(), others }),
     released: quarantined.filter(({ value }) => accepts(value) === undefined).map(({ itemId }) => itemId),
   };
 }
