@@ -1,5 +1,6 @@
 import { sleep } from "../lib/sleep.ts";
 import { Acknowledger } from "./acknowledge.ts";
+import type { Batching } from "./batch-collector.ts";
 import { extendClaims, recoverEntries, startOwnedTopics, TopicOwnership } from "./claims.ts";
 import { createCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
@@ -17,6 +18,8 @@ export interface EngineDeps {
   /** Waits after a poll without entries. Defaults to `sleep`. */
   readonly idle?: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly handler: EntryHandler;
+  /** Hands several entries at once to another handler than `handler`. */
+  readonly batching?: Batching | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -29,7 +32,10 @@ export async function runEngine(deps: EngineDeps): Promise<void> {
   const acknowledger = new Acknowledger(commands, onError);
   const ownership = settings.ordered !== false ? new TopicOwnership() : undefined;
   const owns = ownership && ((topic: string) => ownership.owns(topic));
-  const window = new InFlightWindow({ commands, settings, handler, acknowledger, onError, owns });
+  const window = new InFlightWindow({
+    ...{ commands, settings, handler, acknowledger, onError, owns },
+    batching: deps.batching,
+  });
   signal.addEventListener("abort", () => window.stop(), { once: true });
   const idle = new AbortController();
   const shared = { settings, topics, commands, window, onError, signal, idle: idle.signal };

@@ -95,6 +95,15 @@ export class EntryQueues {
     return entry;
   }
 
+  /** Takes the next entry of a busy queue, to handle it together with the entries before it. */
+  takeBehind(name: string, mayRun: (entry: InFlight) => boolean): InFlight | undefined {
+    const queue = this.#queues.get(name);
+    const [next] = queue?.entries ?? [];
+    if (!queue?.isBusy || next === undefined || next.isParked || next.attempt > 1 || !mayRun(next))
+      return undefined;
+    return queue.entries.shift();
+  }
+
   /** Returns the first parked entry that may run, without taking it. Its queue is busy until `release`, so that it can be loaded. */
   holdParked(mayRun: (entry: InFlight) => boolean): InFlight | undefined {
     const entry = this.#find(this.#unloaded, mayRun);

@@ -7,14 +7,16 @@ import type { ConsumerSettings } from "./options.ts";
 export interface HeldEntriesDeps {
   readonly commands: Pick<Commands, "loadEntries">;
   readonly settings: Pick<ConsumerSettings, "concurrency">;
+  /** Maximum number of entries of a key that are handled at once. */
+  readonly maxAtOnce: number;
   readonly inFlight: InFlightEntries;
   readonly queues: EntryQueues;
   readonly onError: (error: unknown) => void;
   readonly signal: AbortSignal;
 }
 
-/** Maximum number of entries per key whose fields are in memory. */
-const MAX_LOADED_OF_KEY = 8;
+/** Number of entries per key whose fields are in memory, unless the handler gets more of them at once. */
+const LOADED_OF_KEY = 8;
 /** Maximum number of entries that one reader holds, over all topics. */
 const MAX_HELD = 20_000;
 /** Maximum number of entries of one topic that a reader holds, so that one topic does not stop the others. */
@@ -28,7 +30,7 @@ const LOAD_RETRY_MS = 500;
  * entries of this key too. They stay pending in Redis, and this reader keeps only their ids (they are "parked"). A parked entry is
  * read again, by its id, when its key continues.
  *
- * - A key has at most `MAX_LOADED_OF_KEY` entries with their fields in memory, and none while it waits for a retry. The other keys
+ * - A key has only a few entries with their fields in memory (`LOADED_OF_KEY`), and none while it waits for a retry. The other keys
  *   therefore have the rest of the window, and a key with many events does not stop them.
  * - A reader holds at most `MAX_HELD` entries. At this limit it reads no new entries until a key continues, which takes about an hour
  *   at most. Only then do other keys wait for a stuck one. Skipping entries without a limit would instead grow the list of pending
@@ -40,10 +42,12 @@ export class HeldEntries {
   readonly #deps: HeldEntriesDeps;
   /** Names of the queues whose first entry waits for its retry. */
   readonly #stuck = new Set<string>();
+  readonly #maxLoaded: number;
   #loads = 0;
 
   constructor(deps: HeldEntriesDeps) {
     this.#deps = deps;
+    this.#maxLoaded = Math.max(LOADED_OF_KEY, deps.maxAtOnce);
   }
 
   /** Number of entries that may still be read. */
@@ -62,20 +66,20 @@ export class HeldEntries {
 
   /** Returns true if the key of an entry has no place for another entry in memory. */
   isFull({ queue }: InFlight): boolean {
-    return this.#stuck.has(queue) || this.#deps.queues.lengthOf(queue) >= MAX_LOADED_OF_KEY;
+    return this.#stuck.has(queue) || this.#deps.queues.lengthOf(queue) >= this.#maxLoaded;
   }
 
   park(entry: InFlight): void {
     this.#deps.inFlight.park(entry);
   }
 
-  /** Parks an entry that waits for its retry, and all entries of its key. */
-  parkQueue(entry: InFlight): void {
+  /** Parks an entry that waits for its retry, those that failed with it, and all entries behind them. */
+  parkQueue(entry: InFlight, failedWithIt: readonly InFlight[]): void {
     const { inFlight, queues } = this.#deps;
     this.#stuck.add(entry.queue);
-    inFlight.park(entry);
-    // Entries after these were parked when they arrived.
-    for (const behind of queues.peek(entry.queue, MAX_LOADED_OF_KEY)) inFlight.park(behind);
+    // Entries behind the first ones of the queue were parked when they arrived.
+    const behind = queues.peek(entry.queue, this.#maxLoaded);
+    for (const one of [entry, ...failedWithIt, ...behind]) inFlight.park(one);
   }
 
   /**
@@ -86,7 +90,7 @@ export class HeldEntries {
   async load({ topic, queue, attempt }: InFlight): Promise<readonly string[]> {
     const { commands, inFlight, queues, onError, signal } = this.#deps;
     // An entry that has failed may fail again. Reading the entries behind it would then be useless.
-    const parked = queues.peek(queue, attempt > 1 ? 1 : MAX_LOADED_OF_KEY).filter(({ isParked }) => isParked);
+    const parked = queues.peek(queue, attempt > 1 ? 1 : this.#maxLoaded).filter(({ isParked }) => isParked);
     const lost: string[] = [];
     const read = async (): Promise<void> => {
       const ids = parked.map(({ entryId }) => entryId);

@@ -1,64 +1,56 @@
 import { endsWithin } from "../lib/sleep.ts";
-import type { Acknowledger } from "./acknowledge.ts";
 import type { Commands, Entry } from "./commands.ts";
 import { EntryQueues, queueNameOf } from "./entry-queues.ts";
-import { FailedEntries } from "./failed-entries.ts";
-import { HeldEntries } from "./held-entries.ts";
-import { type EntryHandler, InFlight, InFlightEntries } from "./in-flight.ts";
-import type { ConsumerSettings } from "./options.ts";
+import { EntryRunner, type RunnerDeps } from "./entry-runner.ts";
+import { InFlight, InFlightEntries } from "./in-flight.ts";
 
-export interface WindowDeps {
-  readonly commands: Pick<Commands, "countAttempt" | "deadLetter" | "loadEntries" | "release">;
-  readonly settings: ConsumerSettings;
-  readonly handler: EntryHandler;
-  readonly acknowledger: Acknowledger;
-  readonly onError: (error: unknown) => void;
-  /** Returns true if this reader may handle entries of the topic. Set only if events are handled in order. */
-  readonly owns?: ((topic: string) => boolean) | undefined;
+export interface WindowDeps extends RunnerDeps {
+  readonly commands: RunnerDeps["commands"] & Pick<Commands, "release">;
 }
 
 /** Share of the window that must be free before the reader reads more entries. */
 const REFILL_SHARE = 0.5;
-/** Maximum number of queued entries per ordered topic. */
+/** Number of queued entries per ordered topic, unless the handler gets more of them at once. */
 const READ_AHEAD = 32;
+/** Minimum number of entries in the window, and its maximum if the handler gets several at once. */
+const [MIN_SIZE, MAX_SIZE_OF_BATCHES] = [256, 2_000];
 
-/** Holds the entries that were delivered to this reader. Runs the handler on each entry and retries failed ones. */
+/** Holds the entries that were delivered to this reader until they are acknowledged. */
 export class InFlightWindow {
   readonly #deps: WindowDeps;
   readonly #inFlight = new InFlightEntries();
   readonly #queues: EntryQueues;
-  /** Set only if events are handled in order by key. */
-  readonly #held: HeldEntries | undefined;
-  readonly #failures: FailedEntries;
-  /** Pending retries, dead letter writes and reads of parked entries. */
-  readonly #tasks = new Set<Promise<void>>();
-  readonly #stopping = new AbortController();
+  readonly #runner: EntryRunner;
   readonly #size: number;
-  #running = 0;
+  readonly #readAhead: number;
   #wake: () => void = () => {};
-  #onIdle: () => void = () => {};
 
   constructor(deps: WindowDeps) {
-    const { acknowledger, commands, onError, settings } = deps;
+    const { acknowledger, batching, settings } = deps;
     this.#deps = deps;
     this.#queues = new EntryQueues(settings.ordered);
-    this.#size = Math.max(settings.concurrency * 2, 256);
-    if (settings.ordered === "key") {
-      const shared = { commands, settings, onError, inFlight: this.#inFlight, queues: this.#queues };
-      this.#held = new HeldEntries({ ...shared, signal: this.#stopping.signal });
-    }
-    this.#failures = new FailedEntries({ commands, settings, onError, signal: this.#stopping.signal });
+    const atOnce = batching?.maxEvents ?? 1;
+    const size = settings.concurrency * 2 * atOnce;
+    this.#size = Math.max(MIN_SIZE, batching ? Math.min(size, MAX_SIZE_OF_BATCHES) : size);
+    this.#readAhead = Math.max(READ_AHEAD, atOnce);
+    this.#runner = new EntryRunner(deps, {
+      inFlight: this.#inFlight,
+      queues: this.#queues,
+      loadable: () => this.#loadable,
+      onRoom: () => this.#noteRoom(),
+      drop: (topic, entryIds) => this.drop(topic, entryIds),
+    });
     acknowledger.onTaken = () => this.#noteRoom();
   }
 
   get free(): number {
-    const loadable = this.#loadable;
-    return this.#held === undefined ? loadable : Math.min(loadable, this.#held.free);
+    const { held } = this.#runner;
+    return held === undefined ? this.#loadable : Math.min(this.#loadable, held.free);
   }
 
   /** Number of pending entries that this reader may claim now. */
   get claimable(): number {
-    return this.#held === undefined ? this.free : Number.POSITIVE_INFINITY;
+    return this.#runner.held === undefined ? this.free : Number.POSITIVE_INFINITY;
   }
 
   /** Number of entries whose fields still fit into this window. */
@@ -73,13 +65,13 @@ export class InFlightWindow {
    */
   get hasRoom(): boolean {
     const { free } = this;
-    const isIdle = !this.#queues.hasReady || this.#running < this.#deps.settings.concurrency;
+    const isIdle = !this.#queues.hasReady || this.#runner.hasFreeHandler;
     return free >= this.#size * REFILL_SHARE || (free > 0 && isIdle);
   }
 
   /** Returns true if the queues of an ordered topic have space for more entries. */
   wants(topic: string): boolean {
-    return this.#held?.wants(topic) ?? this.#queues.lengthOf(topic) < READ_AHEAD;
+    return this.#runner.held?.wants(topic) ?? this.#queues.lengthOf(topic) < this.#readAhead;
   }
 
   /** Returns true if an entry of this ordered topic is running or waiting for its retry. */
@@ -89,6 +81,7 @@ export class InFlightWindow {
 
   add(entries: readonly Entry[]): void {
     const { acknowledger, settings } = this.#deps;
+    const { held } = this.#runner;
     for (const entry of entries) {
       const { topic, entryId } = entry;
       // Skip an entry that is already in this window, because the reader has claimed it again.
@@ -97,13 +90,13 @@ export class InFlightWindow {
       if (entry.attempt > 1 && acknowledger.holds(topic, entryId)) continue;
       const name = queueNameOf(settings.ordered, entry);
       const added = new InFlight(entry, name);
-      // An ordered entry behind another one was claimed with it, but no reader has tried it.
+      // An ordered entry behind another one was claimed with it, but no reader has tried it alone.
       if (settings.ordered !== false && !this.#queues.isIdle(name)) added.attempt = 1;
       this.#inFlight.add(added);
-      if (this.#loadable < 0 || this.#held?.isFull(added) === true) this.#held?.park(added);
+      if (this.#loadable < 0 || held?.isFull(added) === true) held?.park(added);
       this.#queues.push(added);
     }
-    this.#dispatch();
+    this.#runner.dispatch();
   }
 
   byTopic(): ReadonlyMap<string, readonly string[]> {
@@ -123,7 +116,7 @@ export class InFlightWindow {
 
   /** Starts entries that had to wait because this reader was not allowed to handle their topic. */
   resume(): void {
-    this.#dispatch();
+    this.#runner.dispatch();
   }
 
   /** Resolves when there is room for another read. */
@@ -135,13 +128,13 @@ export class InFlightWindow {
 
   /** Starts no more handlers. Running handlers continue. */
   stop(): void {
-    this.#stopping.abort();
+    this.#runner.stop();
   }
 
   /** Starts no more handlers, waits up to `timeoutMs` for running ones and their acknowledgements, then releases all remaining entries. */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
-    await endsWithin(timeoutMs, this.#settled());
+    await endsWithin(timeoutMs, this.#runner.settled());
     const left = this.byTopic();
     for (const [topic, ids] of left) this.drop(topic, ids);
     for (const [topic, ids] of left) {
@@ -149,136 +142,7 @@ export class InFlightWindow {
     }
   }
 
-  async #settled(): Promise<void> {
-    if (this.#running > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve;
-      });
-    }
-    await Promise.all([...this.#tasks, this.#deps.acknowledger.settled()]);
-  }
-
   #noteRoom(): void {
     if (this.hasRoom) this.#wake();
-  }
-
-  #dispatch(): void {
-    const { concurrency } = this.#deps.settings;
-    if (this.#stopping.signal.aborted) return;
-    while (this.#running < concurrency) {
-      const next = this.#queues.take(this.#mayRun);
-      if (next === undefined) break;
-      this.#start(next);
-    }
-    while (this.#held?.isLoading === false && this.#loadable > 0) {
-      const parked = this.#queues.holdParked(this.#mayRun);
-      if (parked === undefined) break;
-      this.#load(parked, this.#held);
-    }
-  }
-
-  readonly #mayRun = ({ topic }: InFlight): boolean => this.#deps.owns?.(topic) !== false;
-
-  #load(parked: InFlight, held: HeldEntries): void {
-    const { topic, queue } = parked;
-    const { acknowledger, settings } = this.#deps;
-    const loading = held.load(parked).then((lost) => {
-      for (const entryId of lost) acknowledger.add(topic, entryId);
-      if (lost.length > 0) settings.onProblem({ kind: "lost", topic, entryIds: lost });
-    });
-    this.#track(loading.finally(() => this.#release(queue)));
-  }
-
-  #start(inFlight: InFlight): void {
-    this.#running++;
-    if (inFlight.attempt > this.#deps.settings.maxAttempts) {
-      const error = new Error("every reader that had this entry died before it was handled");
-      this.#giveUp(inFlight, error);
-      this.#leave();
-      return;
-    }
-    let result: Promise<void> | void;
-    try {
-      result = this.#deps.handler(inFlight);
-    } catch (error) {
-      // Handle a synchronous throw like a rejection.
-      result = Promise.reject(error);
-    }
-    Promise.resolve(result).then(
-      () => {
-        this.#handled(inFlight);
-        this.#leave();
-      },
-      (error: unknown) => {
-        this.#failed(inFlight, error);
-        this.#leave();
-      },
-    );
-  }
-
-  #handled(inFlight: InFlight): void {
-    const { acknowledger, settings } = this.#deps;
-    const { topic, entryId, queue } = inFlight;
-    if (!this.#inFlight.delete(inFlight)) this.#release(queue);
-    else if (settings.ordered === false) acknowledger.add(topic, entryId);
-    // Wait for Redis to acknowledge this entry before the next entry of the queue starts.
-    else acknowledger.addThen(topic, entryId, () => this.#release(queue));
-  }
-
-  #failed(inFlight: InFlight, error: unknown): void {
-    const { onError, settings } = this.#deps;
-    const { topic, entryId, attempt, queue } = inFlight;
-    if (inFlight.isDropped || this.#stopping.signal.aborted) {
-      this.#release(queue);
-      return;
-    }
-    if (attempt >= settings.maxAttempts) {
-      this.#giveUp(inFlight, error);
-      return;
-    }
-    settings.onProblem({ kind: "failed", topic, entryId, attempt, error });
-    this.#held?.parkQueue(inFlight);
-    this.#track(
-      this.#retryLater(inFlight)
-        .catch(onError)
-        .finally(() => this.#release(queue)),
-    );
-  }
-
-  /** Frees the place of a handler that has ended, and starts the next entries. */
-  #leave(): void {
-    this.#running--;
-    this.#dispatch();
-    this.#noteRoom();
-    if (this.#running === 0) this.#onIdle();
-  }
-
-  /** Lets the next entry of an ordered queue start. */
-  #release(queue: string): void {
-    this.#queues.release(queue);
-    this.#dispatch();
-    this.#noteRoom();
-  }
-
-  async #retryLater(inFlight: InFlight): Promise<void> {
-    const state = await this.#failures.waitForRetry(inFlight);
-    if (state === "ready") this.#queues.putBack([inFlight]);
-    if (state === "taken") this.drop(inFlight.topic, [inFlight.entryId]);
-  }
-
-  #giveUp(inFlight: InFlight, error: unknown): void {
-    this.#track(this.#deadLetter(inFlight, error).finally(() => this.#release(inFlight.queue)));
-  }
-
-  async #deadLetter(inFlight: InFlight, error: unknown): Promise<void> {
-    const { topic, entryId, attempt } = inFlight;
-    if (!(await this.#failures.deadLetter(inFlight, error))) return;
-    this.#inFlight.delete(inFlight);
-    this.#deps.settings.onProblem({ kind: "dead", topic, entryId, attempt, error });
-  }
-
-  #track(task: Promise<void>): void {
-    this.#tasks.add(task);
-    void task.then(() => this.#tasks.delete(task));
   }
 }

@@ -1,6 +1,6 @@
 import type { HandlerAttempt } from "./handler.ts";
 
-/** Causes and suggested fixes by error code, for attempts without a response. */
+/** Causes and suggested fixes by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   blocked:
     "The handler's address is not public. Add its network to INLET_ALLOW_NETWORKS and restart Inlet, or use a public address.",
@@ -18,6 +18,10 @@ const REMEDIES: Readonly<Record<string, string>> = {
   protocol: "The handler's response is not valid HTTP. Check whether the url has the port of an HTTP server.",
   filterFailed:
     "The `when` of the subscription could not be evaluated on an event, which is now a dead letter. Subscribe again with a simpler `when`.",
+  rejectedInBatch:
+    "The handler's response to a batch lists the event in `failed`. Check the log of the handler.",
+  batchResponse:
+    'The handler\'s response to a batch lists other events in `failed` than those of the batch. Respond with {"failed": [{"source": "…", "id": "…"}]}.',
   needsReauth: "The grant of the handler's connection is no longer valid. Authorize the connection again.",
   unavailable:
     "The credentials of the handler's connection are temporarily unavailable. Inlet retries the delivery.",
@@ -43,7 +47,9 @@ const OF_STATUS: readonly (readonly [fits: (status: number) => boolean, remedy: 
 ];
 
 export function describeFailure({ status, code }: Pick<HandlerAttempt, "status" | "code">): string {
-  if (status === null) return REMEDIES[code] ?? `The call to the handler failed (${code}).`;
+  const remedyOfCode = REMEDIES[code];
+  if (remedyOfCode !== undefined) return remedyOfCode;
+  if (status === null) return `The call to the handler failed (${code}).`;
   const [, remedy] = OF_STATUS.find(([fits]) => fits(status)) ?? ["", ""];
   return `The handler responded ${status}. ${remedy}`;
 }

@@ -1,3 +1,4 @@
+import type { BatchLimits } from "./batch-request.ts";
 import type { Definition } from "./definition.ts";
 
 export interface HandlerSettings {
@@ -12,6 +13,8 @@ export interface HandlerSettings {
    * then blocks its topic or key.
    */
   readonly ordered: boolean | "key";
+  /** Limits of the requests if the handler gets several events at once. `undefined` if each event has its own request. */
+  readonly batch?: BatchLimits | undefined;
   /** Whether the handler also gets test events. Defaults to false. */
   readonly testEvents?: boolean;
   /** JSON Schema over the CloudEvent. The handler gets only matching events. `undefined` if it gets all events. */
@@ -23,7 +26,10 @@ export interface HandlerAttempt {
   readonly at: string;
   /** `null` when the handler sent no response. */
   readonly status: number | null;
-  /** Reason for the failure: `http` for an error status, `filterFailed` for a `when`, otherwise the network error code. */
+  /**
+   * Reason for the failure: `http` for an error status, `rejectedInBatch` and `batchResponse` for the response to a batch, `filterFailed` for
+   * a `when`, otherwise the network error code.
+   */
   readonly code: string;
   readonly durationMs: number;
 }

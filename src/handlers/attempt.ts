@@ -1,4 +1,5 @@
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
+import { createBatchRequest, readRejected } from "../event/batch-request.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import { createHandlerRequest, type DeliveredEvent, type HandlerRequest } from "../event/handler-request.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -9,9 +10,14 @@ import { type Outbound, OutboundError, type OutboundResponse } from "../net/outb
 import { notBeforeOf } from "../net/retry-after.ts";
 import type { CreateAgentEvent } from "./agents.ts";
 
-/** Result of sending an event once. `isGone` means that the handler responded with 410 Gone and wants no more events. */
+/** Result of one request to a handler. `isGone` means that the handler responded with 410 Gone and wants no more events. */
 export type AttemptResult =
-  | { readonly kind: "taken"; readonly attempt: HandlerAttempt }
+  | {
+      readonly kind: "taken";
+      readonly attempt: HandlerAttempt;
+      /** Events that the response to a batch lists as failed. */
+      readonly rejected: ReadonlySet<DeliveredEvent>;
+    }
   | {
       readonly kind: "refused";
       readonly attempt: HandlerAttempt;
@@ -22,15 +28,21 @@ export type AttemptResult =
       readonly notBeforeMs: number | undefined;
     };
 
-/** Sends an event to its handler once. Returns failures of the handler, and rejects only if `signal` aborts. */
+/**
+ * Sends events to their handler in one request. Several events require a handler with `batch`. Returns failures of the handler, and rejects
+ * only if `signal` aborts.
+ */
 export type Attempt = (
   subscription: HandledSubscription,
-  event: DeliveredEvent,
+  events: readonly DeliveredEvent[],
   options: { readonly signal: AbortSignal },
 ) => Promise<AttemptResult>;
 
-/** Maximum size of a handler's response, in bytes. A small limit is enough, because response bodies are ignored. */
+/** Maximum size of a handler's response in bytes. A small limit is enough, because the body of this response is ignored. */
 const MAX_ANSWER_BYTES = 64 * 1024;
+/** Maximum size of the response to a batch in bytes. It can list all events of the batch. */
+const MAX_BATCH_ANSWER_BYTES = 1024 * 1024;
+const NONE: ReadonlySet<DeliveredEvent> = new Set();
 
 /** Responses of an agent to an event that is too large for it, so that it will reject it each time (SEP-3415, webhook delivery). */
 const TOO_LARGE = 413;
@@ -44,20 +56,28 @@ export interface AttemptDeps {
 }
 
 export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent }: AttemptDeps): Attempt {
-  function createRequest(subscription: HandledSubscription, event: DeliveredEvent): HandlerRequest {
+  function createRequest(
+    subscription: HandledSubscription,
+    events: readonly DeliveredEvent[],
+  ): HandlerRequest {
     const { id, handler, secret, agent } = subscription;
-    if (agent !== undefined) return createAgentEvent(subscription, agent, event);
-    return createHandlerRequest(event, { url: handler.url, secret, subscriptionId: id, atMs: clock() });
+    const options = { url: handler.url, secret, subscriptionId: id, atMs: clock() };
+    const [event] = events;
+    if (handler.batch !== undefined || event === undefined) return createBatchRequest(events, options);
+    return agent === undefined
+      ? createHandlerRequest(event, options)
+      : createAgentEvent(subscription, agent, event);
   }
 
   async function call(
     subscription: HandledSubscription,
-    event: DeliveredEvent,
+    events: readonly DeliveredEvent[],
     signal: AbortSignal,
   ): Promise<OutboundResponse> {
-    const { timeoutMs, connectionId } = subscription.handler;
-    const plain = createRequest(subscription, event);
-    const limits = { signal, totalTimeoutMs: timeoutMs, maxBytes: MAX_ANSWER_BYTES, maxRedirects: 0 };
+    const { timeoutMs, connectionId, batch } = subscription.handler;
+    const plain = createRequest(subscription, events);
+    const maxBytes = batch === undefined ? MAX_ANSWER_BYTES : MAX_BATCH_ANSWER_BYTES;
+    const limits = { signal, totalTimeoutMs: timeoutMs, maxBytes, maxRedirects: 0 };
     if (connectionId === null) return outbound.request(plain, limits);
     const credentials = credentialsOf(connectionId);
     const authorized = await credentials.authorize(plain, { signal });
@@ -66,7 +86,7 @@ export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent
     return outbound.request((await credentials.authorize(plain, { signal })).request, limits);
   }
 
-  return async (subscription, event, { signal }) => {
+  return async (subscription, events, { signal }) => {
     const startedAtMs = clock();
     const since = performance.now();
     const attempt = (status: number | null, code: string): HandlerAttempt => ({
@@ -76,8 +96,12 @@ export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent
       durationMs: Math.round(performance.now() - since),
     });
     try {
-      const { status, headers } = await call(subscription, event, signal);
-      if (status >= 200 && status < 300) return { kind: "taken", attempt: attempt(status, "ok") };
+      const { status, headers, body } = await call(subscription, events, signal);
+      if (status >= 200 && status < 300) {
+        const rejected = subscription.handler.batch === undefined ? NONE : readRejected(body, events);
+        if (rejected !== undefined) return { kind: "taken", attempt: attempt(status, "ok"), rejected };
+        return { ...FAILED, attempt: attempt(status, "batchResponse") };
+      }
       const notBeforeMs = notBeforeOf({ status, headers }, clock());
       const isFinal = subscription.agent !== undefined && status === TOO_LARGE;
       return {
@@ -89,16 +113,13 @@ export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent
       };
     } catch (error) {
       signal.throwIfAborted();
-      return {
-        kind: "refused",
-        attempt: attempt(null, codeOf(error)),
-        isGone: false,
-        isFinal: false,
-        notBeforeMs: undefined,
-      };
+      return { ...FAILED, attempt: attempt(null, codeOf(error)) };
     }
   };
 }
+
+/** A failure after which the events are sent again. */
+const FAILED = { kind: "refused", isGone: false, isFinal: false, notBeforeMs: undefined } as const;
 
 function codeOf(error: unknown): string {
   if (error instanceof OutboundError) return error.code;

@@ -5,6 +5,8 @@ import type { Log } from "../log.ts";
 const WRITE_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 60_000;
 
+export type FailureNotes = ReturnType<typeof createFailureNotes>;
+
 /**
  * Stores and logs failed attempts. Writes the first failure immediately, then the latest one at most once per second. Logs each distinct
  * reason at most once per minute.

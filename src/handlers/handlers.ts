@@ -253,6 +253,7 @@ export function startHandlers(deps: HandlersDeps): Handlers {
 }
 
 function formatReason(last: HandlerAttempt | undefined): string {
+  if (last?.code === "rejectedInBatch") return "listed as failed in the response to its batch";
   if (last?.code === "filterFailed") return "`when` could not be evaluated";
   return last?.status == null ? `no response: ${last?.code ?? "unknown"}` : `HTTP ${last.status}`;
 }

@@ -4,32 +4,29 @@ import type { DeliveredEntry } from "../consumer/in-flight.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { ConsumerProblem } from "../consumer/problems.ts";
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
+import { sizeInBatch } from "../event/batch-request.ts";
 import { isTestEvent, readAttributes } from "../event/cloud-event.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { DeliveredEvent } from "../event/handler-request.ts";
 import { type Clock, formatTimestamp } from "../lib/clock.ts";
 import { sleep } from "../lib/sleep.ts";
-import { FairLimiter } from "../limits/fairness.ts";
 import type { Log } from "../log.ts";
-import type { Attempt, AttemptResult } from "./attempt.ts";
+import type { AttemptResult } from "./attempt.ts";
 import { createAttemptHistory } from "./attempt-history.ts";
-import { type Breaker, createBreaker } from "./breaker.ts";
+import type { Breaker } from "./breaker.ts";
+import { type Calls, type CallsDeps, createCalls, resultFor } from "./calls.ts";
 import { createFailureNotes } from "./failure-notes.ts";
 import type { Filter } from "./filter.ts";
 import type { GapWatch } from "./gap-watch.ts";
 import type { RetryQueue } from "./retry-queue.ts";
 
-export interface LaneDeps {
+export interface LaneDeps extends Pick<CallsDeps, "attempt" | "onFailing" | "onGone" | "observe"> {
   readonly redis: Pick<RedisBus, "call" | "isCluster">;
-  readonly attempt: Attempt;
   readonly filter: Filter;
   readonly retries: Pick<RetryQueue, "add">;
   /** Returns the delay before the next attempt, in ms. `attempts` is the number of failed attempts. */
   readonly backoffMs: (attempts: number) => number;
-  readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
   readonly writeError: (id: string, attempt: HandlerAttempt) => Promise<void>;
-  /** Called when the handler responds with 410 Gone. */
-  readonly onGone: (subscription: HandledSubscription) => Promise<void>;
   readonly onDead: (
     subscription: HandledSubscription,
     event: DeliveredEvent,
@@ -39,7 +36,6 @@ export interface LaneDeps {
   readonly onLost: (subscription: HandledSubscription, lost: LostEvents) => void;
   /** Returns `undefined` for a handler that is not notified of removed events. */
   readonly watchGaps: (subscription: HandledSubscription) => GapWatch | undefined;
-  readonly observe: (result: AttemptResult) => void;
   /** Called for each event that the subscription's `when` excludes. It is acknowledged without a request. */
   readonly onIgnored: () => void;
   readonly clock: Clock;
@@ -80,47 +76,16 @@ const STOP_TIMEOUT_MS = 5_000;
 
 /** Starts to deliver the events of a subscription, unless it is paused. An event is stored for retries only if its first attempt fails. */
 export function startLane(subscription: HandledSubscription, deps: LaneDeps): Lane {
-  const { attempt, filter, retries, backoffMs, onFailing, onGone, onDead, observe, clock, timing } = deps;
+  const { filter, retries, backoffMs, onDead, clock, timing } = deps;
   const { handler, id } = subscription;
   const log = deps.log.child({ subscription: id });
   const stopping = new AbortController();
-  const breaker = createBreaker({
-    firstWaitMs: timing.breakerMs,
-    onChange(isOpen) {
-      if (isOpen) log.warn({ event: "handler.failing" }, "handler is failing");
-      else log.info({ event: "handler.recovered" }, "handler has recovered");
-      onFailing(subscription, isOpen);
-    },
-  });
   const noteEntry = deps.watchGaps(subscription);
   const failures = createFailureNotes({ write: (failed) => deps.writeError(id, failed), log });
   const history = createAttemptHistory();
-  /** Limits the concurrent calls of the handler, both first attempts and retries. */
-  const places = new FairLimiter(handler.concurrency);
+  const calls: Calls = createCalls(subscription, { ...deps, failures, breakerMs: timing.breakerMs, log });
   let sending = 0;
-  let hasRecovered = false;
   let wake: () => void = () => {};
-
-  async function sendOnce(event: DeliveredEvent, signal: AbortSignal): Promise<AttemptResult> {
-    let result: AttemptResult | undefined;
-    try {
-      using _ = await places.acquire(1, { signal });
-      result = await attempt(subscription, event, { signal });
-    } finally {
-      // An attempt without a result counts as failed. Otherwise other callers would wait forever for the end of the trial call.
-      if (result?.kind === "taken") breaker.noteTaken();
-      else breaker.recordRejection();
-    }
-    observe(result);
-    if (result.kind === "taken" && !hasRecovered) {
-      hasRecovered = true;
-      // The stored state may still be that of an earlier lane, whose breaker was open.
-      onFailing(subscription, false);
-    }
-    if (result.kind === "refused") failures.note(result.attempt);
-    if (result.kind === "refused" && result.isGone) await onGone(subscription);
-    return result;
-  }
 
   /** Returns the result of an event that is not sent. Returns `undefined` if the event must be sent. */
   async function findUnsent(
@@ -139,24 +104,52 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     return { kind: "undecided", attempt: failed };
   }
 
-  async function handle(entry: DeliveredEntry): Promise<void> {
-    const { topic, entryId, fields, signal } = entry;
+  /** Returns true if an event must be sent. Otherwise, the event has been handled. */
+  async function mustSend(entry: DeliveredEntry, signal: AbortSignal): Promise<boolean> {
+    const { topic, entryId, fields } = entry;
     await noteEntry?.(topic, entryId);
-    if (!handler.testEvents && isTestEvent(fields)) return;
-    const event = { topic, entryId, fields };
-    const unsent = await findUnsent(event, signal);
-    if (unsent !== undefined) {
-      if (unsent.kind === "undecided") await onDead(subscription, event, [unsent.attempt]);
-      return;
+    if (!handler.testEvents && isTestEvent(fields)) return false;
+    const unsent = await findUnsent(entry, signal);
+    if (unsent?.kind === "undecided") await onDead(subscription, toEvent(entry), [unsent.attempt]);
+    return unsent === undefined;
+  }
+
+  async function handle(entry: DeliveredEntry): Promise<void> {
+    if (!(await mustSend(entry, entry.signal))) return;
+    await calls.breaker.admit({ signal: AbortSignal.any([entry.signal, stopping.signal]) });
+    const event = toEvent(entry);
+    await conclude(event, entry.attempt, await calls.send([event], entry.signal));
+  }
+
+  /** Sends several events in one request, and returns the ones that failed. */
+  async function handleBatch(
+    entries: readonly DeliveredEntry[],
+  ): Promise<ReadonlyMap<DeliveredEntry, unknown>> {
+    const signal = whenAllAborted(entries);
+    const isSent = await Promise.all(entries.map((entry) => mustSend(entry, signal)));
+    const sent = entries.filter((_, index) => isSent[index]);
+    const failures = new Map<DeliveredEntry, unknown>();
+    if (sent.length === 0) return failures;
+    await calls.breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });
+    const events = sent.map(toEvent);
+    const result = await calls.send(events, signal);
+    for (const [index, entry] of sent.entries()) {
+      const event = events[index] ?? toEvent(entry);
+      await conclude(event, entry.attempt, resultFor(event, result)).catch((error: unknown) =>
+        failures.set(entry, error),
+      );
     }
-    await breaker.admit({ signal: AbortSignal.any([signal, stopping.signal]) });
-    const result = await sendOnce(event, signal);
+    return failures;
+  }
+
+  /** @throws Error if the event must be delivered again */
+  async function conclude(event: DeliveredEvent, attempts: number, result: AttemptResult): Promise<void> {
     if (result.kind === "taken") return history.forget(event);
     if (result.isFinal) {
       history.forget(event);
       return onDead(subscription, event, [result.attempt]);
     }
-    if (handler.ordered !== false) return holdBack(event, entry.attempt, result);
+    if (handler.ordered !== false) return holdBack(event, attempts, result);
     const nowMs = clock();
     const delayMs = Math.max(backoffMs(1), (result.notBeforeMs ?? 0) - nowMs);
     await retries.add(
@@ -220,6 +213,7 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
             return sleep(ms, AbortSignal.any([signal, woken.signal]));
           },
           handler: handle,
+          batching: handler.batch && { ...handler.batch, sizeOf: sizeInBatch, handler: handleBatch },
           signal: stopping.signal,
         }).catch((err: unknown) => {
           log.error({ event: "handler.reader_ended", err }, "the reader of a handler's events stopped");
@@ -227,14 +221,14 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
 
   return {
     subscription,
-    breaker,
+    breaker: calls.breaker,
     sending: () => sending,
     async send(event, { signal }) {
       const unsent = await findUnsent(event, signal);
       if (unsent !== undefined) return unsent;
       sending++;
       try {
-        return await sendOnce(event, signal);
+        return resultFor(event, await calls.send([event], signal));
       } finally {
         sending--;
       }
@@ -248,6 +242,20 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
     },
   };
 }
+
+/** Returns a signal that aborts a batch. If only some entries are aborted, the others still wait for the result of the request. */
+function whenAllAborted(entries: readonly DeliveredEntry[]): AbortSignal {
+  const controller = new AbortController();
+  const signals = entries.map(({ signal }) => signal);
+  const check = (): void => {
+    if (signals.every(({ aborted }) => aborted)) controller.abort();
+  };
+  for (const signal of signals) signal.addEventListener("abort", check, { once: true });
+  check();
+  return controller.signal;
+}
+
+const toEvent = ({ topic, entryId, fields }: DeliveredEntry): DeliveredEvent => ({ topic, entryId, fields });
 
 /** Returns whether an event reports a problem of the subscription itself. Sending it to the failing handler would cause an endless loop. */
 const isAboutItself = ({ isOfSystem, id }: HandledSubscription, { fields }: DeliveredEvent): boolean =>

@@ -124,6 +124,9 @@ describe("the resource commands", () => {
     expect((await run("subscriptions create inbox:* --ordered")).stderr).toContain("--handler");
     const keyed = `subscriptions create inbox:* --handler ${NOBODY} --ordered-by-key`;
     expect(rows((await run(keyed)).stdout)[0].handler.ordered).toBe("key");
+    const batched = `subscriptions create inbox:* --handler ${NOBODY} --batch 50`;
+    expect(rows((await run(batched)).stdout)[0].handler.batch).toMatchObject({ maxEvents: 50 });
+    expect((await run("subscriptions create inbox:* --batch 50")).stderr).toContain("--handler");
     expect((await run(`${keyed} --ordered`)).stderr).toContain("exclude each other");
     expect((await run("subscriptions create inbox:* --ordered-by-key")).stderr).toContain("--handler");
     expect((await run("subscriptions create inbox:* --when {}")).stderr).toContain("--handler");

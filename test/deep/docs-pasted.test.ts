@@ -100,6 +100,12 @@ it("the commands of the Shopify page publish a signed event, and keep its large 
   expectInOrder(await pages.paste("shopify.md"), ["active", '"published":1', "820982911946154500"]);
 });
 
+it("the commands of the page on order by key send the events of a customer in order, and those of others meanwhile", async () => {
+  const port = `export PORT=${await freePort()}\n`;
+  const output = await pages.run(port + pages.scriptOf("order-by-key.md"));
+  expectInOrder(output, ["b-1\nb-2\nb-1\nb-2\na-1\na-2\n"]);
+});
+
 /** Plays the public servers of the source pages: an event stream, and a list of events, newest first, over two pages. */
 async function startPublicServers() {
   const server = createServer(async (request, response) => {

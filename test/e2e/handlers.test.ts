@@ -130,6 +130,62 @@ describe("a handler", () => {
     expect([...new Set(ids(at))].filter((id) => id.startsWith("a"))).toEqual(["a1", "a2", "a3"]);
   });
 
+  describe("with `batch` set", () => {
+    const batch = { maxEvents: 4, maxWaitMs: 300 };
+    const idsOf = (received: Received): string[] =>
+      JSON.parse(received.body).map(({ data }: { data: { id: string } }) => data.id);
+
+    it("receives several events in one signed request, and again only those that its response lists as failed", async () => {
+      handler.answers.set("/batch", (received) => {
+        const isFirst = idsOf(received).length > 1;
+        return { status: 200, body: JSON.stringify({ failed: isFirst ? [{ id: idsOf(received)[1] }] : [] }) };
+      });
+      const { path, secret, send } = await subscribe("/batch", { batch });
+      await Promise.all(["1", "2", "3", "4"].map((id) => send({ id })));
+      await until(() => at("/batch").flatMap(idsOf).length >= 5);
+      const [first = NOTHING, again = NOTHING] = at("/batch");
+      expect(first.headers["content-type"]).toContain("application/cloudevents-batch+json");
+      expect(new Webhook(secret).verify(first.body, first.headers)).toHaveLength(4);
+      expect(idsOf(again)).toEqual([idsOf(first)[1]]);
+      const { lastError, handler: shown } = await gateway.api<{
+        lastError: { code: string };
+        handler: object;
+      }>("GET", path);
+      expect(lastError.code).toBe("rejectedInBatch");
+      expect(shown).toMatchObject({ batch: { maxEvents: 4, maxBytes: 1_048_576, maxWaitMs: 300 } });
+    });
+
+    it("receives all events again if its response is an error, or names events that are not in the batch", async () => {
+      let requests = 0;
+      handler.answers.set("/batch-error", () => {
+        requests++;
+        if (requests === 1) return { status: 503 };
+        return { status: 200, body: requests === 2 ? '{"failed": ["x"]}' : "" };
+      });
+      const { send } = await subscribe("/batch-error", { batch: { ...batch, maxEvents: 2 }, ordered: true });
+      await send({ id: "1" });
+      await send({ id: "2" });
+      await until(() => at("/batch-error").length === 4);
+      expect(at("/batch-error").map(idsOf)).toEqual([["1", "2"], ["1"], ["1"], ["2"]]);
+    });
+
+    it('and `ordered: "key"` receives later events of a failed key again, after the failed event', async () => {
+      let requests = 0;
+      handler.answers.set("/batch-keys", ({ body }) => {
+        requests++;
+        const failed = requests === 1 ? [{ source: JSON.parse(body)[0].source, id: "a1" }] : [];
+        return { status: 200, body: JSON.stringify({ failed }) };
+      });
+      const { send } = await subscribe("/batch-keys", { batch, ordered: "key" });
+      for (const id of ["a1", "a2", "b1", "a3"]) await send({ id, customer: id[0] });
+      await until(() => at("/batch-keys").flatMap(idsOf).length >= 7);
+      const [first = [], ...others] = at("/batch-keys").map(idsOf);
+      expect(first.toSorted()).toEqual(["a1", "a2", "a3", "b1"]);
+      expect(others.flat()).toEqual(["a1", "a2", "a3"]);
+      expect(others[0]).toEqual(["a1"]);
+    });
+  });
+
   it("cannot be set with an invalid URL, an invalid secret or an unknown connection", async () => {
     await expect(subscribe("/x", { url: "ftp://h/" })).rejects.toThrow("handler.url");
     await expect(subscribe("/x", { ordered: "topic" })).rejects.toThrow('true, false or \\"key\\"');

@@ -46,7 +46,7 @@ it("a delivery attempt succeeds only with a 2xx response, follows no redirects, 
         ordered: false,
       },
     };
-    const result = await attempt(subscription, event, { signal: new AbortController().signal });
+    const result = await attempt(subscription, [event], { signal: new AbortController().signal });
     const isRedirect = [301, 302, 307].includes(status);
     expect(result.attempt).toMatchObject(isRedirect ? { code: "redirects", status: null } : { status });
     results[status] = result.kind === "refused" && result.isGone ? "gone" : result.kind;

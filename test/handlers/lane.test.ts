@@ -72,7 +72,7 @@ it("a handler that accepts the first event is no longer shown as failing, becaus
   const failing: boolean[] = [];
   const attempt = { at: new Date(NOW_MS).toISOString(), status: 200, code: "ok", durationMs: 1 };
   await using accepted = await startRefused({
-    result: { kind: "taken", attempt },
+    result: { kind: "taken", attempt, rejected: new Set() },
     onFailing: (isFailing) => void failing.push(isFailing),
     store: async () => {},
   });

@@ -13,7 +13,10 @@ export interface Received {
 export type Answer = (
   received: Received,
   times: number,
-) => "hang" | "cut" | { readonly status: number; readonly headers?: Record<string, string> };
+) =>
+  | "hang"
+  | "cut"
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
 
 /** A server for handlers. Records deliveries and responds per path as set in `answers`, by default with 200. */
 export interface HandlerServer extends AsyncDisposable {
@@ -45,7 +48,7 @@ export async function startHandlerServer(): Promise<HandlerServer> {
       return;
     }
     if (answer.status < 300) taken.add(one);
-    response.writeHead(answer.status, answer.headers).end();
+    response.writeHead(answer.status, answer.headers).end(answer.body);
   });
   const local = await listenLocally(server);
   const at = (path: string): readonly Received[] => received.filter((one) => one.path === path);

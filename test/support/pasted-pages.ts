@@ -39,8 +39,8 @@ export async function startPastedPages(): Promise<PastedPages> {
 
   function scriptOf(...names: readonly string[]): string {
     const text = names.map(readPage).join("");
-    const script = [...text.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
-      .map(([, block]) => block)
+    const script = [...text.matchAll(/(?<!-->\n)^( *)```sh\n([\s\S]*?)^\1```/gm)]
+      .map(([, indent = "", block = ""]) => block.replaceAll(new RegExp(`^${indent}`, "gm"), ""))
       .join("\n")
       .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
       .replaceAll("http://127.0.0.1:8080", gateway.origin)

@@ -6,6 +6,7 @@ import {
   type DeleteOptions,
   declareSubcommands,
   examples,
+  parseCount,
   parseJson,
 } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
@@ -25,7 +26,7 @@ const COLUMNS: readonly Column<SubscriptionEntity>[] = [
   { title: "last error", value: ({ lastError }) => lastError?.message },
 ];
 
-const FLAGS = { ordered: "--ordered", orderedByKey: "--ordered-by-key" } as const;
+const FLAGS = { ordered: "--ordered", orderedByKey: "--ordered-by-key", batch: "--batch" } as const;
 
 export function define(command: Command, context: CommandContext): void {
   const part = declareSubcommands(command, context, appOptions);
@@ -41,13 +42,16 @@ export function define(command: Command, context: CommandContext): void {
     "create <events>",
     "Subscribe to <channel>:<type>, <channel>:* or *",
     async ({ api, appPath, io }, [eventUid], options) => {
-      const { handler: url, ordered, orderedByKey, startAt, when: filter } = options;
-      for (const name of ["ordered", "orderedByKey"] as const)
-        if (options[name] && url === undefined) throw usageError(`${FLAGS[name]} requires --handler.`);
+      const { handler: url, ordered, orderedByKey, batch: maxEvents, startAt, when: filter } = options;
+      for (const name of ["ordered", "orderedByKey", "batch"] as const)
+        if (options[name] !== undefined && url === undefined)
+          throw usageError(`${FLAGS[name]} requires --handler.`);
       if (ordered && orderedByKey)
         throw usageError(`${FLAGS.ordered} and ${FLAGS.orderedByKey} exclude each other.`);
       if (filter !== undefined && url === undefined) throw usageError("--when requires --handler.");
-      const handler = url === undefined ? undefined : { url, ordered: orderedByKey ? "key" : ordered };
+      const batch = maxEvents === undefined ? {} : { batch: { maxEvents } };
+      const handler =
+        url === undefined ? undefined : { url, ordered: orderedByKey ? "key" : ordered, ...batch };
       const when = filter === undefined ? undefined : parseJson((await readData(io, filter)).toString());
       return api.post(await appPath("events", "subscribe"), { eventUid, startAt, handler, when });
     },
@@ -55,6 +59,11 @@ export function define(command: Command, context: CommandContext): void {
     .option("--handler <url>", "post events to this address; the signing secret is shown once")
     .option(FLAGS.ordered, "deliver the events of each topic to the handler in order")
     .option(FLAGS.orderedByKey, "deliver the events of each partitionkey to the handler in order")
+    .option(
+      `${FLAGS.batch} <events>`,
+      "send up to this number of events in one request",
+      parseCount(1, 1_000),
+    )
     .option("--when <schema>", "JSON Schema of the events that the handler gets: text, @file, or @-")
     .option("--start-at <when>", "now, earliest, or a timestamp (default: now)");
   for (const [verb, summary] of [
@@ -93,6 +102,7 @@ interface CreateOptions {
   readonly handler?: string;
   readonly ordered?: boolean;
   readonly orderedByKey?: boolean;
+  readonly batch?: number;
   readonly startAt?: string;
   readonly when?: string;
 }

@@ -97,6 +97,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
             "Sent to": <UntrustedText>{handler.url}</UntrustedText>,
             Concurrency: String(handler.concurrency),
             Order: ORDERS[String(handler.ordered) as keyof typeof ORDERS],
+            "Events per request": String(handler.batch?.maxEvents ?? 1),
             Timeout: formatDuration(handler.timeoutMs),
           }}
         />

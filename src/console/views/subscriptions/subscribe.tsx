@@ -38,13 +38,13 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
   const [startAt, setStartAt] = useState("now");
   const [url, setUrl] = useState("");
   const [ordered, setOrdered] = useState<Ordering>("false");
+  const [maxEvents, setMaxEvents] = useState("1");
   const [made, setMade] = useState<Schemas["Subscribed"]>();
   const [filter, setFilter] = useState("");
   const when = filter === "" ? {} : { when: parseJson(filter) };
-  const handler =
-    url === ""
-      ? {}
-      : { handler: { url, ordered: ordered === "key" ? ordered : ordered === "true" }, ...when };
+  const batch = maxEvents === "1" ? {} : { batch: { maxEvents: Number(maxEvents) } };
+  const order = ordered === "key" ? ordered : ordered === "true";
+  const handler = url === "" ? {} : { handler: { url, ordered: order, ...batch }, ...when };
   const call = {
     method: "POST",
     path: `/apps/${appId}/events/subscribe`,
@@ -108,6 +108,23 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
             <span class="field-help">
               In order, an event that your handler rejects delays the later ones for about an hour at most.
               The keyPath of a definition sets the partitionkey of its events.
+            </span>
+          </label>
+        )}
+        {url !== "" && (
+          <label class="field">
+            <span class="field-name">Events per request</span>
+            <input
+              type="number"
+              min={1}
+              max={1_000}
+              required
+              value={maxEvents}
+              onInput={(event) => setMaxEvents(event.currentTarget.value)}
+            />
+            <span class="field-help">
+              With more than one, each request is a batch of CloudEvents, and your handler can reject some of
+              them.
             </span>
           </label>
         )}

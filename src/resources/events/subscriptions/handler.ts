@@ -8,6 +8,22 @@ import type { Deps } from "../../kit/deps.ts";
 
 const MADE_SECRET_BYTES = 32;
 
+const batchSchema = z.strictObject({
+  maxEvents: z.int().min(1).max(1_000).default(100).describe("Maximum number of events in a request."),
+  maxBytes: z
+    .int()
+    .min(1_024)
+    .max(16 * 1024 * 1024)
+    .default(1024 * 1024)
+    .describe("Maximum size of a request's body in bytes. A larger event is sent alone."),
+  maxWaitMs: z
+    .int()
+    .min(0)
+    .max(60_000)
+    .default(1_000)
+    .describe("Maximum time that an event waits for others, in milliseconds."),
+});
+
 const orderedSchema = z.union([z.boolean(), z.literal("key")], { error: 'must be true, false or "key"' });
 
 export const handlerSchema = z.strictObject({
@@ -47,6 +63,11 @@ export const handlerSchema = z.strictObject({
     .describe(
       'Whether to send events one at a time, in order: `true` those of a topic, `"key"` those of a topic with the same `partitionkey`. A failing event delays its topic or key, for about an hour at most.',
     ),
+  batch: batchSchema
+    .optional()
+    .describe(
+      "Sends several events in one request, as a CloudEvents batch (`application/cloudevents-batch+json`). A 2xx response acknowledges all of them, except those that a JSON response lists in `failed` by `{source, id}`. Omitted: each event has its own request.",
+    ),
   testEvents: z
     .boolean()
     .default(false)
@@ -62,6 +83,10 @@ export const shownHandlerSchema = z
     timeoutMs: z.int(),
     concurrency: z.int(),
     ordered: orderedSchema,
+    batch: batchSchema.nullable().meta({
+      description:
+        "Limits of the requests if they have several events. Null if each event has its own request.",
+    }),
     testEvents: z.boolean(),
     secret: z
       .string()

@@ -168,7 +168,7 @@ export function renderSubscription(
   readerError: ReaderError | undefined,
 ): SubscriptionEntity {
   const { id } = row;
-  const { when = null, ...handler } = (row.handler ?? {}) as Partial<HandlerSettings>;
+  const { when = null, batch = null, ...handler } = (row.handler ?? {}) as Partial<HandlerSettings>;
   const isFailing = row.retentionAtRisk || row.handlerFailing;
   const state = row.state === "active" && isFailing ? "failing" : row.state;
   return {
@@ -179,7 +179,9 @@ export function renderSubscription(
     group: id,
     lastError: lastErrorOf(row, readerError),
     handler:
-      row.handler === null ? null : { testEvents: false, ...(handler as HandlerSettings), secret: null },
+      row.handler === null
+        ? null
+        : { testEvents: false, ...(handler as HandlerSettings), batch, secret: null },
     when,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
