@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { checkClock } from "../../src/cli/doctor/check-clock.ts";
 import type { Found } from "../../src/cli/doctor/check-result.ts";
+import { findPatchedRelease } from "../../src/cli/doctor/redis-releases.ts";
 import { openKeyring } from "../../src/data/keyring/keyring.ts";
 import { runInlet } from "../support/command.ts";
 import { opened } from "../support/opened.ts";
@@ -66,6 +67,15 @@ describe("inlet doctor, with external stores", () => {
     for (const [check, message] of messages)
       expect(found.get(check)).toMatchObject({ state: "wrong", message: expect.stringContaining(message) });
     expect(alerts).toContain(`suggested_action: "${found.get("Redis server: memory")?.suggestedAction}"`);
+  });
+
+  it("warns about a Redis without security fixes, and names the release to install", async () => {
+    const found = (await diagnose(withoutPassword())).get("Redis server: security fixes");
+    const version = /redis_version:(.*)/.exec(await redis.client.info("server"))?.[1]?.trim() ?? "";
+    const patched = findPatchedRelease({ name: "Redis", version });
+    expect(found?.suggestedAction).toBe(
+      patched && `Install Redis ${patched} or a later release. See the page Operating.`,
+    );
   });
 
   it("warns if no durability was chosen", async () => {

@@ -17,6 +17,7 @@ import type { Config } from "../../config/schema.ts";
 import { addressName, parseRedisAddresses, type RedisAddress } from "../../lib/addresses/redis-address.ts";
 import { checkClock } from "./check-clock.ts";
 import { type Found, ok, warning, wrong } from "./check-result.ts";
+import { findPatchedRelease, readRelease, type ServerRelease } from "./redis-releases.ts";
 
 const TIMEOUT_MS = 3_000;
 
@@ -33,7 +34,7 @@ async function checkServer(address: RedisAddress, settings: Settings): Promise<r
   try {
     return await withTemporaryClient(address, TIMEOUT_MS, async (client) => {
       const facts = await readNodeFacts((command, args) => client.call(command, ...args));
-      const persistence = parseInfo(String(await client.call("info", "persistence")));
+      const info = parseInfo(String(await client.call("info")));
       const sentMs = Date.now();
       const [seconds = 0, micros = 0] = (await client.time()).map(Number);
       const serverMs = seconds * 1000 + micros / 1000;
@@ -41,7 +42,8 @@ async function checkServer(address: RedisAddress, settings: Settings): Promise<r
         checkFitness(check, facts),
         checkDurability(check, facts, settings),
         checkMemory(check, facts),
-        ...checkDisk(check, persistence),
+        ...checkRelease(check, readRelease(info)),
+        ...checkDisk(check, info),
         checkClock(check, { serverMs, sentMs, receivedMs: Date.now() }),
       ];
     });
@@ -89,9 +91,22 @@ function checkMemory(check: string, { memoryUsedFraction: used, maxMemoryBytes }
   return used > MEMORY_ALARM_FRACTION ? warning(name, text, FILLING_ACTION) : ok(name, text);
 }
 
-function checkDisk(check: string, persistence: ReadonlyMap<string, string>): readonly Found[] {
+function checkRelease(check: string, release: ServerRelease): readonly Found[] {
+  const patched = findPatchedRelease(release);
+  if (patched === undefined) return [];
+  const { name, version } = release;
+  return [
+    warning(
+      `${check}: security fixes`,
+      `${name} ${version} lacks security fixes, unless the distribution has added them to this version`,
+      `Install ${name} ${patched} or a later release. See the page Operating.`,
+    ),
+  ];
+}
+
+function checkDisk(check: string, info: ReadonlyMap<string, string>): readonly Found[] {
   const failed = ["aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"].filter(
-    (field) => persistence.get(field) === "err",
+    (field) => info.get(field) === "err",
   );
   return failed.length === 0
     ? []
