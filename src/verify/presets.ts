@@ -32,6 +32,24 @@ const sampleSchema = z
   })
   .describe("An example delivery of the provider, for trying out a channel. It yields at least one event.");
 
+const intakeSchema = z
+  .strictObject({
+    routeBy: z.array(path).min(1).max(8).describe("Paths of the route key, for `routeBy` of the intake."),
+    itemsPath: path
+      .optional()
+      .describe("`config.itemsPath` of the intake, if the preset's `itemsPath` does not select one list."),
+    trustUnsigned: z
+      .literal(true)
+      .optional()
+      .describe(
+        "Set if the provider does not sign the route key. Then the intake needs `trustUnsigned: true` and `config.verification.bindDedupe: signedBytes`.",
+      ),
+    notes: z.array(hint).max(8).default([]).describe("Limits and setup steps to know before you create the intake."),
+  })
+  .describe(
+    "Settings of an intake, for providers that send the events of all customers to one address. Missing if the provider has an address for each customer.",
+  );
+
 export const presetSchema = z.strictObject({
   preset: z
     .string()
@@ -89,6 +107,7 @@ export const presetSchema = z.strictObject({
     .optional()
     .describe("How duplicates are recognized, for channels that do not set `config.dedupe.by`."),
   sample: sampleSchema,
+  intake: intakeSchema.optional(),
   streams: presetStreamsSchema,
   registrations: presetRegistrationsSchema,
 });

@@ -99,6 +99,38 @@ describe("the resource commands", () => {
     expect((await run(`apps get ${app.id}`)).code).not.toBe(0);
   });
 
+  it("create the intake of a blueprint with the route keys of its preset, and set the keys of an install", async () => {
+    const blueprint = await world.gateway.api<{ id: string }>("POST", "/blueprints", {
+      uid: "slack",
+      title: "Slack",
+      channels: [
+        { uid: "hooks", kind: "webhook", config: { preset: "slack" }, events: [{ type: "message" }] },
+      ],
+    });
+    const [app] = rows((await run(`apps install ${blueprint.id} --uid customer --title Customer`)).stdout);
+    const [made] = rows((await run("intake set slack --secret s3cret")).stdout);
+    const routeBy = ["$.authorizations[0].team_id", "$.team_id"];
+    expect(made).toMatchObject({ channel: "hooks", routeBy, state: "active", config: { preset: "slack" } });
+    expect(rows((await run("intake get slack")).stdout)).toEqual([made]);
+    const [changed] = rows((await run("intake set slack --route-by $.team_id")).stdout);
+    expect(changed).toMatchObject({ routeBy: ["$.team_id"], state: "active" });
+    expect((await run(`intake keys slack ${app.id}`)).stderr).toContain("or use --clear");
+    await run(`intake keys slack ${app.id} T061EG9R6 T2`);
+    const { text } = await atTerminal("intake keys slack");
+    expect(text).toMatch(
+      /^APP +ORGANIZATION +KEYS +EVENTS LAST DAY +QUARANTINED\napp_\S+ +org_\S+ +T061EG9R6, T2 +0 +0\n/,
+    );
+    expect(rows((await run(`intake keys slack ${app.id} --clear`)).stdout)[0].routeKeys).toEqual([]);
+    expect(rows((await run("intake pause slack")).stdout)[0].state).toBe("paused");
+    expect(rows((await run("intake resume slack")).stdout)[0].state).toBe("active");
+    const [rotated] = rows((await run("intake rotate slack --grace 60")).stdout);
+    expect(rotated.url).not.toBe(made.url);
+    const [shown] = rows((await run("send slack --intake --secret s3cret --show")).stdout);
+    expect(shown).toMatchObject({ url: rotated.url, headers: { "x-slack-signature": expect.any(String) } });
+    expect((await run("send slack --intake --test")).stderr).toContain("cannot be combined with --intake");
+    expect((await run("intake get unknown")).stderr).toContain("There is no blueprint unknown.");
+  });
+
   it("set and reset the cursor of a source", async () => {
     const at = '{"timestamp":"2026-01-01T00:00:00.000Z"}';
     const set = await run(`sources cursor orders --set ${at}`);

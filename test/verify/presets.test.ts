@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { webhook } from "../../src/channels/webhook/webhook.ts";
 import { fillPaths } from "../../src/event/definition.ts";
 import type { VerifiedDelivery } from "../../src/event/received.ts";
+import { compileRoutes, getRoutePlace } from "../../src/normalize/routes.ts";
 import type { MatchedHandshake } from "../../src/verify/handshake/compile.ts";
 import { createKeyCaches } from "../../src/verify/keys/key-cache.ts";
 import { type Preset, readPresets } from "../../src/verify/presets.ts";
-import type { Sender } from "../../src/verify/sender.ts";
+import { coversPlace, type Sender } from "../../src/verify/sender.ts";
 import type { FailureReason } from "../../src/verify/verifier.ts";
 import { type CompiledSender, compileSender } from "../../src/verify/verify.ts";
 import { fieldOf, normalizeBody } from "../normalize/support.ts";
@@ -242,6 +244,28 @@ describe("the presets", () => {
       const { delivery } = await deliveryOf(channel, shadowCase);
       expect(Object.keys(delivery.headers), preset).toEqual(Object.keys(sample.headers));
       await expectAccepted(channel, shadowCase, testCase.expect.events);
+    }
+  });
+
+  it("each have route keys in the sample, which the verification signs unless the preset says otherwise", () => {
+    const routed = [...presets.values()].filter(({ intake }) => intake !== undefined);
+    expect(routed.length).toBeGreaterThan(15);
+    for (const { preset, intake, itemsPath, sample, readAs } of routed) {
+      const { routeBy = [], trustUnsigned = false } = intake ?? {};
+      const compiled = compileRoutes(webhook.profile, {}, routeBy);
+      if (!compiled.ok) throw new Error(preset);
+      const sender = parseSender({ preset }, presets);
+      const isSigned = compiled.value.every((path) => coversPlace(sender, getRoutePlace(path)));
+      expect([preset, isSigned]).toEqual([preset, !trustUnsigned]);
+      const items = intake?.itemsPath ?? itemsPath;
+      const keysBy = (path: string) =>
+        normalizeBody(sample.body, {
+          definitions: [{ type: "any", typePath: null, idPath: path }],
+          config: { ...(items !== undefined && { itemsPath: items }), ...(readAs && { readAs }) },
+          delivery: { headers: sample.headers, query: sample.query },
+        });
+      const found = routeBy.map(keysBy).find(({ failures }) => failures.length === 0);
+      expect([preset, found?.events.length ?? 0]).not.toEqual([preset, 0]);
     }
   });
 

@@ -52,6 +52,10 @@ export const COMMANDS: readonly CommandEntry[] = [
       "List, register, pause, resume, rotate, delete channels",
       () => import("./resources/channels.ts"),
     ],
+    intake: [
+      "Receive the events of all customers at one address; set the route keys of installs",
+      () => import("./resources/intake.ts"),
+    ],
     registrations: [
       "List webhooks that Inlet has registered at providers; adopt them after a restore",
       () => import("./resources/registrations.ts"),

@@ -81,12 +81,37 @@ A request from ${title}, without the parts that prove its origin:
 ${sampleText(preset)}
 \`\`\`
 
-${preset.registrations.length > 0 ? `${registrationsSection(preset)}\n\n` : ""}${preset.streams.length > 0 ? `${streamsSection(preset)}\n\n` : ""}## Security
+${preset.intake === undefined ? "" : `${intakeSection(preset, preset.intake)}\n\n`}${preset.registrations.length > 0 ? `${registrationsSection(preset)}\n\n` : ""}${preset.streams.length > 0 ? `${streamsSection(preset)}\n\n` : ""}## Security
 
 ${weaknesses(preset)
   .map((line) => `- ${escapeMarkdown(line)}`)
   .join("\n")}
 `;
+}
+
+/** Describes how one address receives the events of all customers. */
+function intakeSection(
+  { preset, title }: Preset,
+  { routeBy, itemsPath, trustUnsigned, notes }: NonNullable<Preset["intake"]>,
+): string {
+  const body = {
+    channel: "hooks",
+    routeBy,
+    ...(trustUnsigned && { trustUnsigned }),
+    config: {
+      preset,
+      ...(itemsPath !== undefined && { itemsPath }),
+      ...(trustUnsigned && { verification: { scheme: "preset", bindDedupe: "signedBytes" } }),
+    },
+  };
+  return `## Receive the events of all customers
+
+${escapeMarkdown(title)} sends the events of all customers of your app to one address. [An intake](intakes.md) routes them to the installs of your blueprint:
+
+\`\`\`json
+PUT /v1/blueprints/{blueprintId}/intake
+${JSON.stringify(body, undefined, 2)}
+\`\`\`${notes.length > 0 ? `\n\n${notes.map((note) => `- ${note}`).join("\n")}` : ""}`;
 }
 
 /** Describes the lists of the provider's API that a channel can poll. */

@@ -56,6 +56,33 @@ describe("the intake of a blueprint", () => {
     expect(await api.call.get(`/blueprints/${id}/intake`)).toEqual(ready);
   });
 
+  it("accepts the settings that presets declare", async () => {
+    const presets = await api.call.get("/presets?limit=200");
+    const declared = presets.filter(({ intake }: { readonly intake?: object }) => intake !== undefined);
+    const channelOf = ({ preset }: { readonly preset: string }) => ({
+      uid: preset,
+      kind: "webhook",
+      config: { preset },
+      events: [],
+    });
+    const id = await givenBlueprint(declared.map(channelOf));
+    for (const { preset, intake } of declared) {
+      const { routeBy, itemsPath, trustUnsigned } = intake;
+      const made = await api.call.put(`/blueprints/${id}/intake`, {
+        channel: preset,
+        routeBy,
+        trustUnsigned: trustUnsigned === true,
+        config: {
+          preset,
+          itemsPath: itemsPath ?? null,
+          ...(trustUnsigned && { verification: { scheme: "preset", bindDedupe: "signedBytes" } }),
+        },
+      });
+      expect(made).toMatchObject({ channel: preset, routeBy });
+      await api.call.delete(`/blueprints/${id}/intake`);
+    }
+  });
+
   it("is a new version of its blueprint with each change", async () => {
     const id = await givenBlueprint();
     const tag = async () => (await api.call("GET", `/blueprints/${id}`)).headers.get("etag");

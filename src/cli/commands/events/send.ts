@@ -1,11 +1,13 @@
 import type { Command } from "commander";
 import type { Channel } from "../../../channels/entity.ts";
 import { DELIVERY_METHODS, isQueryMethod } from "../../../event/methods.ts";
+import type { Intake } from "../../../resources/apps/intakes/schema.ts";
 import type { TestedChannel } from "../../../resources/apps/test-events.ts";
 import type { Preset as StoredPreset } from "../../../verify/presets.ts";
 import type { OutgoingRequest } from "../../../verify/sign/place.ts";
 import { formatCause, formatPath } from "../../client/api.ts";
 import { getChannel } from "../../client/app.ts";
+import { findBlueprint } from "../../client/blueprint.ts";
 import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
 import { parseHeader, readData } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
@@ -20,7 +22,11 @@ interface SendOptions {
   readonly secret?: string;
   readonly show?: boolean;
   readonly test?: boolean;
+  readonly intake?: boolean;
 }
+
+/** A channel, or the intake of a blueprint. */
+type Receiver = Pick<Channel, "uid" | "url" | "config">;
 
 /** Response of the channel's hook. */
 interface Answer {
@@ -33,7 +39,7 @@ export function define(command: Command, context: CommandContext): void {
     .description(
       "Post a delivery to a channel's address as its provider would: signed, with the current time.",
     )
-    .argument("<channel>", "uid or id of the channel")
+    .argument("<channel>", "uid or id of the channel, or of the blueprint with --intake")
     .option("--preset <name>", "send this provider's sample (default: the channel's preset)")
     .option("--event <type>", "send the provider's sample of this event type")
     .option("-d, --data <data>", "body to send instead of the sample: text, @file, or @- for standard input")
@@ -41,13 +47,17 @@ export function define(command: Command, context: CommandContext): void {
     .option("-H, --header <header...>", "a header, as 'Name: value'")
     .option("--secret <secret>", "the channel's secret: text, @file, or @- (default: INLET_SECRET)")
     .option("--show", "print the request without sending it")
+    .option("--intake", "post to the intake of a blueprint, which routes the items to installs")
     .option("--test", "publish as a test event; skips verification, so no secret is needed")
     .action(
       createAction<[string], SendOptions>(context, async (client, [named], options) => {
-        const app = await client.app();
-        const channel = await getChannel(client.api, app, named);
+        if (options.intake && options.test)
+          throw usageError("--test publishes to a channel and cannot be combined with --intake.");
+        const app = options.intake ? undefined : await client.app();
+        const channel =
+          app === undefined ? await getIntake(client, named) : await getChannel(client.api, app, named);
         const { request: unsigned, preset } = await compose(client, channel, options);
-        if (options.test) return test(client, app.id, channel, unsigned);
+        if (options.test && app !== undefined) return test(client, app.id, channel, unsigned);
         const request = await sign(client, channel, unsigned, { preset, options });
         return options.show ? show(client, channel, request) : send(client, channel, request);
       }),
@@ -57,6 +67,7 @@ export function define(command: Command, context: CommandContext): void {
     ['inlet send inbox --data \'{"hello":"world"}\'', "to a channel without verification"],
     ["inlet send hooks --preset stripe --data @event.json", "your own body, signed with INLET_SECRET"],
     ["inlet send calls --method GET --data 'status=done&id=7'", "a query instead of a body"],
+    ["inlet send slack --intake --event message", "to the intake of the blueprint slack"],
     ["inlet send hooks --test", "publish a test event, which handlers skip by default"],
   ]).addHelpText(
     "after",
@@ -66,13 +77,19 @@ created: use --test instead. Exits with 1 if the channel rejects the delivery.`,
   );
 }
 
+async function getIntake({ api }: Client, named: string): Promise<Receiver> {
+  const { id, uid } = await findBlueprint(api, named);
+  const { url, config } = await api.get<Intake>(formatPath("blueprints", id, "intake"));
+  return { uid, url, config };
+}
+
 interface Composed {
   readonly request: OutgoingRequest;
   readonly preset: StoredPreset | undefined;
 }
 
 /** Builds the request that the provider would send, without its signature. */
-async function compose(client: Client, channel: Channel, options: SendOptions): Promise<Composed> {
+async function compose(client: Client, channel: Receiver, options: SendOptions): Promise<Composed> {
   const { io } = client;
   const { preset: name = channel.config.preset, event, data, header = [] } = options;
   if (channel.url === null && !options.test)
@@ -130,7 +147,7 @@ const presetOf = async ({ api }: Client, name: unknown): Promise<StoredPreset | 
 
 async function sign(
   client: Client,
-  { uid, url, config }: Channel,
+  { uid, url, config }: Receiver,
   request: OutgoingRequest,
   { preset, options }: { readonly preset: StoredPreset | undefined; readonly options: SendOptions },
 ): Promise<OutgoingRequest> {
@@ -153,6 +170,7 @@ async function sign(
     readAs: (config.readAs as string | undefined) ?? verifying?.readAs,
   });
   if (signed.ok) return signed.value;
+  if (options.intake) throw new CommandError(`This delivery cannot be signed: ${signed.error}.`);
   throw new CommandError(
     `This delivery cannot be signed: ${signed.error}.\nTo test the channel without a signature: inlet send ${uid} --test${
       preset === undefined ? "" : ` --preset ${preset.preset}`
@@ -163,7 +181,7 @@ async function sign(
 async function test(
   { api, output }: Client,
   appId: string,
-  { uid }: Channel,
+  { uid }: Receiver,
   { method, headers, target, body }: OutgoingRequest,
 ): Promise<ExitCode> {
   const tested = await api.post<TestedChannel>(formatPath("apps", appId, "channels", uid, "test"), {
@@ -183,7 +201,7 @@ async function test(
 
 function show(
   { output }: Client,
-  { url }: Channel,
+  { url }: Receiver,
   { method, headers, target, body }: OutgoingRequest,
 ): ExitCode {
   const address = new URL(target, url ?? "").href;
@@ -195,7 +213,7 @@ function show(
   return EXIT.done;
 }
 
-async function send({ output, io }: Client, { url }: Channel, request: OutgoingRequest): Promise<ExitCode> {
+async function send({ output, io }: Client, { url }: Receiver, request: OutgoingRequest): Promise<ExitCode> {
   const { method, headers, target, body } = request;
   let answer: Answer;
   try {

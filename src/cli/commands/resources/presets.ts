@@ -40,7 +40,8 @@ export function define(command: Command, context: CommandContext): void {
       ["secret", secret === null ? "not required" : `${secret.label}: ${secret.hint}`],
       ["type", typePath],
       ["id", idPath],
-      ...preset.notes.map((note) => ["note", note] as const),
+      ["route keys", preset.intake?.routeBy.join(", ")],
+      ...[...preset.notes, ...(preset.intake?.notes ?? [])].map((note) => ["note", note] as const),
       ...preset.streams.map(({ name: stream, title, params }) => {
         const names = Object.keys((params.properties ?? {}) as object).map((param) => `${param}=…`);
         const command = ["inlet channels poll", name, stream, ...names].join(" ");

@@ -1,11 +1,9 @@
-import type { z } from "zod";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { findIntake } from "../../../data/intakes/intakes.ts";
 import { claimKey, listKeys, type RouteKeyRow, releaseKeys } from "../../../data/intakes/route-keys.ts";
 import type { AppRow, BlueprintRow } from "../../../data/tables.ts";
 import { conflict, notFound } from "../../../http/errors.ts";
-import type { Shown } from "../../../http/fields.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
@@ -16,9 +14,7 @@ import { pathId } from "../../kit/params.ts";
 import { BLUEPRINTS, getRow } from "../../kit/references.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { installSchema, MAX_ROUTE_KEYS, routeKeysSchema } from "./schema.ts";
-
-type Install = Shown<z.output<typeof installSchema>>;
+import { type Install, installSchema, MAX_ROUTE_KEYS, routeKeysSchema } from "./schema.ts";
 
 const INSTALLS_AT_ONCE = 16;
 

@@ -88,3 +88,4 @@ export const installSchema = z
     createdAt: timestamp,
   })
   .meta({ id: "Install", description: "An app that was installed from the blueprint, with counts only." });
+export type Install = Shown<z.output<typeof installSchema>>;

@@ -1,0 +1,143 @@
+import type { Command } from "commander";
+import type { Install, Intake } from "../../../resources/apps/intakes/schema.ts";
+import type { Preset } from "../../../verify/presets.ts";
+import { type Api, ApiError, formatPath } from "../../client/api.ts";
+import { findBlueprint } from "../../client/blueprint.ts";
+import { apiOptions, type Client, declareSubcommands, examples, parseCount } from "../../client/command.ts";
+import { readData } from "../../client/delivery.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { usageError } from "../../exit.ts";
+import type { Column } from "../../output/table.ts";
+
+const MAX_GRACE_SECONDS = 30 * 86_400;
+
+const COLUMNS: readonly Column<Install>[] = [
+  { title: "app", value: ({ appId }) => appId, whole: true },
+  { title: "organization", value: ({ organizationId }) => organizationId },
+  { title: "keys", value: ({ routeKeys }) => routeKeys.map(({ key }) => key) },
+  { title: "events last day", value: ({ eventsLastDay }) => eventsLastDay },
+  { title: "quarantined", value: ({ quarantined }) => quarantined },
+];
+
+interface SetOptions {
+  readonly channel?: string;
+  readonly routeBy?: readonly string[];
+  readonly secret?: string;
+  readonly trustUnsigned?: boolean;
+}
+
+interface KeysOptions {
+  readonly clear?: boolean;
+}
+
+const pathOf = async ({ api }: Client, named: string, ...rest: readonly string[]): Promise<string> =>
+  formatPath("blueprints", (await findBlueprint(api, named)).id, ...rest);
+
+export function define(command: Command, context: CommandContext): void {
+  const part = declareSubcommands(command, context, apiOptions);
+
+  part<[string]>("get <blueprint>", "Show the intake of a blueprint", async (client, [named]) =>
+    client.api.get<Intake>(await pathOf(client, named, "intake")),
+  );
+  part<[string], SetOptions>(
+    "set <blueprint>",
+    "Create or change the intake of a blueprint",
+    async (client, [named], options) =>
+      client.api.put<Intake>(
+        await pathOf(client, named, "intake"),
+        await composeIntake(client, named, options),
+      ),
+  )
+    .option("--channel <uid>", "the blueprint's channel that receives the items in each install")
+    .option(
+      "--route-by <path...>",
+      "paths of the route key (default for a new intake: those of the channel's preset)",
+    )
+    .option("--secret <secret>", "the provider's secret: text, @file, or @- for standard input")
+    .option("--trust-unsigned", "accept route keys that the provider does not sign");
+  part<[string], { readonly grace?: number }>(
+    "rotate <blueprint>",
+    "Give an intake a new address",
+    async (client, [named], { grace: graceSeconds }) =>
+      client.api.post<Intake>(await pathOf(client, named, "intake", "rotate"), { graceSeconds }),
+  ).option(
+    "--grace <seconds>",
+    "how long the old address stays valid (default: the API's default)",
+    parseCount(0, MAX_GRACE_SECONDS),
+  );
+  for (const [verb, summary] of [
+    ["pause", "Pause an intake: deliveries are stored in its quarantine"],
+    ["resume", "Resume an intake: stored deliveries are routed first"],
+  ] as const) {
+    part<[string]>(`${verb} <blueprint>`, summary, async (client, [named]) =>
+      client.api.post<Intake>(await pathOf(client, named, "intake", verb)),
+    );
+  }
+  part<[string, string | undefined, readonly string[]], KeysOptions>(
+    "keys <blueprint> [app] [keys...]",
+    "List the installs with their route keys, or set the keys of one install",
+    async (client, [named, appId, keys], { clear = false }) => {
+      const { api, output } = client;
+      if (appId === undefined) {
+        const { items } = await api.list<Install>(await pathOf(client, named, "installs"));
+        output.list(items, COLUMNS, "The blueprint has no install.");
+        return undefined;
+      }
+      if ((keys.length === 0) !== clear)
+        throw usageError("Name the route keys of the install, or use --clear to remove them.");
+      return api.put<Install>(await pathOf(client, named, "installs", appId, "route-keys"), { keys });
+    },
+  ).option("--clear", "remove the keys of the install");
+
+  examples(command, [
+    ["inlet intake set slack --secret @signing-secret.txt", "paths and verification of the channel's preset"],
+    ["inlet intake get slack", "the address to enter at the provider"],
+    ["inlet intake keys slack", "installs with their route keys and counts"],
+    ["inlet intake keys slack app_… T061EG9R6", "events of this team go to this install"],
+    ["inlet intake rotate slack --grace 3600", "the old address stays valid for an hour"],
+  ]);
+}
+
+async function findIntake(api: Api, blueprintId: string): Promise<Intake | undefined> {
+  try {
+    return await api.get<Intake>(formatPath("blueprints", blueprintId, "intake"));
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the changes to an intake. A new intake gets the settings that the preset of the blueprint's channel declares. */
+async function composeIntake(client: Client, named: string, options: SetOptions): Promise<object> {
+  const { api, io } = client;
+  const { routeBy, trustUnsigned } = options;
+  const blueprint = await findBlueprint(api, named);
+  const before = await findIntake(api, blueprint.id);
+  const addressed = blueprint.channels.filter(({ kind }) => kind === "webhook");
+  const uid = options.channel ?? before?.channel ?? (addressed.length === 1 ? addressed[0]?.uid : undefined);
+  if (uid === undefined)
+    throw usageError(
+      `Choose a channel with --channel: ${addressed.map((one) => one.uid).join(", ") || "none"}`,
+    );
+  const secret =
+    options.secret === undefined ? undefined : (await readData(io, options.secret)).toString().trimEnd();
+  const secrets = secret === undefined ? {} : { secrets: [{ value: secret }] };
+  if (before !== undefined) return { channel: uid, routeBy, trustUnsigned, config: secrets };
+  const name = blueprint.channels.find((one) => one.uid === uid)?.config?.preset;
+  const preset = typeof name === "string" ? await api.get<Preset>(formatPath("presets", name)) : undefined;
+  if (routeBy === undefined && preset?.intake === undefined)
+    throw usageError("The preset of the channel declares no route keys. Use --route-by.");
+  const declared = routeBy === undefined ? preset?.intake : undefined;
+  const isUnsigned = trustUnsigned ?? declared?.trustUnsigned;
+  return {
+    channel: uid,
+    routeBy: routeBy ?? declared?.routeBy,
+    trustUnsigned: isUnsigned,
+    config: {
+      ...(preset && { preset: preset.preset }),
+      ...(declared?.itemsPath !== undefined && { itemsPath: declared.itemsPath }),
+      ...(isUnsigned && { verification: { scheme: "preset", bindDedupe: "signedBytes" } }),
+      ...secrets,
+    },
+  };
+}
