@@ -13,7 +13,7 @@ const REFILL_SHARE = 0.5;
 /** Number of queued entries per ordered topic, unless the handler gets more of them at once. */
 const READ_AHEAD = 32;
 /** Minimum number of entries in the window, and its maximum if the handler gets several at once. */
-const [MIN_SIZE, MAX_SIZE_OF_BATCHES] = [256, 2_000];
+const [MIN_SIZE, MAX_SIZE_OF_BATCHES] = [256, 1_024];
 
 /** Holds the entries that were delivered to this reader until they are acknowledged. */
 export class InFlightWindow {

@@ -29,6 +29,8 @@ export interface ConsumedEvent<T = unknown> {
   readonly data_base64?: string;
   /** W3C Trace Context of the delivery. */
   readonly traceparent?: string;
+  /** Key whose events can be handled in order, for example a customer id. */
+  readonly partitionkey?: string;
   readonly [extension: string]: unknown;
 }
 

@@ -1,7 +1,7 @@
 /**
  * An event ready to publish. `fields` is the stream entry, with alternating names and values in this order:
  * specversion, id, source, type, time, datacontenttype, data | data_base64, subject?, dataschema?, traceparent?,
- * then the sender's extensions.
+ * then the extensions. They are those of the sender, or the `partitionkey` of the definition.
  */
 export interface OutgoingEvent {
   readonly id: string;

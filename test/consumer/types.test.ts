@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import {
   type ConsumedEvent,
+  type ConsumerOptions,
   createConsumer,
   type Delivery,
   type EventOf,
@@ -13,6 +14,15 @@ interface Events extends EventTypes {
   deleted: { id: string; reason: string };
   other: unknown;
 }
+
+it("the option `ordered` is true, false or \"key\", in its type and at run time", () => {
+  const options = { redis: "redis://127.0.0.1", subscription: "sub_1" };
+  expectTypeOf<ConsumerOptions["ordered"]>().toEqualTypeOf<boolean | "key" | undefined>();
+  for (const ordered of [true, false, "key"] as const)
+    expect(createConsumer({ ...options, ordered })).toHaveProperty("run");
+  // @ts-expect-error topics are ordered with true
+  expect(() => createConsumer({ ...options, ordered: "topic" })).toThrow('true, false or "key"');
+});
 
 describe("the types of a consumer", () => {
   it("narrow data by the event type if the type argument has the key *", () => {
@@ -46,6 +56,7 @@ describe("the types of a consumer", () => {
     expectTypeOf<EventOf<Payload>>().toEqualTypeOf<ConsumedEvent<Payload>>();
     expectTypeOf<EventOf<string | number>>().toEqualTypeOf<ConsumedEvent<string | number>>();
     expectTypeOf<EventOf>().toEqualTypeOf<ConsumedEvent>();
+    expectTypeOf<EventOf["partitionkey"]>().toEqualTypeOf<string | undefined>();
     expectTypeOf<EventOf<EventTypes>>().toEqualTypeOf<ConsumedEvent>();
     expectTypeOf(createConsumer({ redis: "r", subscription: "s" }).run)
       .parameter(0)

@@ -12,10 +12,14 @@ describe("four workers of which one after the other is killed", () => {
     expect(attempts).toBeGreaterThan(2_400);
   });
 
-  it("send the events of each key to a handler in order, and lose none, while it rejects some events", async () => {
-    const story = { kills: 4, events: 60, path: "/keys", settings: { concurrency: 8 } };
+  it.each([
+    ["one by one", {}],
+    ["in batches", { batch: { maxEvents: 20, maxWaitMs: 100 } }],
+  ])("send the events of each key to a handler in order, %s, and lose none, while it rejects some events", async (way, batch) => {
+    const settings = { concurrency: 8, ordered: "key", ...batch };
+    const story = { kills: 3, events: 48, path: `/keys/${way.replaceAll(" ", "-")}`, settings };
     const { attempts, ...result } = await killGateways(site, story);
-    expect(result).toEqual({ events: 360, kills: 4, outOfOrder: [], lost: [] });
-    expect(attempts).toBeGreaterThan(360);
+    expect(result).toEqual({ events: 288, kills: 3, outOfOrder: [], lost: [] });
+    expect(attempts).toBeGreaterThan(288);
   });
 });
