@@ -129,6 +129,11 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Organization", title: "Blueprints", icon: "blueprints", key: "b" },
   },
   {
+    path: "/blueprints/:blueprintId/intake",
+    component: view(() => import("./views/intake/intake.tsx")),
+    needs: "blueprints.read",
+  },
+  {
     path: "/connections",
     component: view(() => import("./views/connections/connections.tsx")),
     needs: "connections.read",

@@ -297,3 +297,43 @@ it("the agents page shows the subscriptions of agents without the path of their 
   await page.getByText("No agent subscriptions").first().waitFor();
   expect(await console.gateway.api("GET", `/apps/${app.id}/agent-subscriptions`)).toEqual([]);
 });
+
+it("the console creates the intake of a blueprint with the preset's route keys, and sets the keys of an install", async () => {
+  const channels = [
+    {
+      uid: "hooks",
+      kind: "webhook",
+      config: { preset: "slack" },
+      events: [{ type: "message", typePath: null }],
+    },
+  ];
+  const app = await installApp(console.gateway, channels);
+  const { blueprintId } = await console.gateway.api<{ blueprintId: string }>("GET", `/apps/${app.id}`);
+  await using opened = await console.open(`/blueprints?id=${blueprintId}`);
+  const { page, complaints } = opened;
+  await page.getByRole("link", { name: "Intake" }).click();
+  await page.getByRole("button", { name: "Create an intake" }).click();
+  const dialog = page.getByRole("dialog");
+  const paths = dialog.getByLabel("Route key, one path per line");
+  await paths.waitFor();
+  expect(await paths.inputValue()).toBe("$.authorizations[0].team_id\n$.team_id");
+  await dialog.getByLabel("Signing secret").fill("8f742231b10e8888abcd99yyyzzz85a5");
+  await dialog.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByText("active", { exact: true }).waitFor();
+  expect(await page.getByRole("figure", { name: "address" }).textContent()).toContain("/hooks/ch_");
+  await page.getByRole("row").filter({ hasText: app.id }).click();
+  await dialog.getByLabel("Route keys, one per line").fill("T061EG9R6\nT2");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("row").filter({ hasText: "T061EG9R6, T2" }).waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByText("paused", { exact: true }).waitFor();
+  const intake = await console.gateway.api("GET", `/blueprints/${blueprintId}/intake`);
+  expect(intake).toMatchObject({ channel: "hooks", state: "paused", config: { preset: "slack" } });
+  // The browser logs the response to the question whether the blueprint has an intake.
+  complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("404")));
+  await lookAt(console, {
+    name: "intake",
+    path: `/blueprints/${blueprintId}/intake`,
+    ready: (shown) => shown.getByText("T061EG9R6, T2").waitFor(),
+  });
+});

@@ -49,6 +49,11 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
       )}
     </Section>
   ),
+  actions: ({ id }) => (
+    <a class="button" href={`/console/blueprints/${id}/intake`}>
+      Intake
+    </a>
+  ),
   empty: "Define the channels of an app: the origin of its events, and how deliveries become events.",
   create: {},
   change: {},

@@ -1,0 +1,126 @@
+import { useState } from "preact/hooks";
+import { type Schemas, send, sendForList } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
+import { useAction } from "../../api/use-action.ts";
+import { Dialog } from "../../kit/feedback/dialog.tsx";
+import { Empty } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { Form, FormFoot } from "../../kit/form/form.tsx";
+import { Section } from "../../kit/layout/page.tsx";
+import { PagedTable } from "../../kit/list/loaded-table.tsx";
+import type { Column } from "../../kit/list/table.tsx";
+import { usePages } from "../../kit/list/use-pages.ts";
+import { formatCount } from "../../kit/text/numbers.ts";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
+
+type Install = Schemas["Install"];
+
+const countOf = (count: number | null) => (count === null ? "unknown" : formatCount(count));
+
+const COLUMNS: readonly Column<Install>[] = [
+  { title: "App", width: "minmax(0, 2fr)", cell: ({ appId }) => appId },
+  {
+    title: "Organization",
+    width: "minmax(0, 2fr)",
+    priority: 2,
+    cell: ({ organizationId }) => organizationId,
+  },
+  {
+    title: "Route keys",
+    width: "minmax(0, 2fr)",
+    cell: ({ routeKeys }) =>
+      routeKeys.length === 0 ? (
+        <span class="faint">none</span>
+      ) : (
+        <UntrustedText>{routeKeys.map(({ key }) => key).join(", ")}</UntrustedText>
+      ),
+  },
+  {
+    title: "Events (24 h)",
+    width: "7rem",
+    align: "end",
+    cell: ({ eventsLastDay }) => countOf(eventsLastDay),
+  },
+  { title: "Quarantined", width: "7rem", align: "end", cell: ({ quarantined }) => countOf(quarantined) },
+];
+
+/** Table of the installs of a blueprint. A click on an install opens a dialog that sets its route keys. */
+export function Installs({ blueprintId }: { readonly blueprintId: string }) {
+  const path = `/blueprints/${blueprintId}/installs`;
+  const pages = usePages<Install>(
+    (page, signal) => sendForList<Install>(path + formatQuery(page), { signal }),
+    [path],
+  );
+  const [open, setOpen] = useState<Install>();
+  const canWrite = hasPermission("blueprints.write");
+  return (
+    <Section title="Installs">
+      <PagedTable
+        label="Installs"
+        columns={COLUMNS}
+        pages={pages}
+        keyOf={({ appId }) => appId}
+        {...(canWrite && { onOpen: setOpen })}
+        maxRows={8}
+        of="installs"
+        lines={2}
+        empty={
+          <Empty title="No installs yet">
+            Install the blueprint for a customer, then set its route keys.
+          </Empty>
+        }
+      />
+      {open && (
+        <KeysDialog
+          path={`${path}/${open.appId}/route-keys`}
+          install={open}
+          onClose={() => setOpen(undefined)}
+          onSaved={pages.reload}
+        />
+      )}
+    </Section>
+  );
+}
+
+interface KeysProps {
+  readonly path: string;
+  readonly install: Install;
+  readonly onClose: () => void;
+  readonly onSaved: () => void;
+}
+
+function KeysDialog({ path, install: { appId, routeKeys }, onClose, onSaved }: KeysProps) {
+  const own = routeKeys.filter(({ source }) => source === "owner");
+  const claimed = routeKeys.filter(({ source }) => source === "connection");
+  const [text, setText] = useState(own.map(({ key }) => key).join("\n"));
+  const body = { keys: text.split("\n").filter((line) => line !== "") };
+  const save = useAction(async () => {
+    await send("PUT", path, { body });
+    toast("Saved. Items with these keys go to the install within two seconds.");
+    onSaved();
+    onClose();
+  });
+  return (
+    <Dialog title={`Route keys of ${appId}`} onClose={onClose}>
+      <Form onSubmit={save.run}>
+        <label class="field">
+          <span class="field-name">Route keys, one per line</span>
+          <textarea
+            rows={4}
+            spellcheck={false}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          <span class="field-help">Items with one of these keys go to this install and to no other.</span>
+        </label>
+        {claimed.length > 0 && (
+          <p>
+            From its connection: <UntrustedText>{claimed.map(({ key }) => key).join(", ")}</UntrustedText>
+          </p>
+        )}
+        <FormFoot action={save} call={{ method: "PUT", path, body }} verb="Save" onCancel={onClose} />
+      </Form>
+    </Dialog>
+  );
+}

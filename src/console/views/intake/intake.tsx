@@ -1,0 +1,165 @@
+import { useState } from "preact/hooks";
+import { toApiError } from "../../api/api-error.ts";
+import { api, type Schemas, send } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
+import { useLoad } from "../../api/use-load.ts";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { Empty, ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
+import { Facts, Page, Section } from "../../kit/layout/page.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
+import { ChannelState } from "../channels/state-badge.tsx";
+import { HeldItems } from "./held-items.tsx";
+import { Installs } from "./installs.tsx";
+import { IntakeSettings } from "./settings.tsx";
+
+type Intake = Schemas["Intake"];
+
+const REFRESH_MS = 5_000;
+const GRACE_SECONDS = 86_400;
+
+/** Page of a blueprint's intake: one address for the events of all installs. */
+export default function IntakePage({ blueprintId }: { readonly blueprintId: string }) {
+  const path = { blueprintId };
+  const loaded = useLoad(
+    async (signal) => {
+      const [blueprint, intake] = await Promise.all([
+        api.get("/blueprints/{blueprintId}", { path, signal }),
+        api.get("/blueprints/{blueprintId}/intake", { path, signal }).catch((error: unknown) => {
+          if (toApiError(error).status === 404) return undefined;
+          throw error;
+        }),
+      ]);
+      return { blueprint, intake };
+    },
+    [blueprintId],
+    { everyMs: REFRESH_MS },
+  );
+  const [isChanging, setChanging] = useState(false);
+  const title = loaded.data?.blueprint.title ?? "Blueprint";
+  const canWrite = hasPermission("blueprints.write");
+  return (
+    <Page
+      title="Intake"
+      crumbs={[
+        { title: "Blueprints", href: "/console/blueprints" },
+        { title, href: `/console/blueprints?id=${blueprintId}` },
+      ]}
+      lead="One address and one set of secrets for the events of all customers. The route key of an item determines the install that receives it."
+    >
+      <WhenLoaded loaded={loaded}>
+        {({ blueprint, intake }) => (
+          <div class="stack">
+            {intake === undefined ? (
+              <Empty title="The blueprint has no intake">
+                <p>
+                  Create one if the provider sends the events of all customers to one address, as Slack does.
+                </p>
+                {canWrite && (
+                  <Button look="primary" onClick={() => setChanging(true)}>
+                    Create an intake
+                  </Button>
+                )}
+              </Empty>
+            ) : (
+              <>
+                <Shown intake={intake} />
+                {canWrite && (
+                  <Actions intake={intake} onChange={() => setChanging(true)} onChanged={loaded.reload} />
+                )}
+                <Installs blueprintId={blueprintId} />
+                <HeldItems blueprintId={blueprintId} />
+              </>
+            )}
+            <ApiCall call={{ method: "GET", path: `/blueprints/${blueprintId}/intake` }} />
+            {isChanging && (
+              <IntakeSettings
+                blueprint={blueprint}
+                intake={intake}
+                onClose={() => setChanging(false)}
+                onSaved={loaded.reload}
+              />
+            )}
+          </div>
+        )}
+      </WhenLoaded>
+    </Page>
+  );
+}
+
+function Shown({ intake }: { readonly intake: Intake }) {
+  const { url, state, channel, routeBy, routeKeyFrom, trustUnsigned, awaitsApproval, config, updatedAt } =
+    intake;
+  return (
+    <>
+      {awaitsApproval && (
+        <p class="note warn">A store must approve the blueprint before the latest settings take effect.</p>
+      )}
+      {url !== null && (
+        <Code text={url} label="address" title="Address (enter it once at the provider)" wrap />
+      )}
+      <Facts
+        facts={{
+          State: <ChannelState state={state} />,
+          Channel: <UntrustedText>{channel}</UntrustedText>,
+          Preset: typeof config.preset === "string" && <UntrustedText>{config.preset}</UntrustedText>,
+          "Route key": <UntrustedText>{routeBy.join(", ")}</UntrustedText>,
+          "Claimed by sign-in": routeKeyFrom !== null && <UntrustedText>{routeKeyFrom.path}</UntrustedText>,
+          "Unsigned keys": trustUnsigned && "accepted",
+          Changed: <Time at={updatedAt} as="ago" />,
+        }}
+      />
+    </>
+  );
+}
+
+interface ActionsProps {
+  readonly intake: Intake;
+  readonly onChange: () => void;
+  readonly onChanged: () => void;
+}
+
+function Actions({ intake: { blueprintId, state }, onChange, onChanged }: ActionsProps) {
+  const path = `/blueprints/${blueprintId}/intake`;
+  const [isRotating, setRotating] = useState(false);
+  const turn = state === "paused" ? "resume" : "pause";
+  const toggle = useAction(async () => {
+    await send("POST", `${path}/${turn}`, { body: {} });
+    toast(
+      turn === "pause" ? "Paused. Deliveries are stored, and routed in order when you resume." : "Resumed.",
+    );
+    onChanged();
+  });
+  return (
+    <Section title="Actions">
+      <div class="row wrap">
+        <Button onClick={onChange}>Settings</Button>
+        <Button disabled={toggle.isRunning} onClick={() => void toggle.run()}>
+          {turn === "pause" ? "Pause" : "Resume"}
+        </Button>
+        <Button onClick={() => setRotating(true)}>New address</Button>
+      </div>
+      {toggle.error && <ErrorNote error={toggle.error} />}
+      {isRotating && (
+        <Confirm
+          title="Create a new address for this intake?"
+          verb="Create"
+          call={{ method: "POST", path: `${path}/rotate`, body: { graceSeconds: GRACE_SECONDS } }}
+          onClose={() => setRotating(false)}
+          onDone={() => {
+            setRotating(false);
+            toast("The intake has a new address. The old one stays valid for a day.");
+            onChanged();
+          }}
+        >
+          <p>The old address stays valid for a day. Enter the new one at the provider by then.</p>
+        </Confirm>
+      )}
+    </Section>
+  );
+}
