@@ -203,7 +203,10 @@ export class EntryRunner {
     this.#track(
       this.#retryLater(inFlight, failedWithIt)
         .catch(onError)
-        .finally(() => this.#release(queue)),
+        .finally(() => {
+          this.held?.noteContinued(queue);
+          this.#release(queue);
+        }),
     );
   }
 

@@ -82,6 +82,11 @@ export class HeldEntries {
     for (const one of [entry, ...failedWithIt, ...behind]) inFlight.park(one);
   }
 
+  /** Called when the first entry of a queue no longer waits for its retry. */
+  noteContinued(queue: string): void {
+    this.#stuck.delete(queue);
+  }
+
   /**
    * Reads the fields of the first entries of a queue. Drops entries that no longer exist.
    *
@@ -111,7 +116,6 @@ export class HeldEntries {
     this.#loads++;
     await retry(read, { signal, onError, backoffMs: () => LOAD_RETRY_MS });
     this.#loads--;
-    this.#stuck.delete(queue);
     return lost;
   }
 }

@@ -40,7 +40,10 @@ export function createBatchRequest(
   };
 }
 
-/** Returns the number of bytes that an event adds to the body of a batch. */
+/** Size of a batch's body in bytes, without those that its events add (`sizeInBatch`). */
+export const EMPTY_BATCH_BYTES = 1;
+
+/** Returns the number of bytes that an event adds to the body of a batch: its own and those of a comma. */
 export const sizeInBatch = (fields: readonly string[]): number =>
   Buffer.byteLength(formatStructured(fields)) + 1;
 
@@ -64,7 +67,7 @@ function formatStructured(fields: readonly string[]): string {
  * Returns the events that a 2xx response to a batch lists in `failed`, by source and id or by id alone. An id without a source means all
  * events with this id.
  *
- * @returns `undefined` if `failed` is not a list of events of the batch
+ * @returns `undefined` if `failed` is not a list of events of the batch, or is longer than the batch
  */
 export function readRejected(
   body: Buffer,
@@ -72,7 +75,7 @@ export function readRejected(
 ): ReadonlySet<DeliveredEvent> | undefined {
   const failed = readFailed(body);
   if (failed === undefined) return new Set();
-  if (!Array.isArray(failed)) return undefined;
+  if (!Array.isArray(failed) || failed.length > events.length) return undefined;
   const named = events.map((event) => ({ event, attributes: readAttributes(event.fields).attributes }));
   const rejected = new Set<DeliveredEvent>();
   for (const entry of failed as unknown[]) {

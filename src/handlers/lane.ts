@@ -4,7 +4,7 @@ import type { DeliveredEntry } from "../consumer/in-flight.ts";
 import { readOptions } from "../consumer/options.ts";
 import type { ConsumerProblem } from "../consumer/problems.ts";
 import type { HandledSubscription } from "../data/subscriptions/handlers.ts";
-import { sizeInBatch } from "../event/batch-request.ts";
+import { EMPTY_BATCH_BYTES, sizeInBatch } from "../event/batch-request.ts";
 import { isTestEvent, readAttributes } from "../event/cloud-event.ts";
 import type { HandlerAttempt } from "../event/handler.ts";
 import type { DeliveredEvent } from "../event/handler-request.ts";
@@ -213,7 +213,12 @@ export function startLane(subscription: HandledSubscription, deps: LaneDeps): La
             return sleep(ms, AbortSignal.any([signal, woken.signal]));
           },
           handler: handle,
-          batching: handler.batch && { ...handler.batch, sizeOf: sizeInBatch, handler: handleBatch },
+          batching: handler.batch && {
+            ...handler.batch,
+            maxBytes: handler.batch.maxBytes - EMPTY_BATCH_BYTES,
+            sizeOf: sizeInBatch,
+            handler: handleBatch,
+          },
           signal: stopping.signal,
         }).catch((err: unknown) => {
           log.error({ event: "handler.reader_ended", err }, "the reader of a handler's events stopped");
