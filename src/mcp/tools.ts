@@ -41,7 +41,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listProblems",
     title: "List problems",
     description:
-      "Lists what Inlet has found wrong: silent channels, rejected deliveries, failing handlers, expiring registrations, growing lag. Each problem says what happened and what to do. Use it first for general questions such as `Is everything all right?` or `Why does nothing arrive?`",
+      "Lists what Inlet has found wrong: silent channels, rejected deliveries, failing handlers, expiring registrations, events that differ from their schema, growing lag. Each problem says what happened and what to do. Use it first for general questions such as `Is everything all right?` or `Why does nothing arrive?`",
   },
   {
     name: "show_source",
@@ -56,7 +56,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listDeliveries",
     title: "List recent deliveries",
     description:
-      "Lists sampled recent deliveries of an app with their outcome: published, duplicate, ignored, quarantined or rejected, and why. Use it for `Did the provider send anything?`, `What did Inlet do with it?` and `Why did this event not arrive?` Select by channel, `status` and time (`from`, `to`). `eventId` only finds events that were published. Supplies `deliveryId`.",
+      "Lists sampled recent deliveries from providers with their outcome: published, duplicate, ignored, quarantined (stored, not published) or rejected (not stored, 4xx response), and why. Calls to handlers are not deliveries: see list_subscriptions. Use it for `Did the provider send anything?`, `What did Inlet do with it?` and `Why did this event not arrive?` Select by channel, `status` and time (`from`, `to`). `eventId` only finds events that were published. Supplies `deliveryId`.",
     isUntrusted: true,
   },
   {
@@ -72,7 +72,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listQuarantine",
     title: "List quarantined items",
     description:
-      "Lists items that arrived but were not published, with the reason: invalid signature, schema mismatch, no matching definition, id conflict, paused channel. Use it for `What is stuck?`, and if deliveries arrive but no event appears. Supplies `itemId`.",
+      "Lists items that arrived but were not published, with the reason: invalid signature, schema mismatch, no matching definition, id conflict, or a pause that resume_channel ends. Use it for `What is stuck?`, and if deliveries arrive but no event appears. Supplies `itemId`.",
     isUntrusted: true,
   },
   {
@@ -88,7 +88,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "explainDelivery",
     title: "Explain a delivery",
     description:
-      "Runs a delivery through a channel without publishing anything, and shows each step: verification, items, matching definition, extracted type and id, schema errors. Use it to answer `Would this be accepted?` and `Why was this not published?`, or to try other definitions in `events`. Give `headers` and `body`, for example from show_delivery. Set `verify: false` for a stored delivery, because it is not signed again.",
+      "Runs a delivery through a channel without publishing anything, and shows each step: verification, items, matching definition, extracted type and id, schema errors. Use it to answer `Would this be accepted?` and `Why was this not published?`, or to try other definitions in `events`, such as another `typePath`. Give `headers` and `body`, for example from show_delivery. Set `verify: false` for a stored delivery, because it is not signed again.",
     isUntrusted: true,
   },
   {
@@ -112,7 +112,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "listSubscriptions",
     title: "List subscriptions",
     description:
-      "Lists who consumes the events of an app: handlers that Inlet calls over HTTP, and readers of Redis. Shows state, lag and last error of each. Use it for `Who gets our events?` and `Why does our handler get nothing?` Supplies `subscriptionId`.",
+      "Lists who consumes the events of an app: handlers that Inlet calls over HTTP, and readers of Redis. Shows state, lag and last error of each. Dead letters are in show_lag. Use it for `Who gets our events?` and `Why does our handler get nothing?` Supplies `subscriptionId`.",
   },
   {
     name: "show_lag",
@@ -134,14 +134,15 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "pauseChannel",
     title: "Pause a channel",
     description:
-      "Pauses a channel, so that no more of its events are published. A paused webhook channel still stores deliveries and publishes them after resume_channel. A paused source fetches nothing.",
+      "Pauses a channel, so that no more of its events are published to anyone. Needs `channelId` from list_channels. The pause has no end: use resume_channel. A paused webhook channel still stores deliveries and publishes them after resume_channel. A paused source fetches nothing.",
     writes: true,
   },
   {
     name: "resume_channel",
     operation: "resumeChannel",
     title: "Resume a channel",
-    description: "Resumes a paused channel. Stored deliveries are published in order.",
+    description:
+      "Resumes a paused channel. Stored deliveries are published in order, without redrive_quarantine. Needs `channelId` from list_channels.",
     writes: true,
   },
   {
@@ -149,7 +150,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "pauseSubscription",
     title: "Pause a subscription",
     description:
-      "Stops calls to the handler of a subscription. Its events wait in their topics until resume_subscription. Channels still publish.",
+      "Stops calls to the handler of a subscription. Needs `subscriptionId` from list_subscriptions. Its events wait in their topics until resume_subscription. Channels still publish.",
     writes: true,
   },
   {
@@ -164,7 +165,7 @@ export const TOOLS: readonly ToolSpec[] = [
     operation: "replaySubscription",
     title: "Replay events to a subscription",
     description:
-      "Sends events that were published before to the handler of a subscription again, for example after a bug in the handler was fixed. Select them by time (`from`, `to`), `types` or `entries`. Set `dryRun` to count them first. The handler receives events that it may already know.",
+      "Sends events that were published before to the handler of a subscription again (needs `subscriptionId` from list_subscriptions), for example after a bug in the handler was fixed. Select them by time (`from`, `to`), `types` or `entries`. Set `dryRun` to count them first. The handler receives events that it may already know.",
     writes: true,
   },
 ];
