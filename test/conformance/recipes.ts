@@ -17,10 +17,15 @@ export const RECIPES: Recipes = {
       (await scope.call("POST", "/apps/install", { blueprintId: await scope.idOf("blueprintId") })).id,
     // A blueprint with an intake.
     blueprintId: async (scope) => {
-      const channels = [{ uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] }];
+      const events = [{ type: "push", idPath: "$.id", schema: { type: "object" } }];
+      const channels = [{ uid: "main", kind: "webhook", events }];
       const { id } = await scope.call("POST", "/blueprints", { title: "Example", channels });
       const config = { preset: "slack", secrets: [{ value: "secret" }] };
-      await scope.call("PUT", `/blueprints/${id}/intake`, { channel: "main", routeBy: ["$.team_id"], config });
+      await scope.call("PUT", `/blueprints/${id}/intake`, {
+        channel: "main",
+        routeBy: ["$.team_id"],
+        config,
+      });
       return id;
     },
     channelId: async (scope) => {
