@@ -100,14 +100,14 @@ describe("the resource commands", () => {
   });
 
   it("create the intake of a blueprint with the route keys of its preset, and set the keys of an install", async () => {
-    const blueprint = await world.gateway.api<{ id: string }>("POST", "/blueprints", {
+    await world.gateway.api("POST", "/blueprints", {
       uid: "slack",
       title: "Slack",
       channels: [
         { uid: "hooks", kind: "webhook", config: { preset: "slack" }, events: [{ type: "message" }] },
       ],
     });
-    const [app] = rows((await run(`apps install ${blueprint.id} --uid customer --title Customer`)).stdout);
+    const [app] = rows((await run("apps install slack --uid customer --title Customer")).stdout);
     const [made] = rows((await run("intake set slack --secret s3cret")).stdout);
     const routeBy = ["$.authorizations[0].team_id", "$.team_id"];
     expect(made).toMatchObject({ channel: "hooks", routeBy, state: "active", config: { preset: "slack" } });
@@ -115,7 +115,7 @@ describe("the resource commands", () => {
     const [changed] = rows((await run("intake set slack --route-by $.team_id")).stdout);
     expect(changed).toMatchObject({ routeBy: ["$.team_id"], state: "active" });
     expect((await run(`intake keys slack ${app.id}`)).stderr).toContain("or use --clear");
-    await run(`intake keys slack ${app.id} T061EG9R6 T2`);
+    await run("intake keys slack customer T061EG9R6 T2");
     const { text } = await atTerminal("intake keys slack");
     expect(text).toMatch(
       /^APP +ORGANIZATION +KEYS +EVENTS LAST DAY +QUARANTINED\napp_\S+ +org_\S+ +T061EG9R6, T2 +0 +0\n/,

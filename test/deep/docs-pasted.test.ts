@@ -210,6 +210,13 @@ it("the commands of the Python page read and acknowledge new entries, and entrie
   expectInOrder(output, ["abandoned 1", 'order.created py-1 {"total": 7}', '"pending":0']);
 });
 
+it("the commands of the page about Slack for all customers create an intake, and set the route keys of an install", async () => {
+  const program = join(import.meta.dirname, "../../src/main.ts");
+  const inlet = `inlet() { '${process.execPath}' '${program}' "$@"; }`;
+  const output = await pages.run(`${inlet}\n${pages.scriptOf("slack-customers.md")}`);
+  expectInOrder(output, ["/hooks/ch_", '"active"', '"acme"', '"T061EG9R6"', "enterprise_id"]);
+});
+
 it("the commands of the page about ChatGPT send an order to an agent's endpoint", async () => {
   const output = await pages.paste("quickstart.md", "chatgpt.md");
   expectInOrder(output, ["active", '"refreshBefore"', "http://127.0.0.1", 'order.created {"total":2500}']);

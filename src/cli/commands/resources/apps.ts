@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { formatPath } from "../../client/api.ts";
 import { findApp } from "../../client/app.ts";
+import { findBlueprint } from "../../client/blueprint.ts";
 import {
   apiOptions,
   confirmDeletion,
@@ -39,12 +40,13 @@ export function define(command: Command, context: CommandContext): void {
     api.get(formatPath("apps", (await findApp(api, named)).id)),
   );
   part<[string], InstallOptions>(
-    "install <blueprintId>",
+    "install <blueprint>",
     "Install a blueprint as an app",
-    async ({ api, io }, [blueprintId], { space: spaceId, channels, ...named }) =>
+    async ({ api, io }, [blueprint], { space: spaceId, channels, ...named }) =>
       api.post<App>("/apps/install", {
         ...named,
-        blueprintId,
+        // Blueprints of other organizations, which a store offers, can only be named by their id.
+        blueprintId: blueprint.startsWith("bp_") ? blueprint : (await findBlueprint(api, blueprint)).id,
         spaceId,
         channels: channels === undefined ? undefined : parseJson(String(await readData(io, channels))),
       }),
@@ -78,9 +80,9 @@ export function define(command: Command, context: CommandContext): void {
   examples(command, [
     ["inlet apps", "all apps"],
     ["inlet apps get welcome", "by uid or id"],
-    ["inlet apps install bp_1", "create an app with the blueprint's channels"],
+    ["inlet apps install shop", "create an app with the blueprint's channels"],
     [
-      "inlet apps install bp_1 --channels @channels.json",
+      "inlet apps install shop --channels @channels.json",
       '{"main": {"secrets": [{"value": "…"}]}} in a file',
     ],
   ]);

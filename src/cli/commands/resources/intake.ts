@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Install, Intake } from "../../../resources/apps/intakes/schema.ts";
 import type { Preset } from "../../../verify/presets.ts";
 import { type Api, ApiError, formatPath } from "../../client/api.ts";
+import { findApp } from "../../client/app.ts";
 import { findBlueprint } from "../../client/blueprint.ts";
 import { apiOptions, type Client, declareSubcommands, examples, parseCount } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
@@ -76,15 +77,17 @@ export function define(command: Command, context: CommandContext): void {
   part<[string, string | undefined, readonly string[]], KeysOptions>(
     "keys <blueprint> [app] [keys...]",
     "List the installs with their route keys, or set the keys of one install",
-    async (client, [named, appId, keys], { clear = false }) => {
+    async (client, [named, app, keys], { clear = false }) => {
       const { api, output } = client;
-      if (appId === undefined) {
+      if (app === undefined) {
         const { items } = await api.list<Install>(await pathOf(client, named, "installs"));
         output.list(items, COLUMNS, "The blueprint has no install.");
         return undefined;
       }
       if ((keys.length === 0) !== clear)
         throw usageError("Name the route keys of the install, or use --clear to remove them.");
+      // The owner of a blueprint can only name the apps of other organizations by their id.
+      const appId = app.startsWith("app_") ? app : (await findApp(api, app)).id;
       return api.put<Install>(await pathOf(client, named, "installs", appId, "route-keys"), { keys });
     },
   ).option("--clear", "remove the keys of the install");
@@ -93,7 +96,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet intake set slack --secret @signing-secret.txt", "paths and verification of the channel's preset"],
     ["inlet intake get slack", "the address to enter at the provider"],
     ["inlet intake keys slack", "installs with their route keys and counts"],
-    ["inlet intake keys slack app_… T061EG9R6", "events of this team go to this install"],
+    ["inlet intake keys slack acme T061EG9R6", "events of this team go to this install"],
     ["inlet intake rotate slack --grace 3600", "the old address stays valid for an hour"],
   ]);
 }

@@ -39,10 +39,17 @@ const COLUMNS: readonly Column<Install>[] = [
   {
     title: "Events (24 h)",
     width: "7rem",
+    priority: 2,
     align: "end",
     cell: ({ eventsLastDay }) => countOf(eventsLastDay),
   },
-  { title: "Quarantined", width: "7rem", align: "end", cell: ({ quarantined }) => countOf(quarantined) },
+  {
+    title: "Quarantined",
+    width: "7rem",
+    priority: 2,
+    align: "end",
+    cell: ({ quarantined }) => countOf(quarantined),
+  },
 ];
 
 /** Table of the installs of a blueprint. A click on an install opens a dialog that sets its route keys. */
