@@ -3,7 +3,7 @@
  *
  * - Compares `inlet-consumer`, which acknowledges each event after its handler, with a bare XREADGROUP and XACK loop of batches.
  * - Compares a gateway that calls a handler on loopback with a bare loop of XREADGROUP, fetch and XACK of the same concurrency.
- * - Compares `inlet-consumer` with `ordered: "key"` and 1,000 keys with an unordered one.
+ * - Compares `inlet-consumer` and a handler with `ordered: "key"` and 1,000 keys with unordered ones.
  * - Measures the delay of events while 10,000 a second are appended.
  *
  * Fails if a goal is missed.
@@ -19,7 +19,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { createConsumer } from "../../src/consumer/consumer.ts";
 import { installApp } from "../support/channels.ts";
-import { startGatewayProcess } from "../support/gateway-process.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { lowerQuartile, median, microsEach, spreadOf } from "./cpu.ts";
@@ -241,10 +241,47 @@ async function compareHandlers(): Promise<void> {
       `\n${flags.deliveries} events to a handler on loopback, ${CONCURRENCY} at once, ${flags.rounds} rounds, p25 (least–most)`,
     );
     compare(["bare XREADGROUP + fetch + XACK loop", bare], ["gateway, signed", ours], GOALS.handlers);
+    await compareHandlerOrders(gateway, url);
   } finally {
     sink.kill("SIGTERM");
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+/** Measures from the first delivery to the last, because an ordered reader first waits for its lease. */
+async function compareHandlerOrders(
+  gateway: Pick<GatewayProcess, "api" | "origin">,
+  url: string,
+): Promise<void> {
+  const countDelivered = async (): Promise<number> => Number(await (await fetch(url)).text());
+  const perSecond = { unordered: [] as number[], key: [] as number[] };
+  for (let round = 0; round <= flags.rounds; round++) {
+    for (const order of ["unordered", "key"] as const) {
+      const app = await installApp(gateway, [{ uid: "main", kind: "webhook", events: [{ type: "order" }] }]);
+      const handler = { url, concurrency: CONCURRENCY, ordered: order === "key" ? order : false };
+      const { id, topics } = await gateway.api<{ id: string; topics: string[] }>(
+        "POST",
+        `/apps/${app.id}/events/subscribe`,
+        { eventUid: "*", handler },
+      );
+      const path = `/apps/${app.id}/subscriptions/${id}`;
+      await gateway.api("POST", `${path}/pause`, {});
+      await fill(topics[0] ?? "", flags.deliveries, KEYS);
+      await fetch(url, { method: "DELETE" });
+      await gateway.api("POST", `${path}/resume`, {});
+      await until(async () => (await countDelivered()) > 0, { ceilingMs: LONG_MS, everyMs: 5 });
+      const [before, startedAt] = [await countDelivered(), performance.now()];
+      const isDone = async (): Promise<boolean> => (await countDelivered()) >= flags.deliveries;
+      await until(isDone, { ceilingMs: LONG_MS, everyMs: 10 });
+      const figure = ((flags.deliveries - before) * 1_000) / (performance.now() - startedAt);
+      if (round > 0) perSecond[order].push(figure);
+      await gateway.api("DELETE", path);
+    }
+  }
+  const [unordered, keyed] = [median(perSecond.unordered), median(perSecond.key)];
+  print(`\n${flags.deliveries} events of ${KEYS} keys to a handler, ${CONCURRENCY} at once, median`);
+  print(`  unordered ${unordered.toFixed(0)} events/s  ordered by key ${keyed.toFixed(0)} events/s`);
+  goals.check("throughput of a handler, ordered by key : unordered", keyed / unordered, KEYED_GOAL);
 }
 
 async function postBare(topic: string, url: string): Promise<void> {
