@@ -38,9 +38,9 @@ import { createClientAddressOf } from "./lib/addresses/client-address.ts";
 import { parseRedisAddresses } from "./lib/addresses/redis-address.ts";
 import type { Log } from "./log.ts";
 import { startConfigCheck } from "./maintenance/config-check.ts";
+import { startDrainers } from "./maintenance/drainers.ts";
 import { startGroupReconciler } from "./maintenance/group-reconciler.ts";
 import { type HousekeeperTiming, startHousekeeper } from "./maintenance/housekeeper.ts";
-import { startPauseDrainer } from "./maintenance/pause-drainer.ts";
 import type { ProblemTiming } from "./maintenance/problems/problem-watch.ts";
 import { createMetrics } from "./metrics.ts";
 import { createOutbound } from "./net/create-outbound.ts";
@@ -214,7 +214,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       timing: deps.problemTiming ?? {},
     }),
   );
-  opening.use(startPauseDrainer({ ...foundation, ...path }));
+  opening.use(startDrainers({ ...foundation, ...path }));
   const { credentialsOf, issuerFetch } = opening.use(createConnections(foundation));
   const handlers = opening.use(
     openHandlers({ ...foundation, ...urls, appended, credentialsOf, timing: deps.handlersTiming ?? {} }),

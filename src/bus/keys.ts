@@ -10,6 +10,7 @@ import calculateSlot from "cluster-key-slot";
  * | `{<topic>}:e` | hash | `s<channel>` highest epoch of a pull source, `w<slicing>` dedupe slicings in use | that of the topic |
  * | `{<topic>}:[<slicing>]<slice>[.<bucket>]` | hash | remembered event ids (dedupe.lua) | one dedupe window after the end of its slice |
  * | `inlet:{b.<channel>}:[<slicing>]<slice>[.<bucket>]` | hash | remembered signed bytes (dedupe.lua) | one dedupe window after the end of its slice |
+ * | `inlet:{b.<channel>}:route:<bytes>` | string | hash of the route keys with which signed bytes arrived at an intake | one dedupe window |
  * | `inlet:{b.<channel>}:e` | hash | slicings in use for signed bytes (dedupe.lua) | that of its channel |
  * | `{<topic>}:t` | string | empty; written so that WAIT has a write to wait for (publish.lua) | one second |
  * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source, and more (source-take-over.lua) | that of its channel |
@@ -55,6 +56,10 @@ export const slotsKey = (semaphore: string): string => `inlet:{slots}:${semaphor
 
 const quarantinePrefix = (organizationId: string): string => `inlet:{q.${organizationId}}:`;
 export const quarantineBudgetKey = (organizationId: string): string => `${quarantinePrefix(organizationId)}b`;
+export const routedBytesKey = (channelNumber: number, signedBytes: string): string =>
+  `${signedBytesKey(channelNumber)}route:${signedBytes}`;
+export const heldKey = (organizationId: string, channelNumber: number, hash: string): string =>
+  `${quarantinePrefix(organizationId)}h:${channelNumber}:${hash}`;
 export const quarantineRecordKey = (organizationId: string, id: string): string =>
   `${quarantinePrefix(organizationId)}r:${id}`;
 export const quarantineDeliveryKey = (organizationId: string, delivery: string): string =>

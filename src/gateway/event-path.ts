@@ -3,6 +3,7 @@ import { createPauses } from "../bus/groups/pauses.ts";
 import { openJobQueue } from "../bus/jobs/job-queue.ts";
 import { createFindKnownIds } from "../bus/publish/known-ids.ts";
 import { type Appended, createPublish } from "../bus/publish/publish.ts";
+import { createRouteMemory } from "../bus/publish/route-memory.ts";
 import { createQuarantineStore } from "../bus/quarantine/quarantine.ts";
 import { createWakes } from "../bus/sources/wakes.ts";
 import { createTopics } from "../bus/topics/topics.ts";
@@ -23,6 +24,7 @@ import { createExplainer, createNormalizer, createThreadShares } from "../ingest
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createReactFirst } from "../ingest/react-first.ts";
 import { createIsForgotten, hashIdRules } from "../ingest/reconciled.ts";
+import { openRouting } from "../ingest/route/open-routing.ts";
 import { createRulesCache } from "../ingest/rules-cache.ts";
 import { createValidatorFor } from "../ingest/validators.ts";
 import { createWakeFirst } from "../ingest/wake.ts";
@@ -125,7 +127,27 @@ export function createEventPath(deps: EventPathDeps) {
   };
   const { publishNormalized, ...writer } = createWriter(shared);
   const gatherFetched = createGather({ ...shared, publishNormalized });
-  const drainPaused = createDrainPaused({ ...shared, quarantine, redrive: writer.redrive });
+  const { routeTargets } = storedChannels;
+  const newDeliveryId = () => createId("dl", clock());
+  const routing = openRouting({
+    ...shared,
+    recorder,
+    quarantine,
+    publishNormalized,
+    newDeliveryId,
+    targets: routeTargets,
+    findChannel: rules.find,
+    isReplay: createRouteMemory({ redis }),
+    reactFirst: (...args) => receiving.reactFirst(...args),
+    bufferWhilePaused: (...args) => receiving.bufferWhilePaused(...args),
+    metrics,
+  });
+  const drainPaused = createDrainPaused({
+    ...shared,
+    quarantine,
+    redrive: writer.redrive,
+    route: routing.route,
+  });
   const findKnownIds = createFindKnownIds({ redis });
   const compare = createCompareReconciled({ normalize, findKnownIds, topics: createTopics({ redis }) });
   const openReconciled = (stored: StoredChannel): ReconciledChannel<CompiledChannel> => {
@@ -143,13 +165,13 @@ export function createEventPath(deps: EventPathDeps) {
   /** Every gateway opens the queue, because a gateway that receives webhooks may poll no sources itself. */
   const pollQueue = openJobQueue<PollJob>({ redis, name: "polls", aheadMs, log: deps.log });
   const wakes = createWakes({ redis, queue: pollQueue });
-  const newDeliveryId = () => createId("dl", clock());
   /** Dependencies of `createReceive` that every gateway creates, whether or not it receives webhooks. */
   const receiving = {
     findChannel: rules.find,
     quarantine,
     normalize,
     publishNormalized,
+    route: routing.route,
     conclude,
     clock,
     maxCheckMs: deps.timeoutMs,
@@ -194,6 +216,9 @@ export function createEventPath(deps: EventPathDeps) {
     explain: createExplain({ explainEach, findKnownIds }),
     pauses,
     drainPaused,
+    routeTargets,
+    findInstall: routing.findInstall,
+    bufferWhilePaused: receiving.bufferWhilePaused,
     readInWorker: normalizeQueue.readFor,
     /**
      * Returns the compiled channel with this internal channel id. Returns `undefined` if the channel was deleted.

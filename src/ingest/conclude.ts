@@ -21,16 +21,19 @@ import type { Metrics } from "../metrics.ts";
 import type { HeldBody } from "./body/body-budget.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { DeliveryRecorder } from "./delivery-recorder.ts";
+import type { RouteResult } from "./route/route-result.ts";
 
 /**
  * Everything that can happen to a delivery.
  *
  * - `replied`: the channel kind has answered a request that is not a delivery.
  * - `refused`: the request was rejected because of its head, its body or a limit.
+ * - `routed`: the items of an intake were written to the channels of installs, which have counted and recorded them.
  * - `failed`: the result is not certain (503), or Inlet has a bug (500).
  */
 export type DeliveryResult =
   | IngestResult
+  | Extract<RouteResult, { kind: "routed" }>
   | { readonly kind: "replied"; readonly reply: HookReply }
   | { readonly kind: "refused" | "failed"; readonly response: ErrorResponse };
 
@@ -114,6 +117,9 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
         for (const { reason } of quarantine) metrics.quarantined.add(identity.kind, reason);
         return;
       }
+      case "routed":
+        counts.accepted++;
+        return;
       case "handshake":
       case "unverified":
       case "refused":
@@ -197,6 +203,7 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
         recorder.rejected(channel, clock(), rejection, () => toRawRequest(arrival));
         return;
       }
+      case "routed":
       case "replied":
         return;
       default:
@@ -278,6 +285,7 @@ function toOutcomeLabel(response: HookReply | ErrorResponse): string {
 function toResponse(channel: CompiledChannel | undefined, result: DeliveryResult): HookReply | ErrorResponse {
   switch (result.kind) {
     case "accepted":
+    case "routed":
       return toAcceptedReply(channel?.answer ?? "outcome", result.outcome);
     case "unverified":
       return toErrorResponse("unauthenticated", "The request could not be verified.");

@@ -9,6 +9,8 @@ import type { Normalized, Selection } from "../normalize/normalize.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
 import type { Normalizer } from "./normalizer.ts";
+import type { Routes } from "./route/compile-routing.ts";
+import type { Route, RouteLimits } from "./route/route-result.ts";
 import { createOutcome, type Redrive, toPublishPolicy, toQuarantineReceipts } from "./write.ts";
 
 export interface DrainPausedDeps {
@@ -17,6 +19,8 @@ export interface DrainPausedDeps {
   readonly quarantine: Pick<QuarantineStore, "put" | "delete">;
   readonly redrive: Redrive;
   readonly countResult: Conclude["countResult"];
+  /** Routes the items of an intake's delivery. */
+  readonly route: Route;
 }
 
 /** A delivery that arrived while its channel was paused. `id` identifies its record in the quarantine, which serves as the buffer. */
@@ -37,7 +41,7 @@ interface CleanDelivery {
 
 /** Publishes deliveries that arrived during a pause. Invalid items are quarantined, because the sender already has its response. */
 export function createDrainPaused(deps: DrainPausedDeps) {
-  const { normalize, publish, quarantine, redrive, countResult } = deps;
+  const { normalize, publish, quarantine, redrive, countResult, route } = deps;
 
   /** @throws UnavailableError if the result is uncertain. Calling again is safe. */
   async function one(
@@ -45,6 +49,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     buffered: BufferedDelivery,
     { signal }: { readonly signal: AbortSignal },
   ): Promise<Outcome> {
+    if (channel.routes !== undefined) return routeOne(channel, channel.routes, buffered);
     const request = { ...toSelection(buffered), delivery: buffered.delivery, wasPaused: true };
     const result = await redrive(channel, request, { signal });
     const isAccepted = result.kind === "accepted";
@@ -53,6 +58,20 @@ export function createDrainPaused(deps: DrainPausedDeps) {
       ? result.outcome
       : await quarantineAsInvalid(channel, buffered, result, signal);
     // The failed items now have separate quarantine records, so the record of the whole delivery is not needed.
+    await quarantine.delete(channel.identity.organizationId, buffered.id);
+    return outcome;
+  }
+
+  async function routeOne(
+    channel: CompiledChannel,
+    routes: Routes,
+    buffered: BufferedDelivery,
+  ): Promise<Outcome> {
+    const result = await route(channel, routes, buffered.delivery, NO_LIMITS);
+    const outcome =
+      result.kind === "routed"
+        ? result.outcome
+        : await quarantineAsInvalid(channel, buffered, result, NEVER_ABORTED);
     await quarantine.delete(channel.identity.organizationId, buffered.id);
     return outcome;
   }
@@ -110,6 +129,10 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     ): Promise<void> {
       let batch: CleanDelivery[] = [];
       for (const buffered of deliveries) {
+        if (channel.routes !== undefined) {
+          await one(channel, buffered, { signal });
+          continue;
+        }
         const normalized = await normalize(channel.rules, buffered.delivery, toSelection(buffered));
         const clean = toCleanDelivery(buffered, normalized);
         if (clean && fits(batch, clean)) {
@@ -124,6 +147,9 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     },
   };
 }
+
+const NEVER_ABORTED = new AbortController().signal;
+const NO_LIMITS: RouteLimits = { checkVerified: () => undefined, countItems: () => {} };
 
 const toSelection = ({ id }: BufferedDelivery): Selection => ({
   id,

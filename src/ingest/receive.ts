@@ -22,6 +22,7 @@ import type { HookLimits } from "./hook-limits.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
 import type { BufferWhilePaused } from "./pause-buffer.ts";
 import type { ReactFirst } from "./react-first.ts";
+import type { Route } from "./route/route-result.ts";
 import type { Writer } from "./write.ts";
 
 /** The part of a channel kind that inspects the head of a request before its body is read. */
@@ -55,6 +56,7 @@ export interface ReceiveDeps {
   readonly bufferWhilePaused: BufferWhilePaused;
   readonly normalize: Normalizer;
   readonly publishNormalized: Writer["publishNormalized"];
+  readonly route: Route;
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly conclude: Conclude["conclude"];
   readonly clock: Clock;
@@ -66,7 +68,6 @@ export interface ReceiveDeps {
 const MAX_SOCKET_READ_BYTES = 64 * 1024;
 /** Minimum interval between stored examples of unverified deliveries, per channel. A shorter interval could fill the quarantine. */
 const UNVERIFIED_EVERY_MS = 10_000;
-const MAX_SAMPLED_CHANNELS = 10_000;
 
 type Step = DeliveryResult | Promise<DeliveryResult>;
 
@@ -78,14 +79,14 @@ type Step = DeliveryResult | Promise<DeliveryResult>;
  * 3. `read` the body within the memory budget.
  * 4. `verify` the sender, and answer handshakes.
  * 5. `admit`: the limits of the channel and its organization, then the channels to wake, then the pause.
- * 6. `publish`: normalize, count the items, write to Redis.
+ * 6. `publish`: normalize, count the items, write to Redis. An intake routes its items instead (`route/router.ts`).
  * 7. `finish`: conclude with metrics, record, log line and response.
  *
  * A channel's address is a credential, so it never appears in log lines or responses.
  */
 export function createReceive(deps: ReceiveDeps): ReceiveHook {
   const { limits, bodies, normalize, conclude, clock, maxCheckMs = MAX_CHECK_MS } = deps;
-  const sampledAtMs = new LRUCache<number, number>(upToEntries(MAX_SAMPLED_CHANNELS));
+  const sampledAtMs = new LRUCache<number, number>(upToEntries(10_000));
 
   function receive({ channelId, exchange }: Received): void {
     const arrival = createArrival(exchange);
@@ -207,6 +208,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
   }
 
   function publish(arrival: Arrival, channel: CompiledChannel, delivery: VerifiedDelivery): Step {
+    if (channel.routes !== undefined) return deps.route(channel, channel.routes, delivery, limits);
     return andThen(normalize(channel.rules, delivery, undefined, maxCheckMs), (normalized) => {
       arrival.held?.endParsing();
       if (normalized.kind === "normalized") limits.countItems(channel, normalized.received);

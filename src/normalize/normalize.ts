@@ -54,7 +54,7 @@ export type Normalized =
 /** Maximum number of events and failures per delivery. An item produces up to one for each matching event definition. */
 const MAX_RESULTS = 10_000;
 /** Maximum number of nodes that all paths together may visit per delivery. */
-const DELIVERY_PATH_BUDGET = 1_000_000;
+export const DELIVERY_PATH_BUDGET = 1_000_000;
 /**
  * Maximum total payload size of a delivery's events, in bytes. Without this limit, 1000 items that each publish the whole body
  * would need gigabytes.
@@ -181,7 +181,8 @@ function findEmptyHeartbeat(
 const isEmptyJson = (delivery: VerifiedDelivery): boolean =>
   delivery.body.length === 0 && parseBodyFormat(contentTypeOf(delivery))?.kind === "json";
 
-function readItems(
+/** Parses a delivery and splits it into items. */
+export function readItems(
   { itemsPath, itemOptions, profile, reading, decode }: RuleSet,
   delivery: VerifiedDelivery,
   budget: PathBudget,

@@ -77,6 +77,7 @@ export function createTestReceive(
   return createReceive({
     findChannel: () => pushChannel(),
     runtimes: new Map([["webhook", { push: {} }]]),
+    route: () => Promise.reject(new Error("the channel is no intake")),
     limits: createTestLimits(),
     bodies: createBodyBudget(),
     answerHandshake: () => Promise.reject(new Error("the channel has no handshakes")),

@@ -107,6 +107,7 @@ function open(
     bufferWhilePaused: () => Promise.reject(new Error("the channel is not paused")),
     normalize: deps.normalize,
     quarantine: deps.quarantine,
+    route: () => Promise.reject(new Error("the channel is no intake")),
     publishNormalized,
     clock: () => nowMs,
     conclude({ exchange }, result) {

@@ -9,8 +9,9 @@
 --     It is negative if the group commits the cursor. Then one more argument follows: ">" and the new value, or "=" to increment
 --     only the version. A conflict in the group prevents the commit.
 --   - quarantine (flag 2): index of the budget in KEYS; channel; digest of the delivery; its method and headers (JSON); its
---     body; "<items> <bytes> <redriven>". The last two may be empty.
+--     body; "<items> <bytes> <held> <redriven>". The last three may be empty.
 --     - <bytes> replaces the organization limit of ARGV[2].
+--     - <held> is the hash of the route key for which an intake holds the items.
 --     - <redriven> is the id of the record whose redrive failed.
 --   - quarantine, per item: id for a new record; "all" or "newest"; "<item>.<reason>"; reason; record (JSON)
 --   - release (flag 4): index of the budget in KEYS, number of records, their ids. A conflict in the group prevents the release.
@@ -37,13 +38,14 @@ end
 local function readQuarantine()
   local newestItems, newestBytes, channelBytes, organizationBytes, keepMs, reasons =
     match(ARGV[2], '(%d+) (%d+) (%d+) (%d+) (%d+) (.*)')
-  local items, organizationLimit, redriven = match(ARGV[at + 5], '^(%d+) (%d*) (.*)$')
+  local items, organizationLimit, held, redriven = match(ARGV[at + 5], '^(%d+) (%d*) (%S*) (.*)$')
   local write = {
     store = openStore(KEYS[tonumber(ARGV[at])]),
     channel = ARGV[at + 1],
     delivery = ARGV[at + 1] .. ':' .. ARGV[at + 2],
     meta = ARGV[at + 3],
     body = ARGV[at + 4],
+    held = held ~= '' and held,
     redriven = redriven ~= '' and redriven,
     items = {},
     limits = {

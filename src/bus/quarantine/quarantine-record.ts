@@ -22,6 +22,8 @@ export interface QuarantineWrite {
   readonly items: readonly QuarantineItem[];
   /** Id of the record whose redrive failed. A redrive does not count as an arrival. `undefined` for an arrived delivery. */
   readonly redriven?: string | undefined;
+  /** Route key for which an intake holds the items. `undefined` for other items. */
+  readonly routeKey?: string | undefined;
 }
 
 /** An item that could not be published. If the same item arrives again, only `count` and `lastAtMs` change. A redrive changes neither. */
@@ -37,6 +39,8 @@ export interface QuarantineRecord {
   readonly path?: string;
   readonly detail: string;
   readonly definitions: readonly string[];
+  /** Route key for which an intake holds the item. */
+  readonly routeKey?: string;
   readonly count: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
@@ -102,7 +106,7 @@ export const encodeLimits = (limits: QuarantineLimits): string =>
 /** @param organizationBytes maximum bytes for this organization, or `undefined` for the general limit */
 export function encodeQuarantine(
   channel: ChannelIdentity,
-  { delivery, items, redriven = "" }: QuarantineWrite,
+  { delivery, items, redriven = "", routeKey }: QuarantineWrite,
   newId: NewId,
   organizationBytes?: number,
 ): EncodedQuarantine {
@@ -114,7 +118,7 @@ export function encodeQuarantine(
     metaText,
     // Keep the body as a Buffer, because a few large strings would make V8 collect the whole heap.
     body,
-    `${items.length} ${organizationBytes ?? ""} ${redriven}`,
+    `${items.length} ${organizationBytes ?? ""} ${routeKey === undefined ? "" : hashRouteKey(routeKey)} ${redriven}`,
   ];
   // Sort the ids, so that the items of a delivery are listed and processed again in their original order.
   const ids = items.map(newId).sort();
@@ -130,6 +134,7 @@ export function encodeQuarantine(
       path,
       detail,
       definitions,
+      routeKey,
     });
     args.push(ids[i] ?? newId(), keep, `${item ?? "whole"}.${reason}`, reason, record);
   }
@@ -139,6 +144,10 @@ export function encodeQuarantine(
     bytes: body.length + metaText.length + 512 * items.length,
   };
 }
+
+/** Hash of a route key in the names of Redis keys, which senders must not choose. */
+export const hashRouteKey = (routeKey: string): string =>
+  createHash("sha256").update(routeKey).digest("base64url").slice(0, 22);
 
 /** Returns a 128-bit digest (22 base64url characters) of the parts of a delivery that stay the same when the sender retries it. */
 function deliveryDigest({ method, headers, query, body, deliveryId }: VerifiedDelivery): string {

@@ -20,6 +20,7 @@
 --   - d     delivery
 --   - i     field in that delivery
 --   - z     bytes
+--   - h     hash of the route key for which an intake holds the item
 --
 -- Key d:<channel>:<digest>, a hash that is deleted with its last record:
 --   - m: method, headers and so on (JSON)
@@ -31,6 +32,8 @@
 --
 -- Key x:<channel>:<index>, a sorted set: record by first arrival (µs). <index> is a reason, or "<reason>:last" for records of
 -- which only the newest are kept.
+--
+-- Key h:<channel>:<hash>, a sorted set: records that an intake holds for a route key, by first arrival (µs).
 local DELIVERY_FIELDS = 5
 local RECORD_OVERHEAD = 600
 local DELIVERY_OVERHEAD = 400
@@ -63,12 +66,15 @@ local function openQuarantineStore(budget)
   -- Also deletes the delivery of the record if no other record needs it. Returns 1 if the record existed, else 0.
   function store.drop(id)
     local key = prefix .. 'r:' .. id
-    local record = call('HMGET', key, 'ch', 'x', 'a', 'd', 'i', 'z')
-    local channel, index, account, delivery, field, bytes = unpack(record)
+    local record = call('HMGET', key, 'ch', 'x', 'a', 'd', 'i', 'z', 'h')
+    local channel, index, account, delivery, field, bytes, held = unpack(record)
     if not channel then
       return 0
     end
     call('ZREM', prefix .. 'x:' .. channel .. ':' .. index, id)
+    if held then
+      call('ZREM', prefix .. 'h:' .. channel .. ':' .. held, id)
+    end
     call('UNLINK', key)
     charge(account, -bytes)
     charge('t', -bytes)
@@ -205,6 +211,10 @@ local function openQuarantineStore(budget)
           'l', string.format('%d', last), 'n', arrivals, 'x', index, 'a', itemAccount, 'd', write.delivery, 'i', item.field, 'z', item.bytes)
         call('HSET', deliveryKey, item.field, id)
         call('ZADD', prefix .. 'x:' .. channel .. ':' .. index, score, id)
+        if write.held then
+          call('HSET', prefix .. 'r:' .. id, 'h', write.held)
+          call('ZADD', prefix .. 'h:' .. channel .. ':' .. write.held, score, id)
+        end
         charge(itemAccount, item.bytes)
         charge('t', item.bytes)
         if item.keepsAll then

@@ -4,11 +4,12 @@ import { parseJson } from "../../event/parse-json.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "../keys.ts";
+import { heldKey, quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "../keys.ts";
 import type { Publish, PublishOptions } from "../publish/publish.ts";
 import type { PublishBatch } from "../publish/publish-batch.ts";
 import { parseWithPlainKeys } from "../stored-delivery.ts";
 import {
+  hashRouteKey,
   QUARANTINE_LIMITS,
   type QuarantinedItem,
   type QuarantineLimits,
@@ -32,6 +33,11 @@ export interface QuarantineUsage {
   /** Bytes of quarantined items that are stored for days, by internal channel id. */
   readonly keptBytes: ReadonlyMap<number, number>;
 }
+
+type HeldPlace = Pick<ChannelIdentity, "number" | "organizationId">;
+
+const toHeldKey = ({ organizationId, number }: HeldPlace, routeKey: string): string =>
+  heldKey(organizationId, number, hashRouteKey(routeKey));
 
 export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 
@@ -130,6 +136,14 @@ export function createQuarantineStore({
         record: row.record,
         delivery: { ...parseWithPlainKeys<Omit<VerifiedDelivery, "body">>(meta.toString()), body },
       };
+    },
+    /** Returns whether an intake holds items for a route key. */
+    async hasHeld(intake: HeldPlace, routeKey: string): Promise<boolean> {
+      return Number(await redis.call("exists", [toHeldKey(intake, routeKey)])) > 0;
+    },
+    /** Returns the ids of the oldest records that an intake holds for a route key, in order of arrival. */
+    async listHeld(intake: HeldPlace, routeKey: string, limit: number): Promise<readonly string[]> {
+      return (await redis.call("zrange", [toHeldKey(intake, routeKey), 0, limit - 1])) as string[];
     },
     /** Returns true if the record existed. */
     async delete(organizationId: string, id: string): Promise<boolean> {

@@ -4,6 +4,7 @@ import type { Definition } from "../../event/definition.ts";
 import type { StoredRouting } from "../../event/intake.ts";
 import { batched } from "../../lib/batched.ts";
 import type { Queryable } from "../database.ts";
+import { createRouteTargets } from "../intakes/route-targets.ts";
 import type { Keyring } from "../keyring/keyring.ts";
 import { openContents, secretsIn } from "../registrations/registration-contents.ts";
 import type { ChannelRow } from "../tables.ts";
@@ -112,6 +113,7 @@ export function createStoredChannels(deps: { readonly db: Queryable; readonly ke
       .where("uid", "=", uid)
       .executeTakeFirst();
   return {
+    routeTargets: createRouteTargets(deps),
     /** Finds a channel by its current address or by a valid former one. @throws UnavailableError */
     async findById(channelId: string): Promise<AddressedChannel | undefined> {
       const row = await findRow(channelId);

@@ -78,16 +78,20 @@ const withoutEvents = (content: IntakeContent): ChannelContent => ({ ...content,
 /**
  * Returns the settings of the blueprint's intake that each store has approved, for stores of other organizations that require approval. A
  * store that approved a version without an intake yields `null`.
+ *
+ * @param except id of an artifact to leave out
  */
 export async function listApprovedIntakes(
   db: Queryable,
   blueprintId: string,
+  { except = "" }: { readonly except?: string } = {},
 ): Promise<readonly (IntakeSettings | null)[]> {
   const rows = await db
     .selectFrom("artifacts")
     .innerJoin("stores", "stores.id", "artifacts.offeredIn")
     .select(sql<IntakeSettings | null>`artifacts.approved->'intake'`.as("intake"))
     .where("artifacts.blueprintId", "=", blueprintId)
+    .where("artifacts.id", "<>", except)
     .where("artifacts.status", "=", "published")
     .where("artifacts.approved", "is not", null)
     .where("stores.requireApproval", "=", true)

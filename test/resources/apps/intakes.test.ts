@@ -191,3 +191,53 @@ describe("the route keys of an install", () => {
     await api.call.put(keysPath(second.id), { keys: ["T1"] });
   });
 });
+
+describe("an intake of a blueprint that a store must approve", () => {
+  it("keeps its approved settings until the store approves the new ones, except for secrets", async () => {
+    const provider = api.as(await api.createForeignKey());
+    const { id } = await provider.post("/blueprints", { title: "Slack", channels: [CHANNEL] });
+    const store = await api.call.post("/stores", {
+      name: "Approving",
+      isPublic: true,
+      allowSubmissions: true,
+      requireApproval: true,
+    });
+    const artifact = await provider.post("/stores/artifacts", {
+      kind: "blueprint",
+      title: "Slack",
+      blueprintId: id,
+      storeId: store.id,
+    });
+    const approve = () => api.call.post(`/stores/artifacts/${artifact.id}/approve`);
+    const running = async () => {
+      const row = await api.database.db
+        .selectFrom("channels")
+        .selectAll()
+        .where("appId", "=", id)
+        .executeTakeFirstOrThrow();
+      return { state: row.state, routeBy: row.routing?.routeBy };
+    };
+    await approve();
+    const config = { secrets: [{ value: SECRET }] };
+    const made = await provider.put(`/blueprints/${id}/intake`, {
+      channel: "main",
+      routeBy: ["$.a"],
+      config,
+    });
+    expect(made).toMatchObject({ awaitsApproval: true, state: "paused" });
+    expect(await provider.expectRejection("POST", `/blueprints/${id}/intake/resume`, {})).toMatchObject({
+      status: 409,
+    });
+    expect(await api.call.get(`/stores/artifacts/${artifact.id}/blueprint`)).toMatchObject({
+      intake: { routeBy: ["$.a"] },
+    });
+    await approve();
+    expect(await provider.get(`/blueprints/${id}/intake`)).toMatchObject({ awaitsApproval: false });
+    expect(await running()).toEqual({ state: "active", routeBy: ["$.a"] });
+    const changed = await provider.put(`/blueprints/${id}/intake`, { routeBy: ["$.b"] });
+    expect(changed).toMatchObject({ awaitsApproval: true, routeBy: ["$.b"] });
+    expect(await running()).toEqual({ state: "active", routeBy: ["$.a"] });
+    await approve();
+    expect(await running()).toEqual({ state: "active", routeBy: ["$.b"] });
+  });
+});

@@ -9,6 +9,7 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { AWAITS_APPROVAL, blueprintNow, needsApproval } from "../../store/approved-blueprints.ts";
 import { pricingPlan } from "../../store/schema.ts";
 import { ownStores, visibleArtifacts } from "../../store/store-scope.ts";
+import { applyApproved } from "../intake-approval.ts";
 import { computeChangedStatus, computeNewStatus } from "./artifact-status.ts";
 import {
   type ArtifactRow,
@@ -103,7 +104,7 @@ export const artifacts = standardResource({
         "Also deletes the artifact's pricing plans and reviews. Apps that were installed from the artifact are kept.",
     },
   },
-  more: ({ db }, { change }) => [
+  more: ({ db, keyring, ...deps }, { change }) => [
     defineRoute({
       at: "GET /stores/artifacts/:artifactId/blueprint",
       operation: "getArtifactBlueprint",
@@ -123,7 +124,7 @@ export const artifacts = standardResource({
       operation: "approveArtifact",
       summary: "Approve an artifact, or a new version of its blueprint",
       description:
-        "Publishes the artifact and approves the current version of its blueprint. Other organizations install this version until you approve another one, even if the blueprint changes. Only the store's organization may do this.",
+        "Publishes the artifact and approves the current version of its blueprint. Other organizations install this version until you approve another one, even if the blueprint changes. The settings of the blueprint's intake take effect. Only the store's organization may do this.",
       body: approveSchema,
       answer: artifact.entity,
       conflict:
@@ -132,7 +133,7 @@ export const artifacts = standardResource({
         change(
           caller,
           artifactId,
-          async ({ trx, before }) => {
+          async ({ trx, before, nowMs }) => {
             await requireOwnStore(trx, caller, before);
             const approved = await blueprintNow(trx, before);
             if (version !== undefined && version !== approved?.version)
@@ -145,6 +146,13 @@ export const artifacts = standardResource({
               (await needsApproval(trx, before)) && approved?.version !== before.approved?.version;
             if (before.status === "draft" || (before.status === "published" && !hasNewVersion))
               throw conflict(`The artifact is ${before.status} and has no version to approve.`);
+            if (before.blueprintId !== null)
+              await applyApproved(
+                trx,
+                deps,
+                { blueprintId: before.blueprintId, artifactId },
+                { keyring, nowMs },
+              );
             return { status: "published", approved };
           },
           "approve",

@@ -1,19 +1,13 @@
-import { isDeepStrictEqual } from "node:util";
 import { canSeeAddresses } from "../../../channels/entity.ts";
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { AuditAction } from "../../../data/accounts/audit-entry.ts";
 import { openAddress } from "../../../data/channels/address-columns.ts";
-import { openSecrets } from "../../../data/channels/channel-secrets.ts";
-import type { WriteContext } from "../../../data/channels/channels.ts";
-import type { Queryable, Trx } from "../../../data/database.ts";
-import { applySettings, findIntake, listApprovedIntakes } from "../../../data/intakes/intakes.ts";
-import type { BlueprintRow, ChannelRow } from "../../../data/tables.ts";
-import type { IntakeSettings } from "../../../event/intake.ts";
-import { parseJson } from "../../../event/parse-json.ts";
+import type { Trx } from "../../../data/database.ts";
+import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
-import { readStoredConfig } from "../../../lib/stored-config.ts";
 import type { Deps } from "../../kit/deps.ts";
+import { awaitsApproval } from "../intake-approval.ts";
 import { getIntake, type IntakeRows } from "../intake-scope.ts";
 import type { Intake } from "./schema.ts";
 
@@ -37,51 +31,6 @@ export function changeIntake(
       );
     return { ...before, intake };
   });
-}
-
-/**
- * Returns whether a store of another organization requires approval and has approved other settings of the intake.
- */
-export async function awaitsApproval(
-  db: Queryable,
-  { id }: Pick<BlueprintRow, "id">,
-  settings: IntakeSettings,
-): Promise<boolean> {
-  const approved = await listApprovedIntakes(db, id);
-  return approved.some((one) => !isDeepStrictEqual(one, toJson(settings)));
-}
-
-const toJson = <T>(value: T): T => parseJson(JSON.stringify(value)) as T;
-
-/**
- * Makes the stored settings of the blueprint's intake effective, unless a store has yet to approve them. Call it after an approval.
- */
-export async function applyApproved(
-  trx: Trx,
-  deps: Pick<Deps, "channelKinds" | "presets">,
-  blueprintId: string,
-  context: WriteContext,
-): Promise<void> {
-  const blueprint = await trx
-    .selectFrom("blueprints")
-    .selectAll()
-    .where("id", "=", blueprintId)
-    .forUpdate()
-    .executeTakeFirst();
-  const intake = blueprint && (await findIntake(trx, blueprintId));
-  if (!intake?.routing || !blueprint?.intake || (await awaitsApproval(trx, blueprint, blueprint.intake)))
-    return;
-  const { config, ...routing } = blueprint.intake;
-  const { kind: kindName } = intake.routing;
-  const kind = deps.channelKinds.get(kindName);
-  const secrets = openSecrets(context.keyring, intake);
-  const whole = { ...config, ...secrets };
-  const read = kind && readStoredConfig(kind.configSchema, whole);
-  if (!kind || !read?.ok) throw new Error("the approved settings of an intake are no longer valid");
-  const state = kind.needsSetup(whole, deps.presets) ? "needsSetup" : "active";
-  const { retention } = read.value.config;
-  const content = { config, secrets, retention, state } as const;
-  await applySettings(trx, intake, { routing: { ...routing, kind: kindName }, content }, context);
 }
 
 export async function renderIntake(

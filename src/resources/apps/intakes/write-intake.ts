@@ -11,9 +11,9 @@ import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { BLUEPRINTS, getRow } from "../../kit/references.ts";
 import { parseInput, retryVersionConflicts } from "../../kit/resource.ts";
+import { awaitsApproval } from "../intake-approval.ts";
 import { getIntake, type IntakeRows } from "../intake-scope.ts";
 import { type CheckedIntake, checkIntake } from "./check-intake.ts";
-import { awaitsApproval } from "./queries.ts";
 import { intakeContentSchema } from "./schema.ts";
 
 interface Before {

@@ -1,0 +1,40 @@
+import type { QuarantineStore } from "../../bus/quarantine/quarantine.ts";
+import type { RouteTargets } from "../../data/intakes/route-targets.ts";
+import { routeItems } from "../../normalize/route-items.ts";
+import type { CompiledChannel } from "../compile-channel.ts";
+import type { RulesCache } from "../rules-cache.ts";
+import { createDeliverGroup, type DeliverGroupDeps } from "./deliver-group.ts";
+import { createFindInstall } from "./find-install.ts";
+import { createRouter, type RouterDeps } from "./router.ts";
+
+export interface RoutingDeps extends DeliverGroupDeps, Pick<RouterDeps, "metrics" | "newDeliveryId"> {
+  readonly quarantine: Pick<QuarantineStore, "put" | "hasHeld">;
+  readonly targets: RouteTargets;
+  readonly findChannel: RulesCache["find"];
+  readonly isReplay: (
+    channelNumber: number,
+    signedBytes: string,
+    keys: readonly string[],
+    windowMs: number,
+  ) => Promise<boolean>;
+}
+
+/** Time in ms for which an intake remembers signed bytes if its deduplication is turned off. */
+const DEFAULT_WINDOW_MS = 86_400_000;
+
+/** Creates the functions that route the deliveries of intakes. */
+export function openRouting(deps: RoutingDeps) {
+  const findInstall = createFindInstall(deps);
+  const route = createRouter({
+    ...deps,
+    findInstall,
+    deliverGroup: createDeliverGroup(deps),
+    routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
+    isReplay: ({ identity, config }, signedBytes, keys) =>
+      deps.isReplay(identity.number, signedBytes, keys, getWindowMs(config)),
+  });
+  return { route, findInstall };
+}
+
+const getWindowMs = ({ dedupe }: CompiledChannel["config"]): number =>
+  dedupe.windowSeconds === 0 ? DEFAULT_WINDOW_MS : dedupe.windowSeconds * 1000;

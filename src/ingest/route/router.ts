@@ -1,0 +1,127 @@
+import type { QuarantineStore } from "../../bus/quarantine/quarantine.ts";
+import type { RouteTargets } from "../../data/intakes/route-targets.ts";
+import { createDeliveryFailure, EMPTY_OUTCOME, type ItemFailure, type Outcome } from "../../event/outcome.ts";
+import type { VerifiedDelivery } from "../../event/received.ts";
+import { BudgetError } from "../../lib/errors.ts";
+import type { NewId } from "../../lib/ids.ts";
+import type { Metrics } from "../../metrics.ts";
+import type { Routed, RouteGroup } from "../../normalize/route-items.ts";
+import type { CompiledChannel } from "../compile-channel.ts";
+import type { Routes } from "./compile-routing.ts";
+import { type DeliverGroup, toDistinct } from "./deliver-group.ts";
+import type { FindInstall } from "./find-install.ts";
+import type { Route, RouteLimits } from "./route-result.ts";
+
+export interface RouterDeps {
+  readonly routeItems: (
+    intake: CompiledChannel,
+    routes: Routes,
+    delivery: VerifiedDelivery,
+  ) => Routed | Promise<Routed>;
+  readonly findInstall: FindInstall;
+  readonly deliverGroup: DeliverGroup;
+  readonly targets: Pick<RouteTargets, "markHeld">;
+  readonly quarantine: Pick<QuarantineStore, "put" | "hasHeld">;
+  /** Remembers which route keys signed bytes had. Returns true if they had other ones before. */
+  readonly isReplay: (
+    intake: CompiledChannel,
+    signedBytes: string,
+    keys: readonly string[],
+  ) => Promise<boolean>;
+  readonly metrics: Pick<Metrics, "routedItems">;
+  readonly newDeliveryId: NewId;
+}
+
+const NEVER_ABORTED = { signal: new AbortController().signal };
+
+/**
+ * Creates the function that routes the items of an intake's delivery to the installs of its blueprint.
+ *
+ * Each group of items with one route key is a write of its own, in parallel. The function resolves when all are durable. If one fails, the
+ * sender retries the whole delivery, and the groups that were written count as duplicates.
+ */
+export function createRouter(deps: RouterDeps): Route {
+  const { findInstall, deliverGroup, quarantine, targets, metrics } = deps;
+
+  /** Stores items in the intake's quarantine. Items with a route key wait there for its install. */
+  async function hold(
+    intake: CompiledChannel,
+    { key, delivery, items }: RouteGroup,
+    failure: ItemFailure,
+  ): Promise<Outcome> {
+    const { identity } = intake;
+    const keep = failure.reason === "no_route" ? ("newest" as const) : ("all" as const);
+    const write = {
+      delivery: toDistinct(delivery, deps.newDeliveryId),
+      items: [{ failure, keep }],
+      routeKey: key,
+    };
+    await quarantine.put(identity, write, NEVER_ABORTED);
+    // An install may have claimed the key meanwhile, or another gateway may not know yet that items are held.
+    if (key !== undefined)
+      await targets.markHeld({ number: identity.number, blueprintId: identity.appId }, key);
+    metrics.routedItems.add(identity.kind, failure.reason, items);
+    return { ...EMPTY_OUTCOME, received: items, quarantined: items };
+  }
+
+  async function send(intake: CompiledChannel, group: RouteGroup, limits: RouteLimits): Promise<Outcome> {
+    const { key, delivery, items, failure } = group;
+    if (key === undefined || failure !== undefined)
+      return hold(intake, group, failure ?? createDeliveryFailure("no_route", "there is no route key"));
+    const install = await findInstall(intake, key);
+    if (install === undefined) return hold(intake, group, toNoInstall(key));
+    if (install.isHeld && (await quarantine.hasHeld(intake.identity, key)))
+      return hold(intake, group, toNoInstall(key, "and earlier items of the key are not published yet"));
+    try {
+      const outcome = await deliverGroup(install.channel, delivery, items, limits);
+      metrics.routedItems.add(intake.identity.kind, "routed", items);
+      return outcome;
+    } catch (error) {
+      if (!(error instanceof BudgetError)) throw error;
+      const detail = "the quarantine of the install's organization is full";
+      return hold(intake, group, createDeliveryFailure("over_limit", detail));
+    }
+  }
+
+  return async (intake, routes, delivery, limits) => {
+    const routed = await deps.routeItems(intake, routes, delivery);
+    if (routed.kind === "tooManyItems") return routed;
+    limits.countItems(intake, routed.received);
+    const { groups } = routed;
+    if (routes.remembersKeys && delivery.boundTo !== undefined) {
+      const keys = groups.map(({ key = "" }) => key).sort();
+      if (await deps.isReplay(intake, delivery.boundTo, keys)) {
+        const detail = "the same signed bytes arrived earlier with another route key";
+        const whole = { key: undefined, delivery, items: routed.received };
+        const outcome = await hold(intake, whole, createDeliveryFailure("replayed", detail));
+        return { kind: "routed", outcome };
+      }
+    }
+    const settled = await Promise.allSettled(groups.map((group) => send(intake, group, limits)));
+    const failed = settled.find((one) => one.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    const outcomes = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    return { kind: "routed", outcome: sumUp(routed.received, outcomes) };
+  };
+}
+
+const toNoInstall = (key: string, more = ""): ItemFailure =>
+  createDeliveryFailure(
+    "no_install",
+    more === ""
+      ? `no install of the blueprint has the route key ${JSON.stringify(key)}`
+      : `the install with the route key ${JSON.stringify(key)} is new, ${more}`,
+  );
+
+function sumUp(received: number, outcomes: readonly Outcome[]): Outcome {
+  const sum = (count: (one: Outcome) => number): number =>
+    outcomes.reduce((total, one) => total + count(one), 0);
+  return {
+    ...EMPTY_OUTCOME,
+    received,
+    published: sum(({ published }) => published),
+    duplicates: sum(({ duplicates }) => duplicates),
+    ignored: sum(({ ignored }) => ignored),
+    quarantined: sum(({ quarantined }) => quarantined),
+  };
+}

@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import type { OpenApi } from "../support/documented.ts";
+import { fieldsOn } from "../support/gateway.ts";
+import { givenGateway } from "../support/given-gateway.ts";
+import { createIntake, type Install, type IntakeFixture, type Tenant } from "../support/intakes.ts";
+import { until } from "../support/until.ts";
+
+const gateway = givenGateway();
+
+let intake: IntakeFixture;
+let acme: Tenant;
+let globex: Tenant;
+let first: Install;
+let second: Install;
+
+beforeAll(async () => {
+  intake = await createIntake(gateway);
+  acme = await intake.addOrganization("Acme");
+  globex = await intake.addOrganization("Globex");
+  first = await acme.install();
+  second = await globex.install();
+  await intake.setKeys(first, ["A"]);
+  await intake.setKeys(second, ["B"]);
+});
+
+const idsOf = (install: Install) => fieldsOn(gateway.stores, install.topic, "id");
+const held = (reason = "no_install"): Promise<OpenApi[]> =>
+  gateway.api<OpenApi[]>("GET", `/blueprints/${intake.blueprintId}/quarantine?reason=${reason}`);
+
+describe("a delivery to an intake", () => {
+  it("is split by route key, and each install receives its own items only", async () => {
+    const events = [
+      { id: "1", team: "A", text: "of Acme" },
+      { id: "2", team: "B", text: "of Globex" },
+      { id: "3", team: "A" },
+    ];
+    const sent = await intake.send({ envelope: 1, events });
+    expect(sent.body).toMatchObject({ received: 3, published: 3, quarantined: 0, events: [] });
+    expect(await idsOf(first)).toEqual(["1", "3"]);
+    expect(await idsOf(second)).toEqual(["2"]);
+    const again = await intake.send({ envelope: 1, events });
+    expect(again.body).toMatchObject({ published: 0, duplicates: 3 });
+    await until(async () => (await acme.call("GET", `/apps/${first.appId}/deliveries`)).length > 0);
+    const [{ id }] = await acme.call("GET", `/apps/${first.appId}/deliveries`);
+    const record = await acme.call("GET", `/apps/${first.appId}/deliveries/${id}`);
+    expect(JSON.stringify(record)).toContain("of Acme");
+    expect(JSON.stringify(record)).not.toContain("Globex");
+  });
+
+  it("is rejected if its signature is not valid, and an install's own address does not accept the intake's secret", async () => {
+    const text = JSON.stringify({ events: [{ id: "4", team: "A" }] });
+    const wrong = await intake.send(text, { "x-signature": "00" });
+    expect(wrong.status).toBe(401);
+    const own = await fetch(first.url, { method: "POST", body: text, headers: intake.signed(text) });
+    expect(own.status).toBe(401);
+  });
+
+  it("is held without an install, and published before later items when an install claims the key", async () => {
+    for (const id of ["h1", "h2"]) {
+      const { body } = await intake.send({ events: [{ id, team: "new" }] });
+      expect(body).toMatchObject({ published: 0, quarantined: 1 });
+    }
+    const items = await held();
+    expect(items).toHaveLength(2);
+    expect(items[0]).toMatchObject({ reason: "no_install", detail: expect.stringContaining('"new"') });
+    const third = await acme.install();
+    await intake.setKeys(third, ["new"]);
+    const { status } = await intake.send({ events: [{ id: "h3", team: "new" }] });
+    expect(status).toBe(200);
+    await until(async () => (await idsOf(third)).length === 3);
+    expect(await idsOf(third)).toEqual(["h1", "h2", "h3"]);
+    await until(async () => (await held()).length === 0);
+  });
+
+  it("is held as `no_route` if an item has no key, and the owner can read it", async () => {
+    const { body } = await intake.send({ events: [{ id: "5" }, { id: "6", team: "A" }] });
+    expect(body).toMatchObject({ received: 2, published: 1, quarantined: 1 });
+    const [item] = await held("no_route");
+    const whole = await gateway.api<OpenApi>(
+      "GET",
+      `/blueprints/${intake.blueprintId}/quarantine/${item?.id}`,
+    );
+    expect(JSON.parse(whole.body)).toEqual({ events: [{ id: "5" }] });
+  });
+
+  it("gets 200 although one organization is over its limit, whose items wait in its own quarantine", async () => {
+    const path = `/organizations/${globex.organizationId}/limits`;
+    await gateway.api("PUT", path, { hookRequestsPerSecond: 1 });
+    const sendBoth = (n: number) =>
+      intake.send({
+        events: [
+          { id: `a${n}`, team: "A" },
+          { id: `b${n}`, team: "B" },
+        ],
+      });
+    await until(async () => (await sendBoth(Date.now())).body.quarantined === 1);
+    const [record] = await globex.call("GET", `/apps/${second.appId}/quarantine?reason=over_limit`);
+    await gateway.api("PUT", path, { hookRequestsPerSecond: null });
+    const redriven = await globex.call("POST", `/apps/${second.appId}/quarantine/${record.id}/redrive`, {});
+    expect(redriven).toMatchObject({ status: "released" });
+  });
+
+  it("quarantines what the install's channel would reject", async () => {
+    const channel = `/apps/${second.appId}/channels/main`;
+    await globex.call("PUT", channel, { config: { onInvalid: "reject" } });
+    await until(async () => {
+      const { status, body } = await intake.send({ events: [{ team: "B" }] });
+      expect(status).toBe(200);
+      return body.quarantined === 1;
+    });
+  });
+
+  it("is buffered while the install's channel is paused, and while the intake is paused", async () => {
+    await acme.call("POST", `/apps/${first.appId}/channels/main/pause`);
+    await until(async () => {
+      const { body } = await intake.send({ events: [{ id: "p1", team: "A" }] });
+      return body.quarantined === 1;
+    });
+    await gateway.api("POST", `/blueprints/${intake.blueprintId}/intake/pause`);
+    await until(async () => {
+      await intake.send({ events: [{ id: "p2", team: "A" }] });
+      return (await held("paused")).length > 0;
+    });
+    await gateway.api("POST", `/blueprints/${intake.blueprintId}/intake/resume`);
+    await acme.call("POST", `/apps/${first.appId}/channels/main/resume`);
+    await until(async () => (await idsOf(first)).includes("p2"));
+    expect((await idsOf(first)).filter((id) => id.startsWith("p"))).toEqual(["p1", "p2"]);
+  });
+});
