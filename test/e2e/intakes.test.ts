@@ -100,7 +100,7 @@ describe("a delivery to an intake", () => {
     expect(redriven).toMatchObject({ status: "released" });
   });
 
-  it("quarantines what the install's channel would reject", async () => {
+  it("is quarantined if the channel of the install rejects invalid items", async () => {
     const channel = `/apps/${second.appId}/channels/main`;
     await globex.call("PUT", channel, { config: { onInvalid: "reject" } });
     await until(async () => {

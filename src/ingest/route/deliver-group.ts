@@ -31,8 +31,8 @@ const NEVER_ABORTED = { signal: new AbortController().signal };
 
 /**
  * Creates a function that delivers the items of one route key to the channel of an install. The provider sends the events of all installs in
- * the same requests, so no setting or limit of one install may reject a request: invalid items are quarantined, and deliveries over a limit
- * are quarantined as `over_limit`.
+ * the same requests, so no setting or limit of one install may reject a request. Invalid items are quarantined. Deliveries over a limit are
+ * quarantined as `over_limit`.
  *
  * The function throws `UnavailableError` if the result is uncertain, and `BudgetError` if the quarantine of the install's organization is full.
  */
@@ -106,7 +106,7 @@ export const toDistinct = (delivery: VerifiedDelivery, newDeliveryId: NewId): Ve
 
 const routed = new WeakMap<CompiledChannel, CompiledChannel>();
 
-/** Returns a channel that quarantines what it would reject. Signals concern the channel's own address only. */
+/** Returns a copy of the channel that quarantines invalid items instead of rejecting them. Signals concern the channel's own address only. */
 export function toRouted(channel: CompiledChannel): CompiledChannel {
   const known = routed.get(channel);
   if (known !== undefined) return known;
