@@ -13,6 +13,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { compile } from "json-p3";
 import type { Definition } from "../../src/event/definition.ts";
+import { parseJson } from "../../src/event/parse-json.ts";
 import { createValidatorFor } from "../../src/ingest/validators.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { buildTargets } from "../../src/normalize/body/json-scan.ts";
@@ -71,6 +72,20 @@ function compareWays(): void {
       `slice of ${name} against stringify`,
       { label: "slice", run: () => json.find(target, value)?.text },
       { label: "stringify", run: () => JSON.stringify(value) },
+    );
+  }
+
+  const texts = {
+    small,
+    "pull request": text,
+    "pull request in a string": JSON.stringify({ Message: text }),
+    "text with an escaped name": `{"\\u0061":1,${text.slice(1)}`,
+  };
+  for (const [name, each] of Object.entries(texts)) {
+    compare(
+      `parseJson of a ${name} against JSON.parse`,
+      { label: "parseJson", run: () => parseJson(each) },
+      { label: "JSON.parse", run: () => JSON.parse(each) },
     );
   }
 
