@@ -9,6 +9,7 @@ import type { InstalledApp } from "../support/channels.ts";
 import { freePort } from "../support/free-port.ts";
 import { listenLocally } from "../support/local-server.ts";
 import { expectInOrder, type PastedPages, readPage, startPastedPages } from "../support/pasted-pages.ts";
+import { until } from "../support/until.ts";
 
 const SECRET = "the secret that GitHub signs with";
 
@@ -214,7 +215,13 @@ it("the commands of the page about Slack for all customers create an intake, and
   const program = join(import.meta.dirname, "../../src/main.ts");
   const inlet = `inlet() { '${process.execPath}' '${program}' "$@"; }`;
   const output = await pages.run(`${inlet}\n${pages.scriptOf("slack-customers.md")}`);
-  expectInOrder(output, ["/hooks/ch_", '"active"', '"acme"', '"T061EG9R6"', "enterprise_id"]);
+  expectInOrder(output, ["/hooks/ch_", '"active"', '"acme"', '"T061EG9R6"', '"status":200', "enterprise_id"]);
+  const apps = await pages.gateway.api<{ id: string; uid: string }[]>("GET", "/apps");
+  const appId = apps.find(({ uid }) => uid === "acme")?.id;
+  await until(async () => {
+    const events = await pages.gateway.api<{ type: string }[]>("GET", `/apps/${appId}/events`);
+    return events.some(({ type }) => type === "app_mention");
+  });
 });
 
 it("the commands of the page about ChatGPT send an order to an agent's endpoint", async () => {
