@@ -6,6 +6,7 @@ import { parseJson } from "../event/parse-json.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { ok } from "../lib/result.ts";
 import type { Body } from "./body/body.ts";
+import type { JsonText } from "./body/payload-slice.ts";
 import { decodeQuery } from "./body/query-body.ts";
 import type { RulePath } from "./compile.ts";
 import type { Fault } from "./fault.ts";
@@ -66,11 +67,12 @@ export function routeItems(rules: RuleSet, paths: readonly RulePath[], received:
     else drafts.set(name, { key: undefined, failure: toFailure(found), items: [item] });
   }
   const isWhole = drafts.size === 1;
+  const list = isWhole ? undefined : findList(rules, body);
   const groups = [...drafts].map(([name, { key, failure, items }]) => ({
     key,
     items: items.length,
     ...(failure && { failure }),
-    delivery: isWhole ? received : cutDelivery(rules, received, body, items, name),
+    delivery: isWhole ? received : cutDelivery(rules, received, { body, list, items, name }),
   }));
   return { kind: "routed", received: split.items.length, groups };
 }
@@ -109,6 +111,13 @@ function findKey(
 const isRouteKey = (text: string): boolean =>
   text !== "" && text.length <= MAX_ROUTE_KEY_CHARS && !text.includes("\0");
 
+interface Cut {
+  readonly body: Body;
+  readonly list: JsonText | undefined;
+  readonly items: readonly AnyItem[];
+  readonly name: string;
+}
+
 /**
  * Creates a delivery with only some of the items. Its id and signed bytes are those of the original delivery together with the group's name,
  * so that two groups for one channel are told apart.
@@ -116,16 +125,14 @@ const isRouteKey = (text: string): boolean =>
 function cutDelivery(
   rules: RuleSet,
   delivery: VerifiedDelivery,
-  body: Body,
-  items: readonly AnyItem[],
-  name: string,
+  { body, list, items, name }: Cut,
 ): VerifiedDelivery {
   const { deliveryId, boundTo } = delivery;
   const mark = hash("sha256", name, "base64url").slice(0, 11);
   const [contentType, text] =
     body.kind === "ndjson"
       ? ["application/x-ndjson", items.map((item) => `${toLine(item)}\n`).join("")]
-      : ["application/json", cutJson(rules, body, items)];
+      : ["application/json", cutJson(rules, body, list, items)];
   return {
     ...delivery,
     method: "POST",
@@ -137,18 +144,28 @@ function cutDelivery(
   };
 }
 
+/** Returns the text of the list of items. It is searched for once, because the search reads the whole body. */
+function findList({ itemsPath }: RuleSet, { json, value }: Body): JsonText | undefined {
+  const path = itemsPath?.path;
+  return path?.kind === "singular" ? json?.find(path.targetsIn(value), path.get(value)) : undefined;
+}
+
 /** Returns the text of an item without line breaks, which are white space between the tokens of JSON. */
 const toLine = (item: AnyItem): string =>
   ("fault" in item ? item.text : (item.json?.text ?? JSON.stringify(item.value))).replace(/[\r\n]/g, " ");
 
 /** Returns the JSON of the body, in which the list of items contains only the given ones. */
-function cutJson({ itemsPath }: RuleSet, { json, value }: Body, items: readonly AnyItem[]): string {
+function cutJson(
+  { itemsPath }: RuleSet,
+  { json, value }: Body,
+  list: JsonText | undefined,
+  items: readonly AnyItem[],
+): string {
   if (itemsPath?.path.kind !== "singular") throw new Error("the items of an intake are not a list");
   const { path } = itemsPath;
   const kept = items.map((item) =>
     "fault" in item ? item.text : (item.json?.text ?? JSON.stringify(item.value)),
   );
-  const list = json?.find(path.targetsIn(value), path.get(value));
   if (json === undefined || list === undefined)
     return JSON.stringify(replaceAt(value, parseJson(path.key) as (string | number)[], kept.map(parse)));
   const { start } = json.span;
