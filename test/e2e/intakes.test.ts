@@ -127,3 +127,16 @@ describe("a delivery to an intake", () => {
     expect((await idsOf(first)).filter((id) => id.startsWith("p"))).toEqual(["p1", "p2"]);
   });
 });
+
+it("the token of an intake that is in the body is hidden from installs, because it could be used for other installs", async () => {
+  const token = "a token that is in each body";
+  const verification = { scheme: "token", in: "body", name: "$.token" };
+  const channel = { uid: "main", kind: "webhook", config: { verification }, events: [{ type: "changed" }] };
+  const withToken = await createIntake(gateway, { channel, config: { secrets: [{ value: token }] } });
+  const install = await (await withToken.addOrganization("Initech")).install();
+  await withToken.setKeys(install, ["A"]);
+  const { status, body } = await withToken.send({ token, id: "1", team: "A" });
+  expect([status, body]).toMatchObject([200, { published: 1 }]);
+  const [data = ""] = await fieldsOn(gateway.stores, install.topic, "data");
+  expect(JSON.parse(data)).toEqual({ token: "***", id: "1", team: "A" });
+});

@@ -4,6 +4,7 @@ import { createDeliveryFailure, EMPTY_OUTCOME, type ItemFailure, type Outcome } 
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { BudgetError } from "../../lib/errors.ts";
 import type { NewId } from "../../lib/ids.ts";
+import { redactBytes } from "../../lib/secrets/redact.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { Routed, RouteGroup } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
@@ -87,7 +88,7 @@ export function createRouter(deps: RouterDeps): Route {
     const routed = await deps.routeItems(intake, routes, delivery);
     if (routed.kind === "tooManyItems") return routed;
     limits.countItems(intake, routed.received);
-    const { groups } = routed;
+    const groups = hideCredentials(intake, delivery, routed.groups);
     if (routes.remembersKeys && delivery.boundTo !== undefined) {
       const keys = groups.map(({ key = "" }) => key).sort();
       if (await deps.isReplay(intake, delivery.boundTo, keys)) {
@@ -103,6 +104,26 @@ export function createRouter(deps: RouterDeps): Route {
     const outcomes = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     return { kind: "routed", outcome: sumUp(routed.received, outcomes) };
   };
+}
+
+/** Schemes with a credential that proves any delivery. A signature proves only the delivery that it covers. */
+const CREDENTIAL_SCHEMES: ReadonlySet<string> = new Set(["token", "jwt", "anyOf"]);
+
+/**
+ * Hides the credential of the verification if it is in the body. With it, the organization of an install could send events to the other
+ * installs.
+ */
+function hideCredentials(
+  { sender, verification }: CompiledChannel,
+  whole: VerifiedDelivery,
+  groups: readonly RouteGroup[],
+): readonly RouteGroup[] {
+  if (!CREDENTIAL_SCHEMES.has(verification?.scheme ?? "")) return groups;
+  const redact = sender.createRedactor(whole);
+  return groups.map((group) => {
+    const { delivery } = group;
+    return { ...group, delivery: { ...delivery, body: redactBytes(delivery.body, redact) } };
+  });
 }
 
 const toNoInstall = (key: string, more = ""): ItemFailure =>
