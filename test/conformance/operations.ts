@@ -43,6 +43,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 };
 /** Sub-resources that only some entities of a kind have, with the kind to use for their path. */
 const PARTS: readonly { readonly path: string; readonly name: string; readonly kind: string }[] = [
+  { path: "/blueprints/{blueprintId}/quarantine", name: "itemId", kind: "intakeItemId" },
   { path: "/{channelId}/source/recover", name: "channelId", kind: "reconcilingChannelId" },
   { path: "/{channelId}/source", name: "channelId", kind: "sourceChannelId" },
   { path: "/{channelId}/registration", name: "channelId", kind: "registeredChannelId" },

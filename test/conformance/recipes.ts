@@ -2,6 +2,8 @@ import type { OpenApi } from "../support/documented.ts";
 import { until } from "../support/until.ts";
 import type { Recipes, Scope } from "./fixtures.ts";
 
+const INTAKE_TOKEN = "token-of-an-intake";
+
 /** Makes values unique that may exist only once. */
 let made = 0;
 
@@ -20,7 +22,8 @@ export const RECIPES: Recipes = {
       const events = [{ type: "push", idPath: "$.id", schema: { type: "object" } }];
       const channels = [{ uid: "main", kind: "webhook", events }];
       const { id } = await scope.call("POST", "/blueprints", { title: "Example", channels });
-      const config = { preset: "slack", secrets: [{ value: "secret" }] };
+      const verification = { scheme: "token", in: "body", name: "$.token" };
+      const config = { verification, secrets: [{ value: INTAKE_TOKEN }] };
       await scope.call("PUT", `/blueprints/${id}/intake`, {
         channel: "main",
         routeBy: ["$.team_id"],
@@ -120,6 +123,13 @@ export const RECIPES: Recipes = {
     itemId: async (scope) => {
       const { quarantine } = await scope.deliver(await scope.idOf("channelId"), { nothing: true });
       return quarantine[0].id;
+    },
+    // An item that no install receives.
+    intakeItemId: async (scope) => {
+      const path = `/blueprints/${await scope.idOf("blueprintId")}`;
+      const { url } = await scope.call("GET", `${path}/intake`);
+      await scope.deliver(url.slice(url.lastIndexOf("/") + 1), { token: INTAKE_TOKEN, team_id: "unknown" });
+      return (await scope.call("GET", `${path}/quarantine`))[0].id;
     },
     deliveryId: async (scope) => {
       const path = `/apps/${await scope.idOf("appId")}/deliveries`;

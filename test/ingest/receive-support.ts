@@ -144,7 +144,7 @@ export function createTestExchange({
   };
 }
 
-/** Returns the result of `ingest`. Passes the error of any other result to `fail`. */
+/** Returns the result of `ingest`, also for the delivery of an intake. Passes the error of any other result to `fail`. */
 export function requireIngested(
   result: DeliveryResult,
   fail: (reason: unknown) => void,
@@ -154,6 +154,7 @@ export function requireIngested(
     fail(response instanceof Error ? (response.cause ?? response) : response);
     return undefined;
   }
+  if (result.kind === "routed") return { kind: "accepted", outcome: result.outcome };
   if (result.kind !== "replied") return result as IngestResult;
   fail(new Error("the request was no delivery"));
   return undefined;
