@@ -115,7 +115,10 @@ export function createMetrics({
     /** Labeled with the channel kind and the status: `published`, `recovered`, `duplicate` or `ignored`. */
     events: tally("inlet_events_total", "Published events, duplicates and ignored items", ["kind", "status"]),
     /** Labeled with the channel kind and the result: `routed`, or the reason for which the intake holds the item. */
-    routedItems: tally("inlet_routed_items_total", "Items that intakes received, by result", ["kind", "result"]),
+    routedItems: tally("inlet_routed_items_total", "Items that intakes received, by result", [
+      "kind",
+      "result",
+    ]),
     quarantined: tally("inlet_quarantined_total", "Quarantined items by reason", ["kind", "reason"]),
     /** Labeled with the channel kind and the cause: `full`, `late`, `noRoom`, `overLimit`, `unavailable`. */
     recordsDropped: tally(

@@ -20,19 +20,6 @@ export const routingSchema = z.object({
     .describe(
       "Paths of an item's route key, the most specific first. The first path that yields a string, number or boolean decides. `$` is the item; `$headers`, `$query` and `$body` are those of the delivery.",
     ),
-  routeKeyFrom: z
-    .strictObject({
-      path: pathText.describe("Path of the key in the token response, such as `$.team.id`."),
-      tokenUrl: z
-        .url({ protocol: /^https?$/ })
-        .max(1_024)
-        .describe("Token endpoint of the provider. Responses of other endpoints claim no key."),
-    })
-    .nullable()
-    .default(null)
-    .describe(
-      "Claims a route key for an install when a connection of its channels is authorized. Null if only the blueprint's owner sets route keys.",
-    ),
   trustUnsigned: z
     .boolean()
     .default(false)

@@ -44,7 +44,11 @@ const intakeSchema = z
       .describe(
         "Set if the provider does not sign the route key. Then the intake needs `trustUnsigned: true` and `config.verification.bindDedupe: signedBytes`.",
       ),
-    notes: z.array(hint).max(8).default([]).describe("Limits and setup steps to know before you create the intake."),
+    notes: z
+      .array(hint)
+      .max(8)
+      .default([])
+      .describe("Limits and setup steps to know before you create the intake."),
   })
   .describe(
     "Settings of an intake, for providers that send the events of all customers to one address. Missing if the provider has an address for each customer.",

@@ -15,7 +15,7 @@ interface Events extends EventTypes {
   other: unknown;
 }
 
-it("the option `ordered` is true, false or \"key\", in its type and at run time", () => {
+it('the option `ordered` is true, false or "key", in its type and at run time', () => {
   const options = { redis: "redis://127.0.0.1", subscription: "sub_1" };
   expectTypeOf<ConsumerOptions["ordered"]>().toEqualTypeOf<boolean | "key" | undefined>();
   for (const ordered of [true, false, "key"] as const)

@@ -43,7 +43,6 @@ describe("the intake of a blueprint", () => {
       url: expect.stringMatching(/\/hooks\/ch_/),
       channel: "main",
       routeBy: ["$.authorizations[0].team_id", "$.team_id"],
-      routeKeyFrom: null,
       trustUnsigned: false,
       state: "needsSetup",
       awaitsApproval: false,
@@ -169,10 +168,7 @@ describe("the route keys of an install", () => {
     expect(await api.call.put(keysPath(first.id), { keys: ["T1", "T2"] })).toMatchObject({
       appId: first.id,
       organizationId: first.organizationId,
-      routeKeys: [
-        { key: "T1", source: "owner" },
-        { key: "T2", source: "owner" },
-      ],
+      routeKeys: [{ key: "T1" }, { key: "T2" }],
     });
     expect(await api.call.expectRejection("PUT", keysPath(second.id), { keys: ["T3", "T2"] })).toMatchObject({
       status: 409,

@@ -98,9 +98,7 @@ interface KeysProps {
 }
 
 function KeysDialog({ path, install: { appId, routeKeys }, onClose, onSaved }: KeysProps) {
-  const own = routeKeys.filter(({ source }) => source === "owner");
-  const claimed = routeKeys.filter(({ source }) => source === "connection");
-  const [text, setText] = useState(own.map(({ key }) => key).join("\n"));
+  const [text, setText] = useState(routeKeys.map(({ key }) => key).join("\n"));
   const body = { keys: text.split("\n").filter((line) => line !== "") };
   const save = useAction(async () => {
     await send("PUT", path, { body });
@@ -121,11 +119,6 @@ function KeysDialog({ path, install: { appId, routeKeys }, onClose, onSaved }: K
           />
           <span class="field-help">Items with one of these keys go to this install and to no other.</span>
         </label>
-        {claimed.length > 0 && (
-          <p>
-            From its connection: <UntrustedText>{claimed.map(({ key }) => key).join(", ")}</UntrustedText>
-          </p>
-        )}
         <FormFoot action={save} call={{ method: "PUT", path, body }} verb="Save" onCancel={onClose} />
       </Form>
     </Dialog>

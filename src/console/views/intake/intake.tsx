@@ -93,8 +93,7 @@ export default function IntakePage({ blueprintId }: { readonly blueprintId: stri
 }
 
 function Shown({ intake }: { readonly intake: Intake }) {
-  const { url, state, channel, routeBy, routeKeyFrom, trustUnsigned, awaitsApproval, config, updatedAt } =
-    intake;
+  const { url, state, channel, routeBy, trustUnsigned, awaitsApproval, config, updatedAt } = intake;
   return (
     <>
       {awaitsApproval && (
@@ -109,7 +108,6 @@ function Shown({ intake }: { readonly intake: Intake }) {
           Channel: <UntrustedText>{channel}</UntrustedText>,
           Preset: typeof config.preset === "string" && <UntrustedText>{config.preset}</UntrustedText>,
           "Route key": <UntrustedText>{routeBy.join(", ")}</UntrustedText>,
-          "Claimed by sign-in": routeKeyFrom !== null && <UntrustedText>{routeKeyFrom.path}</UntrustedText>,
           "Unsigned keys": trustUnsigned && "accepted",
           Changed: <Time at={updatedAt} as="ago" />,
         }}

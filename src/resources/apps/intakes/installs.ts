@@ -1,7 +1,7 @@
 import { recordAudit } from "../../../data/accounts/audit.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { findIntake } from "../../../data/intakes/intakes.ts";
-import { claimKey, listKeys, type RouteKeyRow, releaseKeys } from "../../../data/intakes/route-keys.ts";
+import { claimKey, listKeys, releaseKeys } from "../../../data/intakes/route-keys.ts";
 import type { AppRow, BlueprintRow } from "../../../data/tables.ts";
 import { conflict, notFound } from "../../../http/errors.ts";
 import { pageQuerySchema } from "../../../http/page.ts";
@@ -61,7 +61,7 @@ export const intakeInstalls: Resource = {
               .forUpdate()
               .executeTakeFirst();
             if (!app) throw notFound("install");
-            const before = (await listKeys(trx, blueprintId, [appId])).filter(isOfOwner);
+            const before = await listKeys(trx, blueprintId, [appId]);
             const removed = before.filter(({ key }) => !keys.includes(key)).map(({ key }) => key);
             await releaseKeys(trx, { blueprintId, appId }, removed);
             const added = keys.filter((key) => !before.some((row) => row.key === key)).sort();
@@ -88,8 +88,6 @@ export const intakeInstalls: Resource = {
   },
 };
 
-const isOfOwner = ({ source }: Pick<RouteKeyRow, "source">): boolean => source === "owner";
-
 const installsOf = (db: Queryable, blueprintId: string) =>
   db.selectFrom("apps").where("blueprintId", "=", blueprintId);
 
@@ -111,7 +109,7 @@ async function renderInstalls(
     return {
       appId,
       organizationId,
-      routeKeys: (keys.get(appId) ?? []).map(({ key, source }) => ({ key, source })),
+      routeKeys: (keys.get(appId) ?? []).map(({ key }) => ({ key })),
       ...counts,
       createdAt: formatTimestamp(createdAt.getTime()),
     };

@@ -38,7 +38,7 @@ export const intakeSchema = z
     }),
     awaitsApproval: z.boolean().meta({
       description:
-        "Whether a store must approve the blueprint before `channel`, `routeBy`, `routeKeyFrom`, `trustUnsigned` and `config` take effect. Until then, the approved settings apply. Secrets take effect at once.",
+        "Whether a store must approve the blueprint before `channel`, `routeBy`, `trustUnsigned` and `config` take effect. Until then, the approved settings apply. Secrets take effect at once.",
     }),
     createdAt: timestamp,
     updatedAt: timestamp,
@@ -59,9 +59,7 @@ export const routeKeysSchema = z.strictObject({
     .array(routeKey)
     .max(MAX_ROUTE_KEYS)
     .refine((keys) => new Set(keys).size === keys.length, "must not contain a key twice")
-    .describe(
-      "Route keys of the install. They replace the keys that the blueprint's owner set before. Keys from connections are kept.",
-    )
+    .describe("Route keys of the install. They replace the keys that were set before.")
     .meta({ example: ["T0123ABCD"] }),
 });
 
@@ -69,15 +67,7 @@ export const installSchema = z
   .object({
     appId: id("app"),
     organizationId: id("org"),
-    routeKeys: z.array(
-      z.object({
-        key: z.string(),
-        source: z.enum(["owner", "connection"]).meta({
-          description:
-            "`owner`: set by the blueprint's owner. `connection`: read from a token response of the install's connection.",
-        }),
-      }),
-    ),
+    routeKeys: z.array(z.object({ key: z.string() })),
     eventsLastDay: z.int().nullable().meta({
       description:
         "Number of events of the last day in the topics of the install's channel, counted up to 500 per topic. Null if Redis is unavailable.",
