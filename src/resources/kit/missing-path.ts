@@ -23,6 +23,9 @@ export const OTHER_GROUPS: Readonly<Record<string, string>> = {
   screens: "Inlet stores no layouts of user interfaces.",
 };
 
+/** Maximum number of paths that an explanation names. */
+const MAX_SHOWN = 2;
+
 /**
  * Explains a 404 for a path whose first segment begins no path of the API. It can be a group of the platform that Inlet does not
  * have, a resource with another path, or a misspelled name. Returns `undefined` for other paths.
@@ -36,10 +39,10 @@ export function explainMissingPath(path: string, routes: readonly MountedRoute[]
   const other = Object.hasOwn(OTHER_GROUPS, name) ? OTHER_GROUPS[name] : undefined;
   if (other !== undefined)
     return `Inlet does not have the resource group \`${name}\`. It belongs to the other services of the platform. ${other}`;
-  const elsewhere = paths.map((one) => upTo(one, first)).find((one) => one !== undefined);
+  const elsewhere = [...new Set(paths.flatMap((one) => upTo(one, first) ?? []))].slice(0, MAX_SHOWN);
   const isSingular = firstSegments.has(`${first}s`);
-  if (elsewhere !== undefined && !isSingular)
-    return `There is no such path. \`${first}\` is at \`${elsewhere}\`.`;
+  if (elsewhere.length > 0 && !isSingular)
+    return `There is no such path. \`${first}\` is at ${elsewhere.map((one) => `\`${one}\``).join(" and ")}.`;
   const hint = suggestNearest(first, [...firstSegments]);
   return `There is no such path${hint === "" ? "." : hint} \`GET /openapi.json\` describes all paths.`;
 }

@@ -102,7 +102,7 @@ describe("the catalog of an app", () => {
 
   it("shows the data of the newest stored delivery without secrets, or else that of the preset's sample", async () => {
     const [github, gone, push] = await catalog(app);
-    expect(github.example).toEqual({ ref: "refs/heads/main" });
+    expect(github.example).toEqual({ ref: "refs/heads/main", installation: { id: 12345678 } });
     expect(gone.example).toBeNull();
     expect(push.example).toEqual({ n: 1, text: "token ***" });
     const reads = await spine.api.call.get("/audit?entity=delivery");

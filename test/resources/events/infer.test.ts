@@ -80,6 +80,16 @@ describe("inferring schemas from a channel's events", () => {
     expect(one.body.types).toMatchObject([{ type: "note", events: 1 }]);
   });
 
+  it("ends the sample before it would exceed 16 MiB, and says so", async () => {
+    const config = { limits: { maxBodyBytes: 4 * 1024 * 1024 } };
+    const app = await spine.install({ uid: "main", kind: "webhook", config, events: EVENTS });
+    const text = "x".repeat(3 * 1024 * 1024);
+    for (let id = 1; id <= 6; id++)
+      await spine.deliver(app.channels[0].id, { type: "note", id: `large${id}`, data: { text } });
+    const { body } = await infer(app);
+    expect(body).toMatchObject({ isCut: true, types: [{ type: "note", events: 5 }] });
+  });
+
   it("gives a schema that the definition accepts, and that releases the item", async () => {
     const app = await installDelivered();
     const { body } = await infer(app, { type: "push" });
