@@ -27,6 +27,13 @@ export interface DeliverGroupDeps {
 
 export type DeliverGroup = ReturnType<typeof createDeliverGroup>;
 
+/** Thrown if a delivery could not be validated in time. Nothing of it was written. */
+export class LateValidationError extends Error {
+  constructor() {
+    super("the delivery could not be validated in time");
+  }
+}
+
 const NEVER_ABORTED = { signal: new AbortController().signal };
 
 /**
@@ -34,7 +41,8 @@ const NEVER_ABORTED = { signal: new AbortController().signal };
  * the same requests, so no setting or limit of one install may reject a request. Invalid items are quarantined. Deliveries over a limit are
  * quarantined as `over_limit`.
  *
- * The function throws `UnavailableError` if the result is uncertain, and `BudgetError` if the quarantine of the install's organization is full.
+ * The function throws `UnavailableError` if the result is uncertain. It throws `BudgetError` if the quarantine of the install's organization
+ * is full, and `LateValidationError`; nothing was written then.
  */
 export function createDeliverGroup(deps: DeliverGroupDeps) {
   const { normalize, publishNormalized, quarantine, maxCheckMs = MAX_CHECK_MS } = deps;
@@ -44,8 +52,7 @@ export function createDeliverGroup(deps: DeliverGroupDeps) {
     try {
       normalized = await normalize(channel.rules, delivery, undefined, maxCheckMs);
     } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error;
-      return keepOverLimit(channel, delivery, "the delivery could not be validated in time");
+      throw error instanceof UnavailableError ? new LateValidationError() : error;
     }
     const result = await publishNormalized(channel, delivery, NEVER_ABORTED, normalized);
     return result.kind === "tooManyItems"

@@ -9,7 +9,7 @@ import type { Metrics } from "../../metrics.ts";
 import type { Routed, RouteGroup } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import type { Routes } from "./compile-routing.ts";
-import { type DeliverGroup, toDistinct } from "./deliver-group.ts";
+import { type DeliverGroup, LateValidationError, toDistinct } from "./deliver-group.ts";
 import type { FindInstall } from "./find-install.ts";
 import type { Route, RouteLimits } from "./route-result.ts";
 
@@ -78,8 +78,9 @@ export function createRouter(deps: RouterDeps): Route {
       metrics.routedItems.add(intake.identity.kind, "routed", items);
       return outcome;
     } catch (error) {
-      if (!(error instanceof BudgetError)) throw error;
-      const detail = "the quarantine of the install's organization is full";
+      if (!(error instanceof BudgetError || error instanceof LateValidationError)) throw error;
+      const isFull = error instanceof BudgetError;
+      const detail = isFull ? "the quarantine of the install's organization is full" : error.message;
       return hold(intake, group, createDeliveryFailure("over_limit", detail));
     }
   }
