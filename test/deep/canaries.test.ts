@@ -419,7 +419,15 @@ function canaryKey(): string {
  */
 const WITHOUT_ENTITY = [
   // The responses of intakes are recorded above.
-  ...["/blueprints/{blueprintId}/quarantine/", "/agents/", "/collections/", "/forms/", "/iam/groups/", "/iam/identities/", "/iam/roles/"],
+  ...[
+    "/blueprints/{blueprintId}/quarantine/",
+    "/agents/",
+    "/collections/",
+    "/forms/",
+    "/iam/groups/",
+    "/iam/identities/",
+    "/iam/roles/",
+  ],
   ...["/knowledge-bases/", "/presets/", "/states/", "/stores/", "/tasks/", "/telephony/"],
   ...["/rooms/{roomId}/messages/", "/rooms/{roomId}/participants/"],
   ...["/conversations/{conversationId}/messages/", "/apps/{appId}/events/"],
@@ -433,8 +441,8 @@ let read: ReadOperations;
 beforeAll(async () => {
   await useCallers();
   await deliverAll();
-  await routeAll();
   await connectAll();
+  await routeAll();
   await callRecorded("GET", "/audit?limit=200");
   await until(async () => (await callRecorded("GET", "/problems")).length > 0, { everyMs: 200 });
   const document = await (await fetch(`${gateway.origin}/v1/openapi.json`)).json();

@@ -27,7 +27,7 @@ export interface DeliverGroupDeps {
 
 export type DeliverGroup = ReturnType<typeof createDeliverGroup>;
 
-/** Thrown if a delivery could not be validated in time. Nothing of it was written. */
+/** Thrown before the first write if a delivery could not be validated in time. */
 export class LateValidationError extends Error {
   constructor() {
     super("the delivery could not be validated in time");
@@ -41,8 +41,8 @@ const NEVER_ABORTED = { signal: new AbortController().signal };
  * the same requests, so no setting or limit of one install may reject a request. Invalid items are quarantined. Deliveries over a limit are
  * quarantined as `over_limit`.
  *
- * The function throws `UnavailableError` if the result is uncertain. It throws `BudgetError` if the quarantine of the install's organization
- * is full, and `LateValidationError`; nothing was written then.
+ * The function throws `UnavailableError` if the result is uncertain. Before the first write, it throws `BudgetError` if the quarantine of the
+ * install's organization is full, and `LateValidationError`.
  */
 export function createDeliverGroup(deps: DeliverGroupDeps) {
   const { normalize, publishNormalized, quarantine, maxCheckMs = MAX_CHECK_MS } = deps;

@@ -18,7 +18,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-const MAX_VERSIONS = 500;
+const MAX_VERSIONS = 200;
 
 /** Dialog that lists the stored versions of the definitions' schemas, and restores one. */
 export function VersionsDialog({ appId, channelUid, onApply, onClose }: Props) {
