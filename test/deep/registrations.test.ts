@@ -78,8 +78,8 @@ async function openWorld(seed: number) {
   const gateway = opening.use(await startTestGateway(env));
   let aheadMs = 0;
   const workers: ChildProcess[] = [];
-  opening.defer(() => {
-    for (const worker of workers) worker.kill("SIGKILL");
+  opening.defer(async () => {
+    await Promise.all(workers.map(killWorker));
   });
   async function startWorker(index: number): Promise<void> {
     const worker = fork(new URL("registrar-process.ts", import.meta.url), {
@@ -115,6 +115,14 @@ async function openWorld(seed: number) {
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Kills a worker, and waits for its end. */
+async function killWorker(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode !== null || worker.signalCode !== null) return;
+  const ended = once(worker, "exit");
+  worker.kill("SIGKILL");
+  await ended;
 }
 
 async function runDays(world: World): Promise<number> {
