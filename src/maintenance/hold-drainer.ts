@@ -41,8 +41,8 @@ const KEYS_AT_ONCE = 4;
 const PAGE = 100;
 
 /**
- * Publishes the items that intakes hold for the route keys of installs, in order of arrival. Such items arrived before an install
- * claimed the key, or while the quarantine of its organization was full. Each key is processed by one gateway at a time.
+ * Publishes the items that intakes hold for the route keys of installs, in order of arrival. Such items arrived before an install claimed
+ * the key, while the quarantine of its organization was full, or could not be validated in time. One gateway at a time processes a key.
  */
 export function startHoldDrainer(deps: HoldDrainerDeps): AsyncDisposable {
   const { db, quarantine, routeTargets, log } = deps;

@@ -3,6 +3,7 @@
  *
  * - Compares each optimization of the normalizer with the plain way, in alternating rounds.
  * - Measures the time that a simple `when` adds to a delivery.
+ * - Measures the time that an intake takes to route an item, compared with splitting the same delivery into items.
  * - Measures how long the event loop is blocked while GitHub's schemas are compiled and values are checked against their union.
  *
  * All times are CPU time, because other processes add to the wall time. A stall is the CPU time between two iterations of the event loop.
@@ -18,8 +19,10 @@ import { createValidatorFor } from "../../src/ingest/validators.ts";
 import { startSchemaCompiler } from "../../src/lib/json-schema/compiler.ts";
 import { buildTargets } from "../../src/normalize/body/json-scan.ts";
 import { JsonText } from "../../src/normalize/body/payload-slice.ts";
-import { normalize } from "../../src/normalize/normalize.ts";
+import { DELIVERY_PATH_BUDGET, normalize, readItems } from "../../src/normalize/normalize.ts";
 import { createSingularPath } from "../../src/normalize/paths/path.ts";
+import { routeItems } from "../../src/normalize/route-items.ts";
+import { compileRoutes } from "../../src/normalize/routes.ts";
 import { EVENT_NAMES, eventSchema, examples, unionSchema } from "../lib/json-schema/github.ts";
 import { deliveryOf, rulesOf } from "../normalize/support.ts";
 import { until } from "../support/until.ts";
@@ -32,11 +35,13 @@ const ROUND_MS = 150;
 const UNION_EXAMPLES = 20;
 const GOAL_STALL_MS = 50;
 const GOAL_WHEN_MICROS = 1;
+const GOAL_ROUTE_MICROS = 5;
 const CALLER = { lane: "a" };
 
 const goals = createGoals();
 compareWays();
 await measureWhen();
+measureRouting();
 await measureSchemas();
 goals.tell();
 
@@ -127,6 +132,32 @@ async function measureWhen(): Promise<void> {
     { label: "without", run: () => normalize(plain, delivery, deps) },
   );
   goals.check("time that a simple `when` adds, µs", ourMicros - plainMicros, GOAL_WHEN_MICROS, "most");
+}
+
+/** Measures the additional time per item of a delivery of 100 items, which have 1, 10 or 100 route keys. */
+function measureRouting(): void {
+  const rules = rulesOf([], { itemsPath: "$.events" });
+  const paths = compileRoutes(rules.profile, rules.config, ["$.authorizations[0].team", "$.team"]);
+  if (!paths.ok) throw new Error("the paths of the benchmark do not compile");
+  for (const keys of [1, 10, 100]) {
+    const items = Array.from({ length: 100 }, (_, n) => ({
+      id: n,
+      team: `T${n % keys}`,
+      text: "x".repeat(100),
+    }));
+    const delivery = deliveryOf({ events: items });
+    const { ourMicros, plainMicros } = compare(
+      `100 items with ${keys} route keys`,
+      { label: "routed", run: () => routeItems(rules, paths.value, delivery) },
+      { label: "split", run: () => readItems(rules, delivery, { left: DELIVERY_PATH_BUDGET }, false) },
+    );
+    goals.check(
+      `time per item to route ${keys} keys, µs`,
+      (ourMicros - plainMicros) / items.length,
+      GOAL_ROUTE_MICROS,
+      "most",
+    );
+  }
 }
 
 /** Prints and returns the medians of the rounds after a warm-up round. Also prints the ratio of the plain time to Inlet's. */

@@ -128,6 +128,12 @@ describe("the resource commands", () => {
     const [shown] = rows((await run("send slack --intake --secret s3cret --show")).stdout);
     expect(shown).toMatchObject({ url: rotated.url, headers: { "x-slack-signature": expect.any(String) } });
     expect((await run("send slack --intake --test")).stderr).toContain("cannot be combined with --intake");
+    await run('send slack --intake --secret s3cret --data {"team_id":"T9","type":"event_callback"}');
+    const [held] = rows((await run("intake items slack")).stdout);
+    expect(held).toMatchObject({ reason: "no_install", count: 1 });
+    expect(rows((await run(`intake items slack ${held.id}`)).stdout)[0].body).toContain("T9");
+    expect((await run("intake delete slack --yes")).code).toBe(0);
+    expect((await run("intake get slack")).stderr).toContain("intake");
     expect((await run("intake get unknown")).stderr).toContain("There is no blueprint unknown.");
   });
 

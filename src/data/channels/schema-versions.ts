@@ -35,7 +35,7 @@ export async function setSchemaVersions(
     await trx
       .updateTable("topics")
       .set({ schemaVersion: null })
-      .where("topic", "in", without)
+      .where(sql<boolean>`topic = ANY(${without})`)
       .where("schemaVersion", "is not", null)
       .execute();
   const numbered = await numberSchemas(trx, topics);
@@ -69,8 +69,9 @@ async function numberSchemas(trx: Trx, topics: readonly TopicSchema[]): Promise<
   });
 }
 
-/** Maximum length of the schemas in one INSERT, in characters. */
+/** Maximum length of the schemas in one INSERT, in characters, and its maximum number of rows (see `ROWS_AT_ONCE` of topics). */
 const CHARACTERS_AT_ONCE = 4 * 1024 * 1024;
+const ROWS_AT_ONCE = 5_000;
 
 async function insertVersions(trx: Trx, versions: readonly NumberedSchema[], nowMs: number): Promise<void> {
   let batch: NumberedSchema[] = [];
@@ -95,7 +96,7 @@ async function insertVersions(trx: Trx, versions: readonly NumberedSchema[], now
   for (const version of versions) {
     batch.push(version);
     characters += version.text.length;
-    if (characters > CHARACTERS_AT_ONCE) await flush();
+    if (characters > CHARACTERS_AT_ONCE || batch.length === ROWS_AT_ONCE) await flush();
   }
   await flush();
 }

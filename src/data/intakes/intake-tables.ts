@@ -6,8 +6,6 @@ export interface RouteKeysTable {
   blueprintId: string;
   key: string;
   appId: string;
-  /** `owner`: set by the owner of the blueprint. */
-  source: "owner";
   /** Whether the intake may hold items of the key that must be published before later ones. */
   held: Generated<boolean>;
   createdAt: Timestamp;

@@ -10,7 +10,6 @@ export interface Claim {
   readonly blueprintId: string;
   readonly appId: string;
   readonly key: string;
-  readonly source: RouteKeyRow["source"];
 }
 
 /**
@@ -67,6 +66,17 @@ export const listKeys = (
     .orderBy("createdAt")
     .orderBy("key")
     .execute();
+
+/** Returns whether an install owns the key. */
+export async function hasOwner(db: Queryable, { blueprintId, key }: Omit<Claim, "appId">): Promise<boolean> {
+  const row = await db
+    .selectFrom("routeKeys")
+    .select("key")
+    .where("blueprintId", "=", blueprintId)
+    .where("key", "=", key)
+    .executeTakeFirst();
+  return row !== undefined;
+}
 
 /** Makes all gateways look up the intake's route keys again. */
 async function noteRoutes(trx: Trx, blueprintId: string): Promise<void> {

@@ -21,7 +21,6 @@ CREATE TABLE route_keys (
   blueprint_id text NOT NULL REFERENCES blueprints ON DELETE CASCADE,
   key text NOT NULL,
   app_id text NOT NULL REFERENCES apps ON DELETE CASCADE,
-  source text NOT NULL CHECK (source IN ('owner', 'connection')),
   -- Whether the intake may hold items of the key that must be published before later ones.
   held boolean NOT NULL DEFAULT true,
   created_at timestamptz NOT NULL,

@@ -72,7 +72,7 @@ export function createRouter(deps: RouterDeps): Route {
     const install = await findInstall(intake, key);
     if (install === undefined) return hold(intake, group, toNoInstall(key));
     if (install.isHeld && (await quarantine.hasHeld(intake.identity, key)))
-      return hold(intake, group, toNoInstall(key, "and earlier items of the key are not published yet"));
+      return hold(intake, group, toBehindHeld(key));
     try {
       const outcome = await deliverGroup(install.channel, delivery, items, limits);
       metrics.routedItems.add(intake.identity.kind, "routed", items);
@@ -127,12 +127,13 @@ function hideCredentials(
   });
 }
 
-const toNoInstall = (key: string, more = ""): ItemFailure =>
+const toNoInstall = (key: string): ItemFailure =>
+  createDeliveryFailure("no_install", `no install of the blueprint has the route key ${JSON.stringify(key)}`);
+
+const toBehindHeld = (key: string): ItemFailure =>
   createDeliveryFailure(
     "no_install",
-    more === ""
-      ? `no install of the blueprint has the route key ${JSON.stringify(key)}`
-      : `the install with the route key ${JSON.stringify(key)} is new, ${more}`,
+    `earlier items with the route key ${JSON.stringify(key)} are not published yet`,
   );
 
 function sumUp(received: number, outcomes: readonly Outcome[]): Outcome {

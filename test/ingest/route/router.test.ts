@@ -38,4 +38,11 @@ it("a delivery that cannot be validated in time is held, and later ones of its k
   expect(result).toMatchObject({ kind: "routed", outcome: { received: 1, published: 0, quarantined: 1 } });
   expect(await spine.send(address, { id: "2", team: "A" }, TOKEN)).toMatchObject({ quarantined: 1 });
   expect(await quarantine.listHeld(intake.identity, "A", 10)).toHaveLength(2);
+  const items = await call.get(`/blueprints/${blueprintId}/quarantine`);
+  const reasons = items.map(({ reason }: { readonly reason: string }) => reason);
+  expect(reasons.sort()).toEqual(["no_install", "over_limit"]);
+  for (const { id } of items) {
+    const { status, body } = await call("GET", `/blueprints/${blueprintId}/quarantine/${id}`);
+    expect([status, body.message]).toEqual([409, expect.stringContaining("may belong to an install")]);
+  }
 });

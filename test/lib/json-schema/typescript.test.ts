@@ -76,6 +76,17 @@ describe("the type of a schema", () => {
     );
   });
 
+  it("refers to itself in arrays, but not in arrays of optional and rest elements, which TypeScript evaluates at once", () => {
+    const inArray = { items: { $ref: "#" } };
+    expect(typeOf({ prefixItems: [inArray, { $ref: "#" }], minItems: 1 })).toBe("[X[], X?, ...unknown[]]");
+    expect(typeOf({ prefixItems: [inArray], items: inArray })).toBe("[unknown[]?, ...unknown[][]]");
+    expect(typeOf({ prefixItems: [{ properties: { a: inArray } }], items: false })).toContain("a?: X[]");
+    const writer = createTypeWriter(MAX);
+    const b = { prefixItems: [{ items: { $ref: "#" } }] };
+    writer.add(["x"], { $defs: { b }, prefixItems: [{ items: { $ref: "#/$defs/b" } }] });
+    expect(writer.text()).toBe("export type X = [unknown[]?, ...unknown[]];\n");
+  });
+
   it("is unknown if the schema cannot be resolved", () => {
     for (const $ref of ["https://example.com/a.json", "#/$defs/none", "file:///etc/passwd"])
       expect(typeOf({ $ref })).toBe("unknown");

@@ -1,10 +1,19 @@
 import type { Command } from "commander";
 import type { Install, Intake } from "../../../resources/apps/intakes/schema.ts";
+import type { HeldRecord } from "../../../resources/events/quarantine/intake-quarantine.ts";
 import type { Preset } from "../../../verify/presets.ts";
 import { type Api, ApiError, formatPath } from "../../client/api.ts";
 import { findApp } from "../../client/app.ts";
 import { findBlueprint } from "../../client/blueprint.ts";
-import { apiOptions, type Client, declareSubcommands, examples, parseCount } from "../../client/command.ts";
+import {
+  apiOptions,
+  type Client,
+  confirmDeletion,
+  type DeleteOptions,
+  declareSubcommands,
+  examples,
+  parseCount,
+} from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
@@ -18,6 +27,14 @@ const COLUMNS: readonly Column<Install>[] = [
   { title: "keys", value: ({ routeKeys }) => routeKeys.map(({ key }) => key) },
   { title: "events last day", value: ({ eventsLastDay }) => eventsLastDay },
   { title: "quarantined", value: ({ quarantined }) => quarantined },
+];
+
+const HELD_COLUMNS: readonly Column<HeldRecord>[] = [
+  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "reason", value: ({ reason }) => reason },
+  { title: "detail", value: ({ detail }) => detail },
+  { title: "count", value: ({ count }) => count },
+  { title: "last", value: ({ lastAt }) => lastAt },
 ];
 
 interface SetOptions {
@@ -74,6 +91,25 @@ export function define(command: Command, context: CommandContext): void {
       client.api.post<Intake>(await pathOf(client, named, "intake", verb)),
     );
   }
+  part<[string, string | undefined]>(
+    "items <blueprint> [item]",
+    "List the items that an intake holds, or show one",
+    async (client, [named, item]) => {
+      if (item !== undefined) return client.api.get(await pathOf(client, named, "quarantine", item));
+      const { items } = await client.api.list<HeldRecord>(await pathOf(client, named, "quarantine"));
+      client.output.list(items, HELD_COLUMNS, "The intake holds no item.");
+      return undefined;
+    },
+  );
+  part<[string], DeleteOptions>(
+    "delete <blueprint>",
+    "Delete an intake with all route keys and held items",
+    async (client, [named], options) => {
+      const path = await pathOf(client, named, "intake");
+      await confirmDeletion(client, options, "intake", `of ${named} with its route keys and held items`);
+      return client.api.delete(path);
+    },
+  ).option("-y, --yes", "do not ask for confirmation");
   part<[string, string | undefined, readonly string[]], KeysOptions>(
     "keys <blueprint> [app] [keys...]",
     "List the installs with their route keys, or set the keys of one install",
@@ -97,6 +133,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet intake get slack", "the address to enter at the provider"],
     ["inlet intake keys slack", "installs with their route keys and counts"],
     ["inlet intake keys slack acme T061EG9R6", "events of this team go to this install"],
+    ["inlet intake items slack", "items without an install, or without a route key"],
     ["inlet intake rotate slack --grace 3600", "the old address stays valid for an hour"],
   ]);
 }

@@ -62,6 +62,15 @@ export function createTypeWriter(maxCharacters: number, reserved: readonly strin
   };
 }
 
+/** Places in which a type must not refer to itself, because TypeScript would reject the cycle. */
+interface Alias {
+  readonly declared: SchemaNode;
+  /** The declared schema if a reference to it is a cycle here. */
+  readonly here?: SchemaNode | undefined;
+  /** The declared schema if a reference to it is also a cycle inside of arrays. */
+  readonly inArrays?: SchemaNode | undefined;
+}
+
 type Declaration = readonly [name: string, type: string, description: unknown];
 
 /** Yields the declaration of the schema itself, then those of the schemas to which it refers. */
@@ -78,10 +87,13 @@ function* writeSchema(
     waiting.push(root);
   } else yield [rootName, root ? UNKNOWN.text : NEVER.text, undefined];
   for (let node = waiting.shift(); node !== undefined; node = waiting.shift())
-    yield [names.get(node) ?? rootName, write(node, 0, node).text, node.description];
+    yield [
+      names.get(node) ?? rootName,
+      write(node, 0, { here: node, declared: node }).text,
+      node.description,
+    ];
 
-  /** @param alias the declared schema if its type would refer to itself here, otherwise `undefined` */
-  function write(schema: unknown, depth: number, alias: SchemaNode | undefined): Written {
+  function write(schema: unknown, depth: number, alias: Alias): Written {
     if (schema === false) return NEVER;
     if (!isNode(schema) || depth > MAX_DEPTH) return UNKNOWN;
     const targets = (references.targets.get(schema) ?? []).map((target) => refer(target, alias));
@@ -90,27 +102,33 @@ function* writeSchema(
     const choices = [schema.anyOf, schema.oneOf].filter(Array.isArray);
     const chosen = choices.map((list) => unite(list.map((one) => write(one, depth + 1, alias))));
     const others = [...targets, ...all, ...chosen];
-    return intersect([writeOwn(schema, depth, others.length > 0), ...others]);
+    return intersect([writeOwn(schema, depth, others.length > 0, alias), ...others]);
   }
 
-  function refer(target: unknown, alias: SchemaNode | undefined): Written {
+  function refer(target: unknown, { here, inArrays }: Alias): Written {
     if (!isNode(target)) return target === false ? NEVER : UNKNOWN;
-    if (alias !== undefined && leadsTo(target, alias)) return UNKNOWN;
+    if (here !== undefined && leadsTo(target, here, inArrays !== undefined)) return UNKNOWN;
     const name = names.get(target) ?? nameOf(rootName, lastStep(references.places.get(target)?.pointer));
     if (!names.has(target)) waiting.push(target);
     names.set(target, name);
     return { text: charge(name) };
   }
 
-  /** Returns whether a type would contain another one directly, not in a property or an item. TypeScript rejects such a cycle. */
-  function leadsTo(from: SchemaNode, to: SchemaNode): boolean {
+  /**
+   * Returns whether a type would contain another one, but not in a property. TypeScript rejects such a cycle.
+   *
+   * @param throughArrays whether the elements of arrays count too
+   */
+  function leadsTo(from: SchemaNode, to: SchemaNode, throughArrays: boolean): boolean {
     const visited = new Set<unknown>([from]);
     for (const one of visited) {
       if (one === to || visited.size > MAX_VISITED) return true;
       if (!isNode(one)) continue;
+      const elements = throughArrays ? [one.items, one.prefixItems, one.additionalItems].flat() : [];
       for (const next of [
         ...(references.targets.get(one) ?? []),
         ...[one.allOf, one.anyOf, one.oneOf].flatMap(listOf),
+        ...elements,
       ])
         visited.add(next);
     }
@@ -118,13 +136,19 @@ function* writeSchema(
   }
 
   /** Writes the keywords of a schema that describe its value directly. */
-  function writeOwn(schema: SchemaNode, depth: number, hasOthers: boolean): Written {
+  function writeOwn(schema: SchemaNode, depth: number, hasOthers: boolean, alias: Alias): Written {
     if (Object.hasOwn(schema, "const")) return writeValue(schema.const, depth);
     if (Array.isArray(schema.enum)) return writeValues(schema.enum, depth);
-    return unite(typesOf(schema).map((type) => writeType(type, schema, depth, hasOthers)));
+    return unite(typesOf(schema).map((type) => writeType(type, schema, depth, hasOthers, alias)));
   }
 
-  function writeType(type: unknown, schema: SchemaNode, depth: number, hasOthers: boolean): Written {
+  function writeType(
+    type: unknown,
+    schema: SchemaNode,
+    depth: number,
+    hasOthers: boolean,
+    alias: Alias,
+  ): Written {
     switch (type) {
       case "string":
       case "boolean":
@@ -134,36 +158,38 @@ function* writeSchema(
       case "number":
         return { text: charge("number") };
       case "array":
-        return writeArray(schema, depth);
+        return writeArray(schema, depth, alias);
       case "object":
-        return writeObject(schema, depth, hasOthers);
+        return writeObject(schema, depth, hasOthers, { declared: alias.declared });
       default:
         return UNKNOWN;
     }
   }
 
-  function writeArray(schema: SchemaNode, depth: number): Written {
+  function writeArray(schema: SchemaNode, depth: number, { declared, inArrays }: Alias): Written {
     const isTuple = dialect === "draft-07" ? Array.isArray(schema.items) : Array.isArray(schema.prefixItems);
     const first = isTuple ? listOf(dialect === "draft-07" ? schema.items : schema.prefixItems) : [];
     const rest = isTuple && dialect === "draft-07" ? schema.additionalItems : schema.items;
-    if (!isTuple) return { text: `${group(write(rest, depth + 1, undefined), true)}[]` };
+    const alias = { declared, here: inArrays, inArrays };
+    if (!isTuple) return { text: `${group(write(rest, depth + 1, alias), true)}[]` };
     const needed = typeof schema.minItems === "number" ? schema.minItems : 0;
-    const items = first.map((item, index) => {
-      const written = write(item, depth + 1, undefined);
-      return index < needed ? written.text : `${group(written, true)}?`;
-    });
-    const others = rest === false ? [] : [`...${group(write(rest, depth + 1, undefined), true)}[]`];
+    // TypeScript evaluates arrays in optional and rest elements at once, so they must not contain the declared type.
+    const eager = { ...alias, inArrays: declared };
+    const items = first.map((item, index) =>
+      index < needed ? write(item, depth + 1, alias).text : `${group(write(item, depth + 1, eager), true)}?`,
+    );
+    const others = rest === false ? [] : [`...${group(write(rest, depth + 1, eager), true)}[]`];
     return { text: charge(`[${[...items, ...others].join(", ")}]`) };
   }
 
-  function writeObject(schema: SchemaNode, depth: number, hasOthers: boolean): Written {
+  function writeObject(schema: SchemaNode, depth: number, hasOthers: boolean, alias: Alias): Written {
     const properties = isNode(schema.properties) ? schema.properties : {};
     const required = new Set(listOf(schema.required).filter((name) => typeof name === "string"));
     const named = new Map<string, unknown>(Object.entries(properties));
     for (const name of required) if (!named.has(name)) named.set(name, true);
     const indent = "  ".repeat(depth + 1);
     if (named.size === 0) {
-      const index = writeIndex(schema, depth);
+      const index = writeIndex(schema, depth, alias);
       return index === undefined && hasOthers
         ? UNKNOWN
         : { text: `{ [key: string]: ${index ?? "unknown"} }` };
@@ -172,16 +198,16 @@ function* writeSchema(
       const comment = isNode(member) ? writeComment(member.description) : undefined;
       const key = `${writeKey(name)}${required.has(name) ? "" : "?"}`;
       const line = charge(`${comment ? `${indent}${comment}\n` : ""}${indent}${key}: `);
-      return `${line}${write(member, depth + 1, undefined).text};\n`;
+      return `${line}${write(member, depth + 1, alias).text};\n`;
     });
     return { text: `{\n${members.join("")}${charge("  ".repeat(depth))}}` };
   }
 
   /** Writes the type of properties without a declared name. Returns `undefined` if any value is accepted. */
-  function writeIndex(schema: SchemaNode, depth: number): string | undefined {
+  function writeIndex(schema: SchemaNode, depth: number, alias: Alias): string | undefined {
     const { additionalProperties: others = true } = schema;
     const patterns = isNode(schema.patternProperties) ? Object.values(schema.patternProperties) : [];
-    const { text } = unite([...patterns, others].map((one) => write(one, depth + 1, undefined)));
+    const { text } = unite([...patterns, others].map((one) => write(one, depth + 1, alias)));
     return text === UNKNOWN.text ? undefined : text;
   }
 

@@ -14,7 +14,7 @@ import { pathId } from "../../kit/params.ts";
 import { BLUEPRINTS, getRow } from "../../kit/references.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
-import { type Install, installSchema, MAX_ROUTE_KEYS, routeKeysSchema } from "./schema.ts";
+import { type Install, installSchema, routeKeysSchema } from "./schema.ts";
 
 const INSTALLS_AT_ONCE = 16;
 
@@ -51,7 +51,7 @@ export const intakeInstalls: Resource = {
         body: routeKeysSchema,
         answer: installSchema,
         missing: "the organization has no such blueprint, or no such app was installed from it",
-        conflict: `another install has one of the keys, or the install has ${MAX_ROUTE_KEYS} keys from connections`,
+        conflict: "another install has one of the keys",
         async handle({ caller, params: { blueprintId, appId }, body: { keys } }) {
           const install = await db.transaction().execute(async (trx) => {
             const blueprint = await getRow(trx, caller, BLUEPRINTS, blueprintId);
@@ -66,8 +66,7 @@ export const intakeInstalls: Resource = {
             await releaseKeys(trx, { blueprintId, appId }, removed);
             const added = keys.filter((key) => !before.some((row) => row.key === key)).sort();
             for (const key of added) {
-              const claim = { blueprintId, appId, key, source: "owner" } as const;
-              if (!(await claimKey(trx, claim, clock())))
+              if (!(await claimKey(trx, { blueprintId, appId, key }, clock())))
                 throw conflict(`keys[${keys.indexOf(key)}] belongs to another install of the blueprint.`);
             }
             if (removed.length + added.length > 0)

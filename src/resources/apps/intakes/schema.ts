@@ -52,7 +52,7 @@ const routeKey = z
   .max(MAX_ROUTE_KEY_CHARS)
   .refine((key) => !key.includes("\0"), "must not contain a NUL character");
 
-export const MAX_ROUTE_KEYS = 100;
+const MAX_ROUTE_KEYS = 100;
 
 export const routeKeysSchema = z.strictObject({
   keys: z

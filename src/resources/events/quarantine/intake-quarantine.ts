@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
+import { hasOwner } from "../../../data/intakes/route-keys.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import { QUARANTINE_REASONS, type QuarantineReason } from "../../../event/outcome.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, notFound } from "../../../http/errors.ts";
-import { deleted } from "../../../http/fields.ts";
+import { deleted, type Shown } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
@@ -26,11 +27,13 @@ export const heldRecordSchema = z
   .object(heldFields)
   .meta({ id: "HeldRecord", description: "Items that the intake could not route, with the reason." });
 
+export type HeldRecord = Shown<z.output<typeof heldRecordSchema>>;
+
 export const heldItemSchema = z
   .object({ ...heldFields, arrivedAt, deliveryId, method, headers, query, body, bodyEncoding })
   .meta({ id: "HeldItem", description: "Items that the intake could not route, with their delivery." });
 
-/** Reasons of items that belong to no install, so that the blueprint's owner may see their deliveries. */
+/** Reasons of items that belong to no install, unless one owns their route key. The blueprint's owner may see their deliveries. */
 const UNOWNED: ReadonlySet<QuarantineReason> = new Set([
   "no_route",
   "no_install",
@@ -64,7 +67,7 @@ export const intakeQuarantine: Resource = {
         operation: "listIntakeQuarantine",
         summary: "List the items that an intake holds",
         description:
-          "`no_route`: the item has no route key. `no_install`: no install has its key; the item is published when an install claims the key. `over_limit`: the install's organization is over a limit and its own quarantine is full. Also lists rejected and buffered deliveries.",
+          "`no_route`: the item has no route key. `no_install`: no install has its key; the item is published when an install claims the key. `over_limit`: the quarantine of the install's organization is full, or the item could not be validated in time; Inlet publishes it later. Also lists rejected and buffered deliveries.",
         query: z.object({
           reason: z.enum(QUARANTINE_REASONS).optional().describe("Selects items with this reason."),
           from: filters.from,
@@ -97,7 +100,9 @@ export const intakeQuarantine: Resource = {
         conflict: "the item may belong to an install",
         async handle({ caller, params }) {
           const { intake, found } = await getItem(caller, params);
-          if (!UNOWNED.has(found.record.reason))
+          const { reason, routeKey: key } = found.record;
+          const isOwned = key !== undefined && (await hasOwner(db, { blueprintId: params.blueprintId, key }));
+          if (!UNOWNED.has(reason) || isOwned)
             throw conflict("The item may belong to an install, so its delivery is not visible.");
           await recordUse(deps, caller, "read", "quarantinedItem", [found.record.id]);
           const channel = await deps.findCompiledChannel(intake.number);
