@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { createRequire } from "node:module";
 import { TextDecoder } from "node:util";
 import type { MultipartPart } from "@remix-run/multipart-parser";
@@ -39,8 +40,8 @@ export function splitForm(body: Buffer, contentType: string): Result<readonly Fo
     return err("its Content-Type has no valid `boundary`");
   // Some senders put a line break before the first boundary.
   const form = body.indexOf(CRLF) === 0 ? body.subarray(CRLF.length) : body;
-  const wrong = findWrongDelimiter(form, boundary);
-  if (wrong !== undefined) return err(wrong);
+  const starts = findPartStarts(form, boundary);
+  if (!starts.ok) return starts;
   parser ??= createRequire(import.meta.url)("@remix-run/multipart-parser") as Parser;
   const { parseMultipart, MultipartParseError, MaxPartsExceededError, MaxHeaderSizeExceededError } = parser;
   const limits = {
@@ -52,7 +53,9 @@ export function splitForm(body: Buffer, contentType: string): Result<readonly Fo
   const parts: FormPart[] = [];
   try {
     for (const part of parseMultipart(form, { boundary, ...limits })) {
-      const read = readPart(part, parts.length + 1);
+      const header = readHeader(form, starts.value[parts.length] ?? form.length);
+      if (header === undefined) return err(`the headers of part ${parts.length + 1} are not valid UTF-8`);
+      const read = readPart(part, header, parts.length + 1);
       if (!read.ok) return read;
       parts.push(read.value);
     }
@@ -72,40 +75,57 @@ let parser: Parser | undefined;
 const INCOMPLETE = "it ends before its closing boundary";
 
 /**
- * Returns the error of the first boundary that is not a complete line. The library would skip the two bytes behind it, whatever they are.
+ * Returns the positions of the parts, or the error of the first boundary that is not a complete line. The library would skip the two bytes
+ * behind such a boundary, whatever they are.
  */
-function findWrongDelimiter(form: Buffer, boundary: string): string | undefined {
+function findPartStarts(form: Buffer, boundary: string): Result<readonly number[], string> {
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  if (form.indexOf(delimiter.subarray(CRLF.length)) !== 0) return "it does not start with its boundary";
+  if (form.indexOf(delimiter.subarray(CRLF.length)) !== 0) return err("it does not start with its boundary");
+  const starts: number[] = [];
   for (let end = delimiter.length - CRLF.length; ; ) {
     const next = form.toString("latin1", end, end + 2);
-    if (next === "--") return undefined;
+    if (next === "--") return ok(starts);
     if (next !== "\r\n")
-      return next.length < 2 ? INCOMPLETE : `the boundary before byte ${end} is not followed by a line break`;
+      return err(
+        next.length < 2 ? INCOMPLETE : `the boundary before byte ${end} is not followed by a line break`,
+      );
+    starts.push(end + 2);
     const at = form.indexOf(delimiter, end);
-    if (at < 0) return INCOMPLETE;
+    if (at < 0) return err(INCOMPLETE);
     end = at + delimiter.length;
   }
 }
 
-function readPart(part: MultipartPart, number: number): Result<FormPart, string> {
-  let headers: MultipartPart["headers"];
-  try {
-    headers = part.headers;
-  } catch {
-    return err(`the headers of part ${number} are not valid UTF-8`);
+type Header = ReadonlyMap<string, string>;
+
+/**
+ * Reads the headers of the part at `start`. Returns `undefined` if they are not valid UTF-8. The library would cut off a header at a
+ * Unicode line separator, which a file name may contain.
+ */
+function readHeader(form: Buffer, start: number): Header | undefined {
+  const header = new Map<string, string>();
+  const bytes = form.subarray(start, form.indexOf("\r\n\r\n", start));
+  if (!isUtf8(bytes)) return undefined;
+  for (const line of bytes.toString().split("\r\n")) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, Math.max(colon, 0)).trim().toLowerCase();
+    if (!header.has(name)) header.set(name, line.slice(colon + 1).trim());
   }
-  const parameters = readParameters(headers["content-disposition"] ?? "");
+  return header;
+}
+
+function readPart(part: MultipartPart, header: Header, number: number): Result<FormPart, string> {
+  const parameters = readParameters(header.get("content-disposition") ?? "");
   const name = parameters?.get("name");
   if (name === undefined)
     return err(`part ${number} has no \`Content-Disposition: form-data\` with a \`name\``);
-  const encoding = headers["content-transfer-encoding"]?.toLowerCase() ?? "binary";
+  const encoding = header.get("content-transfer-encoding")?.toLowerCase() ?? "binary";
   if (!PLAIN_ENCODINGS.has(encoding))
     return err(`the part ${showName(name)} has a Content-Transfer-Encoding, which RFC 7578 does not allow`);
   const filename = readFilename(parameters);
   if (Math.max(name.length, filename?.length ?? 0) > MAX_NAME_LENGTH)
     return err(`the name of part ${number} is longer than ${MAX_NAME_LENGTH} characters`);
-  const contentType = headers["content-type"];
+  const contentType = header.get("content-type");
   const [chunk, ...others] = part.content;
   const bytes = chunk !== undefined && others.length === 0 ? chunk : part.bytes;
   return ok({

@@ -27,27 +27,28 @@ const TOLERATED_MS = 10_000;
 export function startDataLossWatch(deps: DataLossDeps) {
   const { db, marker, clock, log, everyMs = EVERY_MS, toleratedMs = TOLERATED_MS } = deps;
   let known: string | undefined;
-  let lostAt: Date | null = null;
-  /** Largest step back of Redis that was not yet compared with the database. */
-  let lostMs = 0;
+  let lostAt: Date | null | undefined;
+  /** Largest step back of the marker `id` that was not yet compared with the database. */
+  let stepBack: { readonly id: string | undefined; readonly ms: number } | undefined;
 
   async function readId(): Promise<string | undefined> {
-    const reading = await marker.check();
-    if (reading.lostMs > toleratedMs) lostMs = Math.max(lostMs, reading.lostMs);
-    return reading.id;
+    const { id, lostMs } = await marker.check(known !== undefined);
+    if (lostMs > Math.max(toleratedMs, stepBack?.ms ?? 0)) stepBack = { id, ms: lostMs };
+    return id;
   }
 
   async function check(): Promise<void> {
     const id = await readId();
-    if (known !== undefined && id === known && lostMs === 0) return;
+    if (known !== undefined && id === known && stepBack === undefined) return;
     const compared = await db.transaction().execute(compare);
     if (compared.loss) {
-      const facts = compared.loss === "newest" ? { lostSeconds: Math.round(lostMs / 1_000) } : {};
+      const facts =
+        compared.loss === "newest" ? { lostSeconds: Math.round((stepBack?.ms ?? 0) / 1_000) } : {};
       log.error({ event: "redis.data_lost", ...facts }, LOSSES[compared.loss]);
     }
     known = compared.id;
     lostAt = compared.lostAt;
-    lostMs = 0;
+    stepBack = undefined;
   }
 
   /** Compares the marker with the database, and replaces both after a loss. Holds a lock, so that one gateway reports each loss. */
@@ -65,7 +66,7 @@ export function startDataLossWatch(deps: DataLossDeps) {
       return { id, lostAt: dataLostAt };
     }
     // If another gateway has already reported this step back, it has replaced the marker.
-    const loss = found !== stored ? "all" : lostMs > 0 && known === stored ? "newest" : undefined;
+    const loss = found !== stored ? "all" : stepBack?.id === stored ? "newest" : undefined;
     if (loss === undefined) return { id: stored, lostAt: dataLostAt };
     const id = createId("mark", clock());
     await marker.replace(id);
@@ -81,7 +82,7 @@ export function startDataLossWatch(deps: DataLossDeps) {
       log.debug({ event: "redis.marker_not_checked", err }, "the marker in Redis cannot be checked"),
   });
   return {
-    /** Time of the last loss. Becomes known at the first check. */
+    /** Time of the last loss. `null` if there was none, `undefined` before the first check. */
     lostAt: () => lostAt,
     [Symbol.asyncDispose]: loop[Symbol.asyncDispose],
   };

@@ -55,6 +55,7 @@ describe("a form in multipart/form-data", () => {
     ['; filename="../../etc/passwd"', "passwd"],
     ['; filename="a\\"b.txt"', 'a"b.txt'],
     ['; filename="a;b=c.txt"', "a;b=c.txt"],
+    ['; filename="a\xe2\x80\xa8b.txt"', "a\u2028b.txt"],
     ["; filename=plain.txt", "plain.txt"],
     ["; filename=\"fallback.txt\"; filename*=UTF-8'en'na%C3%AFve%20.txt", "naïve .txt"],
     ["; filename=\"fallback.txt\"; filename*=UTF-8''%E9", "fallback.txt"],

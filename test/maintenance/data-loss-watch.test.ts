@@ -64,7 +64,7 @@ describe("the watch for lost data", () => {
     const id = await marked();
     await checked();
     await spine.redis.call(command, [...args]);
-    await until(() => watches.every((one) => one.lostAt() !== null));
+    await until(() => watches.every((one) => one.lostAt()));
     expect(losses()).toMatchObject([{ level: "error" }]);
     const { redisMarker, dataLostAt } = await stored();
     expect([redisMarker === id, await markerId()]).toEqual([false, redisMarker]);
@@ -83,11 +83,10 @@ describe("the watch for lost data", () => {
 
   it("reports for how long a Redis that came back from an older snapshot has lost its writes", async () => {
     const watches = [watch(), watch()];
-    await marked();
-    await checked();
+    await until(() => watches.every((one) => one.lostAt() === null));
     const now = Number(await spine.redis.call("hget", [MARKER, "at"]));
     await spine.redis.call("hset", [MARKER, "at", now - 90_000]);
-    await until(() => watches.every((one) => one.lostAt() !== null));
+    await until(() => watches.every((one) => one.lostAt()));
     expect(losses()).toHaveLength(1);
     expect(losses()[0]?.lostSeconds).toSatisfy((seconds: number) => seconds >= 89);
   });

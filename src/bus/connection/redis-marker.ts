@@ -29,11 +29,10 @@ export function createRedisMarker({ redis }: { readonly redis: Pick<RedisBus, "c
   /** Marker by key, as this process last read or wrote it. */
   const written = new Map<string, { readonly id: string; readonly atMs: number }>();
 
-  async function run(newId: string): Promise<MarkerReading> {
+  async function run(newId: string, movesTime: boolean): Promise<MarkerReading> {
     const readings = await mapBounded(keys, CONCURRENCY, async (key) => {
       const known = written.get(key);
-      // The first check of a process does not move the time, so that it hides no step back from other processes.
-      const reply = await runLua([key], [newId, known ? "1" : "0"]);
+      const reply = await runLua([key], [newId, movesTime ? "1" : "0"]);
       const [id, beforeMs, atMs] = reply as [string, number, number];
       written.set(key, { id, atMs });
       return { id, lostMs: known?.id === id ? Math.max(0, known.atMs - beforeMs) : 0 };
@@ -47,9 +46,15 @@ export function createRedisMarker({ redis }: { readonly redis: Pick<RedisBus, "c
   }
 
   return {
-    check: (): Promise<MarkerReading> => run(""),
+    /**
+     * Reads the markers.
+     *
+     * @param movesTime whether to move their times forward. False in the first check of a process, which has nothing to compare with: it
+     *   would hide a step back from the other processes.
+     */
+    check: (movesTime: boolean): Promise<MarkerReading> => run("", movesTime),
     async replace(id: string): Promise<void> {
-      await run(id);
+      await run(id, true);
     },
   };
 }
