@@ -13,9 +13,9 @@ beforeAll(() => {
 afterAll(() => virtualTime[Symbol.dispose]());
 
 describe("polling sources on several workers, simulated with crashes, disconnects, stalls and clock jumps,", () => {
-  it("have one owner at a time and lose, duplicate or delay no event in 200 random runs", async () => {
+  it("have one owner at a time and lose, duplicate or delay no event in 40 random runs", async () => {
     const faults = new Set<string>();
-    for (let seed = 1; seed <= 200; seed++) {
+    for (let seed = 1; seed <= 40; seed++) {
       const result = await runHistory(seed, redis.client);
       expect(result).toMatchObject({ seed, violations: [] });
       for (const name of Object.keys(result.faults)) faults.add(name);
@@ -91,7 +91,7 @@ describe("the simulation detects Redis scripts that", () => {
     ],
   ])("%s", async (_, breakage, violation, firstSeed) => {
     const found: string[] = [];
-    // Starts at the first seed known to detect the breakage, to save time. Any of the 200 seeds may detect it.
+    // Starts at the first seed known to detect the breakage, to save time. Later seeds may detect it too.
     for (let seed = firstSeed; seed <= 200 && found.length === 0; seed++) {
       const { violations } = await runHistory(seed, redis.client, { breakage, recoveryMs: SOON_MS });
       if (violations.length === 0) continue;
