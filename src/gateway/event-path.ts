@@ -141,6 +141,7 @@ export function createEventPath(deps: EventPathDeps) {
     reactFirst: (...args) => receiving.reactFirst(...args),
     bufferWhilePaused: (...args) => receiving.bufferWhilePaused(...args),
     metrics,
+    clock,
   });
   const drainPaused = createDrainPaused({
     ...shared,
@@ -218,6 +219,7 @@ export function createEventPath(deps: EventPathDeps) {
     drainPaused,
     routeTargets,
     findInstall: routing.findInstall,
+    redriveHeld: routing.redriveHeld,
     bufferWhilePaused: receiving.bufferWhilePaused,
     readInWorker: normalizeQueue.readFor,
     /**

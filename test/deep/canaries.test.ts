@@ -289,6 +289,7 @@ async function routeAll(): Promise<void> {
   }
   const [held] = await callRecorded("GET", `/blueprints/${id}/quarantine`);
   await callRecorded("GET", `/blueprints/${id}/quarantine/${held.id}`);
+  await callRecorded("POST", `/blueprints/${id}/quarantine/${held.id}/redrive`, {});
 }
 
 /**

@@ -82,6 +82,7 @@ export type ApiBus = Pick<
   | "leases"
   | "wakes"
   | "runtimes"
+  | "redriveHeld"
   | "sendAgain"
   | "findRetry"
   | "readings"
@@ -335,6 +336,7 @@ export function awayBus(): ApiBus {
     redrive: fail,
     publishTest: fail,
     explain: fail,
+    redriveHeld: fail,
     sendAgain: fail,
     findRetry: fail,
     readings: away(),

@@ -53,6 +53,7 @@ export async function createIntake(
   }: {
     readonly channel?: object;
     readonly routeBy?: readonly string[];
+    readonly trustUnsigned?: boolean;
     readonly config?: object;
   } & object = {},
 ): Promise<IntakeFixture> {

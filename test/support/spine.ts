@@ -140,7 +140,8 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           onAppended: () => {},
           timeoutMs: CEILING_MS,
         });
-        const { quarantine, deliveryRecords, redrive, publishTest, explain, findCompiledChannel } = made;
+        const { quarantine, deliveryRecords, redrive, redriveHeld } = made;
+        const { publishTest, explain, findCompiledChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
           redis,
@@ -150,6 +151,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           quarantine,
           deliveryRecords,
           redrive,
+          redriveHeld,
           explain,
           publishTest,
           findCompiledChannel,

@@ -13,7 +13,7 @@
 --     - <bytes> replaces the organization limit of ARGV[2].
 --     - <held> is the hash of the route key for which an intake holds the items.
 --     - <redriven> is the id of the record whose redrive failed.
---   - quarantine, per item: id for a new record; "all" or "newest"; "<item>.<reason>"; reason; record (JSON)
+--   - quarantine, per item: id for a new record; "all" or "newest"; "<item>.<reason>[.<held>]"; reason; record (JSON)
 --   - release (flag 4): index of the budget in KEYS, number of records, their ids. A conflict in the group prevents the release.
 --   - signed bytes (flag 8): index of the channel's memory in KEYS; identity and digest as one string. If the group has no events,
 --     the reply only says whether the delivery is a replay.

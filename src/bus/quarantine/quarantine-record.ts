@@ -112,13 +112,14 @@ export function encodeQuarantine(
 ): EncodedQuarantine {
   const { body, bodyHash: _, ...meta } = delivery;
   const metaText = JSON.stringify(meta);
+  const held = routeKey === undefined ? "" : hashRouteKey(routeKey);
   const args: (string | Buffer)[] = [
     String(channel.number),
     deliveryDigest(delivery),
     metaText,
     // Keep the body as a Buffer, because a few large strings would make V8 collect the whole heap.
     body,
-    `${items.length} ${organizationBytes ?? ""} ${routeKey === undefined ? "" : hashRouteKey(routeKey)} ${redriven}`,
+    `${items.length} ${organizationBytes ?? ""} ${held} ${redriven}`,
   ];
   // Sort the ids, so that the items of a delivery are listed and processed again in their original order.
   const ids = items.map(newId).sort();
@@ -136,7 +137,9 @@ export function encodeQuarantine(
       definitions,
       routeKey,
     });
-    args.push(ids[i] ?? newId(), keep, `${item ?? "whole"}.${reason}`, reason, record);
+    // With its route key, because a delivery can have another one after a change of the intake.
+    const field = `${item ?? "whole"}.${reason}${held && `.${held}`}`;
+    args.push(ids[i] ?? newId(), keep, field, reason, record);
   }
   return {
     budgetKey: quarantineBudgetKey(channel.organizationId),

@@ -28,7 +28,7 @@
 --   - c: account: the field of b to which the delivery's bytes are charged
 --   - z: bytes
 --   - o: number of records stored for days
---   - "<item, or whole>.<reason>": id of a record
+--   - "<item, or whole>.<reason>": id of a record. For a held item, ".<hash>" of its route key follows.
 --
 -- Key x:<channel>:<index>, a sorted set: record by first arrival (µs). <index> is a reason, or "<reason>:last" for records of
 -- which only the newest are kept.

@@ -99,16 +99,16 @@ export function createQuarantineStore({
     /**
      * Stores the failed items of a delivery and returns one record id for each item, in the same order.
      *
-     * For a pull source, the same call stores its position.
+     * For a pull source, the same call stores its position. The last step deletes the records in `release`.
      *
      * @throws UnavailableError if the quarantine is full or the outcome is unknown
      */
     async put(
       channel: ChannelIdentity,
       quarantine: QuarantineWrite,
-      { position, ...options }: PublishOptions & Pick<PublishBatch, "position">,
+      { position, release, ...options }: PublishOptions & Pick<PublishBatch, "position" | "release">,
     ): Promise<readonly string[]> {
-      const batch = { channel, events: [], policy: NO_DEDUPE_POLICY, quarantine };
+      const batch = { channel, events: [], policy: NO_DEDUPE_POLICY, quarantine, release };
       return (await publish({ ...batch, ...(position && { position }) }, options)).quarantineIds;
     },
     /** Lists records by first arrival, then by id. `total` counts all records that match the filter. */

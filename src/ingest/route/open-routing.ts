@@ -5,12 +5,14 @@ import type { CompiledChannel } from "../compile-channel.ts";
 import type { RulesCache } from "../rules-cache.ts";
 import { createDeliverGroup, type DeliverGroupDeps } from "./deliver-group.ts";
 import { createFindInstall } from "./find-install.ts";
+import { createRedriveHeld } from "./redrive-held.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
 
 export interface RoutingDeps extends DeliverGroupDeps, Pick<RouterDeps, "metrics" | "newDeliveryId"> {
   readonly quarantine: Pick<QuarantineStore, "put" | "hasHeld">;
   readonly targets: RouteTargets;
   readonly findChannel: RulesCache["find"];
+  readonly clock: () => number;
   readonly isReplay: (
     channelNumber: number,
     signedBytes: string,
@@ -25,15 +27,18 @@ const DEFAULT_WINDOW_MS = 86_400_000;
 /** Creates the functions that route the deliveries of intakes. */
 export function openRouting(deps: RoutingDeps) {
   const findInstall = createFindInstall(deps);
+  const shared: Pick<RouterDeps, "routeItems" | "findInstall"> = {
+    findInstall,
+    routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
+  };
   const route = createRouter({
     ...deps,
-    findInstall,
+    ...shared,
     deliverGroup: createDeliverGroup(deps),
-    routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
     isReplay: ({ identity, config }, signedBytes, keys) =>
       deps.isReplay(identity.number, signedBytes, keys, getWindowMs(config)),
   });
-  return { route, findInstall };
+  return { route, findInstall, redriveHeld: createRedriveHeld({ ...deps, ...shared }) };
 }
 
 const getWindowMs = ({ dedupe }: CompiledChannel["config"]): number =>

@@ -4,13 +4,14 @@ import { createDeliveryFailure, EMPTY_OUTCOME, type ItemFailure, type Outcome } 
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { BudgetError } from "../../lib/errors.ts";
 import type { NewId } from "../../lib/ids.ts";
-import { redactBytes } from "../../lib/secrets/redact.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { Routed, RouteGroup } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import type { Routes } from "./compile-routing.ts";
 import { type DeliverGroup, LateValidationError, toDistinct } from "./deliver-group.ts";
 import type { FindInstall } from "./find-install.ts";
+import { hideCredentials } from "./hide-credentials.ts";
+import { getKeep, toBehindHeld, toNoInstall, toNoRoute } from "./hold-failures.ts";
 import type { Route, RouteLimits } from "./route-result.ts";
 
 export interface RouterDeps {
@@ -51,10 +52,9 @@ export function createRouter(deps: RouterDeps): Route {
     failure: ItemFailure,
   ): Promise<Outcome> {
     const { identity } = intake;
-    const keep = failure.reason === "no_route" ? ("newest" as const) : ("all" as const);
     const write = {
       delivery: toDistinct(delivery, deps.newDeliveryId),
-      items: [{ failure, keep }],
+      items: [{ failure, keep: getKeep(failure) }],
       routeKey: key,
     };
     await quarantine.put(identity, write, NEVER_ABORTED);
@@ -67,8 +67,7 @@ export function createRouter(deps: RouterDeps): Route {
 
   async function send(intake: CompiledChannel, group: RouteGroup, limits: RouteLimits): Promise<Outcome> {
     const { key, delivery, items, failure } = group;
-    if (key === undefined || failure !== undefined)
-      return hold(intake, group, failure ?? createDeliveryFailure("no_route", "there is no route key"));
+    if (key === undefined || failure !== undefined) return hold(intake, group, failure ?? toNoRoute());
     const install = await findInstall(intake, key);
     if (install === undefined) return hold(intake, group, toNoInstall(key));
     if (install.isHeld && (await quarantine.hasHeld(intake.identity, key)))
@@ -106,35 +105,6 @@ export function createRouter(deps: RouterDeps): Route {
     return { kind: "routed", outcome: sumUp(routed.received, outcomes) };
   };
 }
-
-/** Schemes with a credential that proves any delivery. A signature proves only the delivery that it covers. */
-const CREDENTIAL_SCHEMES: ReadonlySet<string> = new Set(["token", "jwt", "anyOf"]);
-
-/**
- * Hides the credential of the verification if it is in the body. With it, the organization of an install could send events to the other
- * installs.
- */
-function hideCredentials(
-  { sender, verification }: CompiledChannel,
-  whole: VerifiedDelivery,
-  groups: readonly RouteGroup[],
-): readonly RouteGroup[] {
-  if (!CREDENTIAL_SCHEMES.has(verification?.scheme ?? "")) return groups;
-  const redact = sender.createRedactor(whole);
-  return groups.map((group) => {
-    const { delivery } = group;
-    return { ...group, delivery: { ...delivery, body: redactBytes(delivery.body, redact) } };
-  });
-}
-
-const toNoInstall = (key: string): ItemFailure =>
-  createDeliveryFailure("no_install", `no install of the blueprint has the route key ${JSON.stringify(key)}`);
-
-const toBehindHeld = (key: string): ItemFailure =>
-  createDeliveryFailure(
-    "no_install",
-    `earlier items with the route key ${JSON.stringify(key)} are not published yet`,
-  );
 
 function sumUp(received: number, outcomes: readonly Outcome[]): Outcome {
   const sum = (count: (one: Outcome) => number): number =>

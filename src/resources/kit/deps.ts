@@ -21,6 +21,7 @@ import type { AccessTokens } from "../../http/callers/access-tokens.ts";
 import type { Identify } from "../../http/callers/identify.ts";
 import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 import type { Explain } from "../../ingest/explain.ts";
+import type { RedriveHeld } from "../../ingest/route/redrive-held.ts";
 import type { PublishTest, Redrive } from "../../ingest/write.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { SchemaCompiler } from "../../lib/json-schema/compiled-schema.ts";
@@ -66,6 +67,7 @@ export interface Deps extends CheckChannelDeps, EntityDeps {
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly explain: Explain;
   readonly redrive: Redrive;
+  readonly redriveHeld: RedriveHeld;
   readonly publishTest: PublishTest;
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;

@@ -1,6 +1,8 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
 import type { Install, Intake } from "../../../resources/apps/intakes/schema.ts";
 import type { HeldRecord } from "../../../resources/events/quarantine/intake-quarantine.ts";
+import type { HeldRedrive } from "../../../resources/events/quarantine/intake-redrive.ts";
 import type { Preset } from "../../../verify/presets.ts";
 import { type Api, ApiError, formatPath } from "../../client/api.ts";
 import { findApp } from "../../client/app.ts";
@@ -12,11 +14,13 @@ import {
   type DeleteOptions,
   declareSubcommands,
   examples,
+  formatTime,
   parseCount,
+  parsePast,
 } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { usageError } from "../../exit.ts";
+import { EXIT, type ExitCode, usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
 const MAX_GRACE_SECONDS = 30 * 86_400;
@@ -37,11 +41,26 @@ const HELD_COLUMNS: readonly Column<HeldRecord>[] = [
   { title: "last", value: ({ lastAt }) => lastAt },
 ];
 
+const REDRIVE_COLUMNS: readonly Column<HeldRedrive>[] = [
+  { title: "item", value: ({ id }) => id, whole: true },
+  { title: "outcome", value: ({ status }) => status, colors: { released: "green", "*": "red" } },
+  { title: "routed", value: ({ routed }) => routed },
+  { title: "held", value: ({ quarantine }) => quarantine.map(({ id, reason }) => `${reason} ${id}`) },
+  { title: "message", value: ({ message }) => message },
+];
+
 interface SetOptions {
   readonly channel?: string;
   readonly routeBy?: readonly string[];
   readonly secret?: string;
   readonly trustUnsigned?: boolean;
+}
+
+interface RedriveOptions {
+  readonly reason?: string;
+  readonly since?: number;
+  readonly until?: number;
+  readonly limit: number;
 }
 
 interface KeysOptions {
@@ -101,6 +120,23 @@ export function define(command: Command, context: CommandContext): void {
       return undefined;
     },
   );
+  part<[string, readonly string[]], RedriveOptions>(
+    "redrive <blueprint> [items...]",
+    "Route held items again, by the current settings of the intake",
+    redrive,
+  )
+    .addOption(
+      new Option("--reason <reason>", "all items with this reason, in order of arrival").choices(
+        QUARANTINE_REASONS,
+      ),
+    )
+    .option(
+      "--since <when>",
+      "only items first seen after this time: an age such as 2h, or a time",
+      parsePast,
+    )
+    .option("--until <when>", "only items first seen before this time: an age or a time", parsePast)
+    .option("--limit <count>", "maximum number of items with the reason", parseCount(1, 200), 200);
   part<[string], DeleteOptions>(
     "delete <blueprint>",
     "Delete an intake with all route keys and held items",
@@ -134,8 +170,30 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet intake keys slack", "installs with their route keys and counts"],
     ["inlet intake keys slack acme T061EG9R6", "events of this team go to this install"],
     ["inlet intake items slack", "items without an install, or without a route key"],
+    [
+      "inlet intake redrive slack --reason no_route",
+      "items without a route key, after a change of --route-by",
+    ],
     ["inlet intake rotate slack --grace 3600", "the old address stays valid for an hour"],
   ]);
+}
+
+async function redrive(
+  client: Client,
+  [named, ids]: [string, readonly string[]],
+  { reason, since, until, limit }: RedriveOptions,
+): Promise<ExitCode> {
+  const { api, output } = client;
+  if (ids.length > 0 === (reason !== undefined)) throw usageError("Use either item ids or --reason.");
+  const path = await pathOf(client, named, "quarantine");
+  const results: HeldRedrive[] = [];
+  if (reason !== undefined) {
+    const body = { reason, from: formatTime(since), to: formatTime(until), limit };
+    results.push(...(await api.post<readonly HeldRedrive[]>(`${path}/redrive`, body)));
+  }
+  for (const id of ids) results.push(await api.post<HeldRedrive>(`${path}${formatPath(id, "redrive")}`));
+  output.list(results, REDRIVE_COLUMNS, "No items found.");
+  return results.every(({ status }) => status === "released") ? EXIT.done : EXIT.failed;
 }
 
 async function findIntake(api: Api, blueprintId: string): Promise<Intake | undefined> {

@@ -17,6 +17,7 @@ import { pickFields } from "../../kit/pick-fields.ts";
 import { recordUse } from "../../kit/record-use.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
+import { heldRedrives } from "./intake-redrive.ts";
 import { filters, itemSchema, recordSchema, renderItem, renderRecord } from "./schema.ts";
 
 const { id: itemId, reason, detail, count, firstAt, lastAt } = recordSchema.shape;
@@ -62,6 +63,7 @@ export const intakeQuarantine: Resource = {
     }
 
     return [
+      ...heldRedrives(deps, getItem),
       defineRoute({
         at: "GET /blueprints/:blueprintId/quarantine",
         operation: "listIntakeQuarantine",

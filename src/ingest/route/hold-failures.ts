@@ -1,0 +1,24 @@
+import { createDeliveryFailure, type ItemFailure } from "../../event/outcome.ts";
+
+/** Reasons for which an intake holds items in its quarantine. */
+export const toNoRoute = (): ItemFailure => createDeliveryFailure("no_route", "there is no route key");
+
+export const toNoInstall = (key: string): ItemFailure =>
+  createDeliveryFailure("no_install", `no install of the blueprint has the route key ${JSON.stringify(key)}`);
+
+export const toBehindHeld = (key: string): ItemFailure =>
+  createDeliveryFailure(
+    "no_install",
+    `earlier items with the route key ${JSON.stringify(key)} are not published yet`,
+  );
+
+/** For a redriven item whose key an install owns. It waits until its turn in the order of the key. */
+export const toRedriven = (key: string): ItemFailure =>
+  createDeliveryFailure(
+    "no_install",
+    `the item was redriven with the route key ${JSON.stringify(key)} and is published in order of arrival`,
+  );
+
+/** Unroutable items keep the newest ones only. Items with a route key wait for their install. */
+export const getKeep = ({ reason }: ItemFailure): "all" | "newest" =>
+  reason === "no_route" ? "newest" : "all";
