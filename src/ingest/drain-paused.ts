@@ -31,6 +31,12 @@ export interface BufferedDelivery {
 
 export type DrainPaused = ReturnType<typeof createDrainPaused>;
 
+export interface DrainOptions {
+  readonly signal: AbortSignal;
+  /** Called with the record ids of deliveries that are completely processed, before later ones are. */
+  readonly onDone?: ((ids: readonly string[]) => Promise<void>) | undefined;
+}
+
 interface CleanDelivery {
   readonly buffered: BufferedDelivery;
   readonly received: number;
@@ -93,25 +99,35 @@ export function createDrainPaused(deps: DrainPausedDeps) {
   async function publishTogether(
     channel: CompiledChannel,
     batch: readonly CleanDelivery[],
-    signal: AbortSignal,
+    { signal, onDone }: DrainOptions,
   ): Promise<void> {
     if (batch.length === 0) return;
+    const ids = batch.map(({ buffered }) => buffered.id);
     const events = batch.flatMap((clean) => clean.events);
-    const release = batch.map(({ buffered }) => buffered.id);
     const { receipts } = await publish(
-      { channel: channel.identity, events, policy: toPublishPolicy(channel), release },
+      { channel: channel.identity, events, policy: toPublishPolicy(channel), release: ids },
       { signal },
     );
     if (receipts.some(({ status }) => status === "conflict")) {
       // After a conflict, no record of the batch was deleted, so each delivery is published again separately. Events that were already
       // published count as duplicates.
-      for (const { buffered } of batch) await one(channel, buffered, { signal });
+      for (const { buffered } of batch) await finishOne(channel, buffered, { signal, onDone });
       return;
     }
+    await onDone?.(ids);
     const received = sum(batch.map((clean) => clean.received));
     const ignored = sum(batch.map((clean) => clean.ignored));
     const outcome = createOutcome({ received, ignored }, events, receipts, []);
     countResult(channel, { kind: "accepted", outcome });
+  }
+
+  async function finishOne(
+    channel: CompiledChannel,
+    buffered: BufferedDelivery,
+    { signal, onDone }: DrainOptions,
+  ): Promise<void> {
+    await one(channel, buffered, { signal });
+    await onDone?.([buffered.id]);
   }
 
   return {
@@ -125,12 +141,12 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     async all(
       channel: CompiledChannel,
       deliveries: readonly BufferedDelivery[],
-      { signal }: { readonly signal: AbortSignal },
+      options: DrainOptions,
     ): Promise<void> {
       let batch: CleanDelivery[] = [];
       for (const buffered of deliveries) {
         if (channel.routes !== undefined) {
-          await one(channel, buffered, { signal });
+          await finishOne(channel, buffered, options);
           continue;
         }
         const normalized = await normalize(channel.rules, buffered.delivery, toSelection(buffered));
@@ -139,11 +155,11 @@ export function createDrainPaused(deps: DrainPausedDeps) {
           batch.push(clean);
           continue;
         }
-        await publishTogether(channel, batch, signal);
+        await publishTogether(channel, batch, options);
         batch = clean ? [clean] : [];
-        if (!clean) await one(channel, buffered, { signal });
+        if (!clean) await finishOne(channel, buffered, options);
       }
-      await publishTogether(channel, batch, signal);
+      await publishTogether(channel, batch, options);
     },
   };
 }

@@ -16,12 +16,12 @@ import type { Log } from "../log.ts";
 export interface HoldDrainerDeps {
   readonly db: Queryable;
   readonly changes: ChangeSubscriptions;
-  readonly quarantine: Pick<QuarantineStore, "find" | "delete" | "listHeld">;
+  readonly quarantine: Pick<QuarantineStore, "find" | "delete" | "listHeld" | "hasHeld">;
   readonly routeTargets: Pick<RouteTargets, "listHeld" | "endHold">;
   readonly findInstall: FindInstall;
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly bufferWhilePaused: BufferWhilePaused;
-  readonly drainPaused: Pick<DrainPaused, "one">;
+  readonly drainPaused: DrainPaused;
   readonly log: Log;
   readonly holdTiming?: Partial<typeof TIMING>;
 }
@@ -39,68 +39,70 @@ const TIMING = {
 };
 const KEYS_AT_ONCE = 4;
 const PAGE = 100;
+/** Number of items of a key that are read and published together. */
+const ITEMS_AT_ONCE = 50;
+/** Number of pages after which other keys get their turn. Otherwise, a few keys with constant traffic could block all others. */
+const PAGES_PER_TURN = 20;
+const CALLS_AT_ONCE = 16;
 
 /**
  * Publishes the items that intakes hold for the route keys of installs, in order of arrival. Such items arrived before an install claimed
  * the key, while the quarantine of its organization was full, or could not be validated in time. One gateway at a time processes a key.
  */
 export function startHoldDrainer(deps: HoldDrainerDeps): AsyncDisposable {
-  const { db, quarantine, routeTargets, log } = deps;
+  const { db, quarantine, routeTargets, drainPaused, log } = deps;
   const timing = { ...TIMING, ...deps.holdTiming };
   const holder = randomUUID();
   /** Time at which each key was first found without held items. It comes from a monotonic clock. */
   const emptySinceMs = new Map<string, number>();
   const failing = new Set<string>();
 
-  /** Publishes one held delivery. Returns false if no install owns the key any more. */
-  async function sendOne(intake: CompiledChannel, key: string, id: string): Promise<boolean> {
+  /** Publishes held deliveries in order. Returns false if no install owns the key any more. */
+  async function sendAll(intake: CompiledChannel, key: string, ids: readonly string[]): Promise<boolean> {
     const { organizationId } = intake.identity;
-    const found = await quarantine.find(organizationId, id);
-    if (found === undefined) return true;
     const install = await deps.findInstall(intake, key);
     if (install === undefined) return false;
     const channel = toRouted(install.channel);
-    const { delivery } = found;
-    const options = { signal: loop.signal };
-    const buffered = await deps.bufferWhilePaused(channel, delivery, options);
+    const found = await mapBounded(ids, CALLS_AT_ONCE, (id) => quarantine.find(organizationId, id));
+    const held = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
+    const { signal } = loop;
     // The ids of events are derived from the record, so that a repetition after a crash publishes no event twice.
-    if (buffered === undefined) await deps.drainPaused.one(channel, { id, delivery }, options);
-    await quarantine.delete(organizationId, id);
+    const onDone = async (done: readonly string[]) => {
+      await mapBounded(done, CALLS_AT_ONCE, (id) => quarantine.delete(organizationId, id));
+    };
+    if (channel.pause === undefined) await drainPaused.all(channel, held, { signal, onDone });
+    else
+      for (const one of held) {
+        const buffered = await deps.bufferWhilePaused(channel, one.delivery, { signal });
+        if (buffered === undefined) await drainPaused.one(channel, one, { signal });
+        await onDone([one.id]);
+      }
     return true;
   }
 
   async function drain(held: HeldKey): Promise<void> {
     const { key } = held;
     const name = nameOf(held);
+    const facts = { channel: held.number, organizationId: held.organizationId };
     const claim = { name: `hold.${name}`, holder, ttlMs: timing.leaseMs };
-    if (!(await claimLease(db, claim))) return;
-    let claimedAtMs = performance.now();
     try {
-      const intake = await deps.findCompiledChannel(held.number);
-      if (intake === undefined) return;
-      for (;;) {
-        const ids = await quarantine.listHeld(intake.identity, key, PAGE);
-        if (ids.length === 0) break;
+      for (let page = 0; page < PAGES_PER_TURN; page++) {
+        loop.signal.throwIfAborted();
+        if (!(await claimLease(db, claim))) return;
+        const intake = await deps.findCompiledChannel(held.number);
+        if (intake === undefined) return;
+        const ids = await quarantine.listHeld(intake.identity, key, ITEMS_AT_ONCE);
+        if (ids.length === 0) return await linger(held);
         emptySinceMs.delete(name);
-        for (const id of ids) {
-          loop.signal.throwIfAborted();
-          if (performance.now() - claimedAtMs > timing.leaseMs / 3) {
-            if (!(await claimLease(db, claim))) return;
-            claimedAtMs = performance.now();
-          }
-          if (!(await sendOne(intake, key, id))) return;
-        }
+        if (!(await sendAll(intake, key, ids))) return;
+        if (failing.delete(name))
+          log.info({ event: "hold.recovered", ...facts }, "items of an intake are published again");
       }
-      failing.delete(name);
-      await linger(held);
+      loop.wake();
     } catch (err) {
       if (loop.signal.aborted || failing.has(name)) return;
       failing.add(name);
-      const { number: channel, organizationId } = held;
-      log.warn(
-        { event: "hold.failing", err, channel, organizationId },
-        "items of an intake cannot be published",
-      );
+      log.warn({ event: "hold.failing", err, ...facts }, "items of an intake cannot be published");
     } finally {
       await releaseLease(db, claim).catch(() => {});
     }
@@ -111,7 +113,7 @@ export function startHoldDrainer(deps: HoldDrainerDeps): AsyncDisposable {
     const sinceMs = emptySinceMs.get(name) ?? performance.now();
     emptySinceMs.set(name, sinceMs);
     if (performance.now() - sinceMs < timing.lingerMs) return;
-    await routeTargets.endHold(held);
+    await routeTargets.endHold(held, () => quarantine.hasHeld(held, held.key));
     emptySinceMs.delete(name);
   }
 
@@ -127,6 +129,7 @@ export function startHoldDrainer(deps: HoldDrainerDeps): AsyncDisposable {
       after = last;
     }
     for (const name of emptySinceMs.keys()) if (!names.has(name)) emptySinceMs.delete(name);
+    for (const name of failing) if (!names.has(name)) failing.delete(name);
   }
 
   const loop = startLoop({

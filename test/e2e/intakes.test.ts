@@ -1,8 +1,15 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { post } from "../support/deliver.ts";
 import type { OpenApi } from "../support/documented.ts";
-import { fieldsOn } from "../support/gateway.ts";
+import { fieldsOn, startTestGateway } from "../support/gateway.ts";
 import { givenGateway } from "../support/given-gateway.ts";
-import { createIntake, type Install, type IntakeFixture, type Tenant } from "../support/intakes.ts";
+import {
+  createIntake,
+  INTAKE_CHANNEL,
+  type Install,
+  type IntakeFixture,
+  type Tenant,
+} from "../support/intakes.ts";
 import { until } from "../support/until.ts";
 
 const gateway = givenGateway();
@@ -139,4 +146,92 @@ it("the token of an intake that is in the body is hidden from installs, because 
   expect([status, body]).toMatchObject([200, { published: 1 }]);
   const [data = ""] = await fieldsOn(gateway.stores, install.topic, "data");
   expect(JSON.parse(data)).toEqual({ token: "***", id: "1", team: "A" });
+});
+
+describe("while the quarantine of an install's organization is full", () => {
+  it("its items wait in the intake's quarantine, others are not affected, and all are published in order when there is space", async () => {
+    const { api } = gateway;
+    const crowded = await createIntake(gateway);
+    const [initech, umbrella] = await Promise.all([
+      crowded.addOrganization("Initech"),
+      crowded.addOrganization("Umbrella"),
+    ]);
+    const [full, free] = await Promise.all([initech.install(), umbrella.install()]);
+    await crowded.setKeys(full, ["full"]);
+    await crowded.setKeys(free, ["free"]);
+    const limit = (quarantineBytes: number | null, organizationId = initech.organizationId) =>
+      api("PUT", `/organizations/${organizationId}/limits`, { quarantineBytes });
+    const overflow = (): Promise<OpenApi[]> =>
+      api<OpenApi[]>("GET", `/blueprints/${crowded.blueprintId}/quarantine?reason=over_limit`);
+    const waiting = (): Promise<OpenApi[]> =>
+      initech.call("GET", `/apps/${full.appId}/quarantine?reason=paused`);
+    await initech.call("POST", `/apps/${full.appId}/channels/main/pause`);
+    let sent = 0;
+    const send = (teams = ["full", "free"], text = "") =>
+      crowded.send({ events: teams.map((team) => ({ id: String(sent), team, text })) }).finally(() => sent++);
+    await until(async () => {
+      expect((await send()).status).toBe(200);
+      return (await waiting()).length > 0;
+    });
+    await limit(1_000);
+    await until(async () => {
+      expect((await send()).status).toBe(200);
+      return (await overflow()).length > 0;
+    });
+    // A later item waits behind the first one, even if there is space for it meanwhile.
+    await limit(null);
+    const before = (await waiting()).length;
+    expect((await send()).status).toBe(200);
+    await until(async () => (await waiting()).length > before);
+    await limit(1_000);
+
+    const [{ id: owner }] = await api<OpenApi[]>("GET", "/organizations");
+    await limit(1_000, owner);
+    await until(async () => (await send(["full"])).status === 503);
+    expect((await send(["free"])).status).toBe(200);
+    const both = await send();
+    expect(both.status).toBe(503);
+    await limit(null, owner);
+    await until(async () => (await send()).status === 200);
+    await limit(null);
+    await initech.call("POST", `/apps/${full.appId}/channels/main/resume`);
+    await until(async () => (await idsOf(full)).includes(String(sent - 1)), { everyMs: 50 });
+    const ids = (await idsOf(full)).map(Number);
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+it("the same signed bytes with another route key are a replay at each gateway, also after a restart", async () => {
+  const config = { verification: { ...INTAKE_CHANNEL.config.verification, bindDedupe: "signedBytes" } };
+  const channel = { ...INTAKE_CHANNEL, config, events: [{ type: "changed" }] };
+  const unsigned = { channel, routeBy: ["$headers['x-team']"], trustUnsigned: true };
+  const intake = await createIntake(gateway, unsigned);
+  const tenant = await intake.addOrganization("Hooli");
+  const installs = [await tenant.install(), await tenant.install()];
+  for (const [n, install] of installs.entries()) await intake.setKeys(install, [`team ${n}`]);
+  const path = new URL(intake.url).pathname;
+  const text = JSON.stringify({ amount: 1 });
+  const sendTo = async (origin: string, team: string) => {
+    const sent = await post(`${origin}${path}`, text, { ...intake.signed(text), "x-team": team });
+    expect(sent.status).toBe(200);
+    const { published, duplicates, quarantined } = sent.body;
+    return { published, duplicates, quarantined };
+  };
+  const published = { published: 1, duplicates: 0, quarantined: 0 };
+  const duplicate = { published: 0, duplicates: 1, quarantined: 0 };
+  const replayed = { published: 0, duplicates: 0, quarantined: 1 };
+  expect(await sendTo(gateway.origin, "team 0")).toEqual(published);
+  for (let restart = 0; restart < 2; restart++) {
+    await using other = await startTestGateway(gateway.stores.env);
+    expect(await sendTo(other.origin, "team 0")).toEqual(duplicate);
+    expect(await sendTo(other.origin, "team 1")).toEqual(replayed);
+    expect(await sendTo(gateway.origin, "team 1")).toEqual(replayed);
+  }
+  const [item] = await gateway.api<OpenApi[]>(
+    "GET",
+    `/blueprints/${intake.blueprintId}/quarantine?reason=replayed`,
+  );
+  expect(item).toMatchObject({ reason: "replayed" });
+  expect(await idsOf(installs[1] as Install)).toEqual([]);
 });

@@ -59,21 +59,25 @@ export function createRouteTargets({ db, keyring }: { readonly db: Queryable; re
     /** Returns `undefined` if no install owns the key, or its app lacks the channel. @throws UnavailableError */
     find: ({ blueprintId, channelUid, key }: RouteQuery): Promise<RouteTarget | undefined> =>
       find(JSON.stringify([blueprintId, channelUid, key])),
-    /** Makes later items of the key wait for those that the intake holds. Has no effect if no install owns the key. */
+    /**
+     * Makes later items of the key wait for those that the intake holds. Has no effect if no install owns the key. Must be called after the
+     * items were stored, so that `endHold` finds them.
+     */
     async markHeld(intake: { readonly number: number; readonly blueprintId: string }, key: string) {
-      const { rows } = await sql`
-        SELECT FROM route_keys WHERE blueprint_id = ${intake.blueprintId} AND key = ${key} AND NOT held`.execute(
-        db,
-      );
-      if (rows.length === 0) return;
+      const { number, blueprintId } = intake;
+      // The lock waits for an `endHold` in progress, which may have searched before the items were stored.
+      const row = await selectKey(db, blueprintId, key).forShare().executeTakeFirst();
+      if (row === undefined || row.held) return;
       await db.transaction().execute(async (trx) => {
-        await setHeld(trx, intake.blueprintId, key, true);
-        await recordChange(trx, { kind: "channel", key: String(intake.number) });
+        await setHeld(trx, blueprintId, key, true);
+        await recordChange(trx, { kind: "channel", key: String(number) });
       });
     },
-    /** Ends the hold of a key, after all held items were published. */
-    async endHold({ blueprintId, key, number }: HeldKey): Promise<void> {
+    /** Ends the hold of a key, unless the intake holds items for it. `hasHeld` searches for them while `markHeld` waits. */
+    async endHold({ blueprintId, key, number }: HeldKey, hasHeld: () => Promise<boolean>): Promise<void> {
       await db.transaction().execute(async (trx) => {
+        const row = await selectKey(trx, blueprintId, key).forUpdate().executeTakeFirst();
+        if (row === undefined || (await hasHeld())) return;
         await setHeld(trx, blueprintId, key, false);
         await recordChange(trx, { kind: "channel", key: String(number) });
       });
@@ -94,6 +98,9 @@ export function createRouteTargets({ db, keyring }: { readonly db: Queryable; re
         .execute(),
   };
 }
+
+const selectKey = (db: Queryable, blueprintId: string, key: string) =>
+  db.selectFrom("routeKeys").select("held").where("blueprintId", "=", blueprintId).where("key", "=", key);
 
 const setHeld = (db: Queryable, blueprintId: string, key: string, held: boolean) =>
   db

@@ -9,7 +9,7 @@ export interface FoundInstall {
   readonly isHeld: boolean;
 }
 
-export type FindInstall = ReturnType<typeof createFindInstall>;
+export type FindInstall = ReturnType<typeof createFindInstall>["find"];
 
 /** Maximum number of route keys in the cache of one intake. */
 const MAX_KEYS = 20_000;
@@ -18,7 +18,7 @@ const ABSENT_MS = 1_000;
 const ABSENT = Symbol("absent");
 
 /**
- * Creates a function that finds the channel of the install that owns a route key. Each change of an intake or of its route keys creates a new
+ * Creates functions that find the channel of the install that owns a route key. Each change of an intake or of its route keys creates a new
  * object for the intake, so the keys are cached for that object. The channels themselves are in the cache of all channels.
  */
 export function createFindInstall({
@@ -49,18 +49,22 @@ export function createFindInstall({
     return channel && { channel, isHeld };
   }
 
-  /**
-   * Returns `undefined` if no install owns the key.
-   *
-   * @throws UnavailableError
-   */
-  return async (intake: CompiledChannel, key: string): Promise<FoundInstall | undefined> => {
-    const known = cacheOf(intake).get(key);
-    if (known === ABSENT) return undefined;
-    const found = known && (await open(known));
-    if (found !== undefined) return found;
-    // The channel may have a new address, or its app was deleted.
-    const target = await lookUp(intake, key);
-    return target && open(target);
+  return {
+    /**
+     * Returns `undefined` if no install owns the key.
+     *
+     * @throws UnavailableError
+     */
+    async find(intake: CompiledChannel, key: string): Promise<FoundInstall | undefined> {
+      const known = cacheOf(intake).get(key);
+      if (known === ABSENT) return undefined;
+      const found = known && (await open(known));
+      if (found !== undefined) return found;
+      // The channel may have a new address, or its app was deleted.
+      const target = await lookUp(intake, key);
+      return target && open(target);
+    },
+    /** Makes the next `find` look up the key. The change feed takes up to a second to report that items of the key are held. */
+    forget: (intake: CompiledChannel, key: string): void => void cacheOf(intake).delete(key),
   };
 }

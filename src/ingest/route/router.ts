@@ -1,5 +1,4 @@
 import type { QuarantineStore } from "../../bus/quarantine/quarantine.ts";
-import type { RouteTargets } from "../../data/intakes/route-targets.ts";
 import { createDeliveryFailure, EMPTY_OUTCOME, type ItemFailure, type Outcome } from "../../event/outcome.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { BudgetError } from "../../lib/errors.ts";
@@ -22,7 +21,8 @@ export interface RouterDeps {
   ) => Routed | Promise<Routed>;
   readonly findInstall: FindInstall;
   readonly deliverGroup: DeliverGroup;
-  readonly targets: Pick<RouteTargets, "markHeld">;
+  /** Makes later items of the key wait for those that the intake holds. */
+  readonly markHeld: (intake: CompiledChannel, key: string) => Promise<void>;
   readonly quarantine: Pick<QuarantineStore, "put" | "hasHeld">;
   /** Remembers which route keys signed bytes had. Returns true if they had other ones before. */
   readonly isReplay: (
@@ -43,7 +43,7 @@ const NEVER_ABORTED = { signal: new AbortController().signal };
  * sender retries the whole delivery, and the groups that were written count as duplicates.
  */
 export function createRouter(deps: RouterDeps): Route {
-  const { findInstall, deliverGroup, quarantine, targets, metrics } = deps;
+  const { findInstall, deliverGroup, quarantine, metrics } = deps;
 
   /** Stores items in the intake's quarantine. Items with a route key wait there for its install. */
   async function hold(
@@ -59,8 +59,7 @@ export function createRouter(deps: RouterDeps): Route {
     };
     await quarantine.put(identity, write, NEVER_ABORTED);
     // An install may have claimed the key meanwhile, or another gateway may not know yet that items are held.
-    if (key !== undefined)
-      await targets.markHeld({ number: identity.number, blueprintId: identity.appId }, key);
+    if (key !== undefined) await deps.markHeld(intake, key);
     metrics.routedItems.add(identity.kind, failure.reason, items);
     return { ...EMPTY_OUTCOME, received: items, quarantined: items };
   }

@@ -27,7 +27,7 @@ it("a delivery that cannot be validated in time is held, and later ones of its k
     routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
     findInstall,
     deliverGroup: () => Promise.reject(new LateValidationError()),
-    targets: routeTargets,
+    markHeld: ({ identity }, key) => routeTargets.markHeld({ number: identity.number, blueprintId }, key),
     quarantine,
     isReplay: async () => false,
     metrics: spine.metrics,
