@@ -1,32 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parseAllDocuments } from "yaml";
 import packageJson from "../package.json" with { type: "json" };
 import { loadConfig } from "../src/config/load.ts";
 import { ROLES, SETTING_LIST } from "../src/config/schema.ts";
+import { type Manifest, readManifests, validateManifest } from "./support/manifests.ts";
 
-const DIR = join(import.meta.dirname, "../config/kubernetes");
-
-interface Manifest {
-  readonly file: string;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-  // biome-ignore lint/suspicious/noExplicitAny: its shape depends on the kind, and the schemas check it
-  readonly spec?: any;
-  readonly data?: Readonly<Record<string, string>>;
-  readonly stringData?: Readonly<Record<string, string>>;
-}
-
-const manifests: readonly Manifest[] = readdirSync(DIR)
-  .filter((file) => file.endsWith(".yaml"))
-  .flatMap((file) =>
-    parseAllDocuments(readFileSync(join(DIR, file), "utf8")).map((document) => {
-      expect(document.errors).toEqual([]);
-      return { file, ...document.toJS() };
-    }),
-  );
+const manifests = readManifests();
 const ofKind = (kind: string): readonly Manifest[] => manifests.filter((one) => one.kind === kind);
 const named = (kind: string, name: string): Manifest | undefined =>
   ofKind(kind).find(({ metadata }) => metadata.name === name);
@@ -36,44 +14,12 @@ const deployments = ofKind("Deployment").map(({ metadata, spec }) => {
   return { name: metadata.name, spec, pod: spec.template.spec, container };
 });
 
-/** The validators read exactly the fields that they know. Fields that were not read are unknown to Kubernetes. */
-function trackReads(value: unknown, path: string, unread: Set<string>): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  const inner = Object.fromEntries(
-    Object.entries(value).map(([name, one]) => {
-      unread.add(`${path}.${name}`);
-      return [name, trackReads(one, `${path}.${name}`, unread)];
-    }),
-  );
-  return new Proxy(Array.isArray(value) ? Object.values(inner) : inner, {
-    get(target, name) {
-      unread.delete(`${path}.${String(name)}`);
-      return Reflect.get(target, name);
-    },
-  });
-}
-
-async function validateManifest({ file: _, ...manifest }: Manifest): Promise<readonly string[]> {
-  const { apiVersion, kind } = manifest;
-  const from = apiVersion.startsWith("keda.sh/") ? "@kubernetes-models/keda" : "kubernetes-models";
-  const { [kind]: Model } = await import(`${from}/${apiVersion}/${kind}`);
-  const unread = new Set<string>();
-  const fields = Object.entries(manifest).map(([name, value]) => [name, trackReads(value, name, unread)]);
-  try {
-    // The constructor copies its argument.
-    Object.assign(new Model(), Object.fromEntries(fields)).validate();
-  } catch (error) {
-    return [String(error)];
-  }
-  return [...unread].map((path) => `${path} is unknown`);
-}
-
 describe("the Kubernetes manifests", () => {
   it("match the schemas of Kubernetes and KEDA", async () => {
     expect(manifests.length).toBeGreaterThan(15);
     for (const manifest of manifests)
-      expect([manifest.file, manifest.kind, await validateManifest(manifest)]).toEqual([
-        manifest.file,
+      expect([manifest.metadata.name, manifest.kind, await validateManifest(manifest)]).toEqual([
+        manifest.metadata.name,
         manifest.kind,
         [],
       ]);
