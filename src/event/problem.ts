@@ -7,6 +7,7 @@ export const PROBLEM_KINDS = [
   "deliveries_missed",
   "durability_not_chosen",
   "handler_failing",
+  "intake_overflow",
   "quarantine_growing",
   "quarantine_near_limit",
   "reconcile_mismatch",
@@ -36,6 +37,8 @@ export interface ProblemAbout {
   readonly channel?: { readonly uid: string; readonly title: string | null } | undefined;
   readonly subscription?: { readonly id: string; readonly eventUid: string } | undefined;
   readonly connection?: { readonly id: string; readonly name: string } | undefined;
+  /** The blueprint whose intake is affected. */
+  readonly blueprint?: { readonly id: string; readonly uid: string; readonly title: string } | undefined;
 }
 
 /** The app on which Inlet publishes events about an organization, such as problems. Each organization has one, with a single channel. */

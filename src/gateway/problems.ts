@@ -6,6 +6,7 @@ import { PROBLEM_EVENT_TYPES, PROBLEMS_CHANNEL } from "../event/problem.ts";
 import type { Housekeeper } from "../maintenance/housekeeper.ts";
 import { createChecks } from "../maintenance/problems/checks.ts";
 import { createDriftWatch } from "../maintenance/problems/drift-watch.ts";
+import { createIntakeWatch, type Held } from "../maintenance/problems/intake-watch.ts";
 import { type ProblemTiming, startProblemWatch } from "../maintenance/problems/problem-watch.ts";
 import type { EventPath } from "./event-path.ts";
 import type { Foundation } from "./foundation.ts";
@@ -36,6 +37,7 @@ export async function startProblems(deps: ProblemsDeps) {
   const pullKinds = [...channelKinds.values()].filter(({ addressed }) => !addressed).map(({ kind }) => kind);
   await using starting = new AsyncDisposableStack();
   const drift = starting.use(createDriftWatch({ ...deps, ...path }));
+  const intakes = createIntakeWatch({ ...deps, ...path, clock: redisClock.now });
   const watch = starting.use(
     startProblemWatch({
       ...deps,
@@ -48,6 +50,7 @@ export async function startProblems(deps: ProblemsDeps) {
         ...bus,
         silence,
         drift,
+        intakes,
         pullKinds,
         durabilityWarning: deps.warnings.durability,
         quarantine: path.quarantine,
@@ -73,6 +76,22 @@ export async function startProblems(deps: ProblemsDeps) {
     "Time since the last check for problems of each kind; only on the gateway that holds the housekeeper lease",
     "kind",
     watch.ages,
+  );
+  const observeHeld = (name: string, help: string, read: (held: Held) => number) =>
+    metrics.observeBy(name, `${help}; only on the gateway that holds the housekeeper lease`, "reason", () =>
+      housekeeper.isHolder()
+        ? new Map([...intakes.held()].map(([reason, held]) => [reason, read(held)]))
+        : new Map(),
+    );
+  observeHeld(
+    "inlet_intake_held_deliveries",
+    "Deliveries, or parts of them, that intakes hold",
+    ({ count }) => count,
+  );
+  observeHeld(
+    "inlet_intake_held_seconds",
+    "Age of the oldest delivery that an intake holds",
+    ({ oldestSeconds }) => oldestSeconds,
   );
   return starting.move();
 }

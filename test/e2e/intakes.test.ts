@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { post } from "../support/deliver.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { fieldsOn, startTestGateway } from "../support/gateway.ts";
+import { METRICS_TOKEN, readMetrics } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import {
   createIntake,
@@ -12,7 +13,13 @@ import {
 } from "../support/intakes.ts";
 import { until } from "../support/until.ts";
 
-const gateway = givenGateway();
+const gateway = givenGateway(
+  { INLET_METRICS_TOKEN: METRICS_TOKEN },
+  {
+    problemTiming: { everyMs: 250, slowEveryMs: 250, openAfterMs: 0, resolveAfterMs: 0 },
+    housekeeperTiming: { tickMs: 100 },
+  },
+);
 
 let intake: IntakeFixture;
 let acme: Tenant;
@@ -178,6 +185,19 @@ describe("while the quarantine of an install's organization is full", () => {
       expect((await send()).status).toBe(200);
       return (await overflow()).length > 0;
     });
+    const open = async (call: <T>(method: string, path: string) => Promise<T>, kind: string) =>
+      (await call<OpenApi[]>("GET", `/problems?kind=${kind}&state=opened`))[0];
+    await until(async () => (await open(api, "intake_overflow")) !== undefined);
+    const problem = await open(api, "intake_overflow");
+    expect(problem).toMatchObject({ app: null, blueprint: { id: crowded.blueprintId } });
+    expect(problem?.figures.heldDeliveries).toBeGreaterThan(0);
+    const { organizationId, appId } = full;
+    for (const hidden of [organizationId, appId, "Initech"])
+      expect(JSON.stringify(problem)).not.toContain(hidden);
+    expect(await readMetrics(gateway.origin)).toMatch(
+      /inlet_intake_held_deliveries\{reason="over_limit"\} [1-9]/,
+    );
+    await until(async () => (await open(initech.call, "quarantine_near_limit")) !== undefined);
     // A later item waits behind the first one, even if there is space for it meanwhile.
     await limit(null);
     const before = (await waiting()).length;
@@ -199,6 +219,7 @@ describe("while the quarantine of an install's organization is full", () => {
     const ids = (await idsOf(full)).map(Number);
     expect(ids).toEqual(ids.toSorted((a, b) => a - b));
     expect(new Set(ids).size).toBe(ids.length);
+    await until(async () => (await open(api, "intake_overflow")) === undefined);
   });
 });
 

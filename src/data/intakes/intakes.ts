@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { INTAKE_KIND, INTAKE_UID, type IntakeSettings, type StoredRouting } from "../../event/intake.ts";
+import { inPages } from "../../lib/pages.ts";
 import { pauseChannel, resumeChannel } from "../channels/channel-states.ts";
 import {
   type ChannelContent,
@@ -12,6 +13,28 @@ import type { Queryable, Trx } from "../database.ts";
 import type { BlueprintRow, ChannelRow } from "../tables.ts";
 
 export type IntakeContent = Omit<ChannelContent, "title" | "events" | "connectionId">;
+
+/** An intake with the names of its blueprint. */
+export interface TitledIntake extends Pick<ChannelRow, "number" | "organizationId"> {
+  readonly blueprintId: string;
+  readonly uid: string;
+  readonly title: string;
+}
+
+const PAGE = 1_000;
+
+/** Yields the intakes of all organizations. */
+export function pageIntakes(db: Queryable): AsyncGenerator<readonly TitledIntake[]> {
+  const all = db
+    .selectFrom("channels as c")
+    .innerJoin("blueprints as b", "b.id", "c.appId")
+    .select(["c.number", "c.organizationId", "b.id as blueprintId", "b.uid", "b.title"])
+    .where("c.kind", "=", INTAKE_KIND)
+    .orderBy("c.number");
+  return inPages("number", 0, PAGE, (after, limit) =>
+    all.where("c.number", ">", after).limit(limit).execute(),
+  );
+}
 
 type Owner = Pick<BlueprintRow, "id" | "organizationId">;
 

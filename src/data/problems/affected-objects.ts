@@ -13,6 +13,17 @@ export interface Named {
 
 export const ofOrganization = (id: string): Named => ({ organizationId: id, subject: id, about: {} });
 
+export const ofIntake = (intake: {
+  readonly organizationId: string;
+  readonly blueprintId: string;
+  readonly uid: string;
+  readonly title: string;
+}): Named => ({
+  organizationId: intake.organizationId,
+  subject: `${intake.blueprintId}/intake`,
+  about: { blueprint: { id: intake.blueprintId, uid: intake.uid, title: intake.title } },
+});
+
 /** Maximum number of reported objects per organization. Objects with the lowest ids are reported first. */
 const MOST = 1_000;
 
@@ -24,24 +35,31 @@ interface ChannelNames {
   readonly appId: string;
   readonly appUid: string;
   readonly appTitle: string;
+  /** Whether the channel is an intake. If so, the names of the app are those of its blueprint. */
+  readonly isIntake: boolean;
 }
 
-const namedChannel = (row: ChannelNames): Named => ({
-  organizationId: row.organizationId,
-  subject: `${row.appId}/${row.uid}`,
-  about: { app: appOf(row), channel: { uid: row.uid, title: row.title } },
-});
+function namedChannel(row: ChannelNames): Named {
+  const { organizationId, appId, appUid: uid, appTitle: title } = row;
+  if (row.isIntake) return ofIntake({ organizationId, blueprintId: appId, uid, title });
+  return {
+    organizationId,
+    subject: `${appId}/${row.uid}`,
+    about: { app: appOf(row), channel: { uid: row.uid, title: row.title } },
+  };
+}
 
-const appOf = (row: Pick<ChannelNames, "appId" | "appUid" | "appTitle">) => ({
+const appOf = (row: Pick<SubscriptionNames, "appId" | "appUid" | "appTitle">) => ({
   id: row.appId,
   uid: row.appUid,
   title: row.appTitle,
 });
 
 const channelNames = sql`
-  SELECT c.organization_id, c.number, c.uid, c.title, c.app_id, c.state, a.uid AS app_uid, a.title AS app_title,
+  SELECT c.organization_id, c.number, c.uid, c.title, c.app_id, c.state, b.id IS NOT NULL AS is_intake,
+    coalesce(a.uid, b.uid) AS app_uid, coalesce(a.title, b.title) AS app_title,
     row_number() OVER (PARTITION BY c.organization_id ORDER BY c.number) AS place
-  FROM channels AS c JOIN apps AS a ON a.id = c.app_id`;
+  FROM channels AS c LEFT JOIN apps AS a ON a.id = c.app_id LEFT JOIN blueprints AS b ON b.id = c.app_id`;
 
 /** Returns names and organizations of channels by their internal id. Deleted channels are omitted. */
 export async function nameChannels(

@@ -19,7 +19,7 @@ export interface ProblemFacts {
 }
 
 export function renderProblem({ about, ...problem }: ProblemFacts) {
-  const { app = null, channel = null, subscription = null, connection = null } = about;
+  const { app = null, channel = null, subscription = null, connection = null, blueprint = null } = about;
   const { id, organizationId, kind, state, severity, message, cure, figures, acknowledgedBy } = problem;
   return {
     id,
@@ -34,6 +34,7 @@ export function renderProblem({ about, ...problem }: ProblemFacts) {
     channel,
     subscription,
     connection,
+    blueprint,
     firstSeenAt: timeOf(problem.firstSeenAt),
     lastSeenAt: timeOf(problem.lastSeenAt),
     acknowledgedAt: problem.acknowledgedAt && timeOf(problem.acknowledgedAt),

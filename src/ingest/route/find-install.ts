@@ -64,7 +64,11 @@ export function createFindInstall({
       const target = await lookUp(intake, key);
       return target && open(target);
     },
-    /** Makes the next `find` look up the key. The change feed takes up to a second to report that items of the key are held. */
-    forget: (intake: CompiledChannel, key: string): void => void cacheOf(intake).delete(key),
+    /** Makes the next `find` look up whether the key is held. The change feed takes up to a second to report it. */
+    forgetUnheld(intake: CompiledChannel, key: string): void {
+      const keys = cacheOf(intake);
+      const known = keys.get(key);
+      if (known !== undefined && known !== ABSENT && !known.isHeld) keys.delete(key);
+    },
   };
 }

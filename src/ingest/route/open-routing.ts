@@ -26,7 +26,7 @@ const DEFAULT_WINDOW_MS = 86_400_000;
 
 /** Creates the functions that route the deliveries of intakes. */
 export function openRouting(deps: RoutingDeps) {
-  const { find: findInstall, forget } = createFindInstall(deps);
+  const { find: findInstall, forgetUnheld } = createFindInstall(deps);
   const shared: Pick<RouterDeps, "routeItems" | "findInstall"> = {
     findInstall,
     routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
@@ -37,7 +37,7 @@ export function openRouting(deps: RoutingDeps) {
     async markHeld(intake, key) {
       const { number, appId: blueprintId } = intake.identity;
       await deps.targets.markHeld({ number, blueprintId }, key);
-      forget(intake, key);
+      forgetUnheld(intake, key);
     },
     deliverGroup: createDeliverGroup(deps),
     isReplay: ({ identity, config }, signedBytes, keys) =>

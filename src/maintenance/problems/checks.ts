@@ -22,6 +22,7 @@ import {
   findSilentChannels,
 } from "./channel-checks.ts";
 import type { createDriftWatch } from "./drift-watch.ts";
+import type { createIntakeWatch } from "./intake-watch.ts";
 import { findMissedDeliveries } from "./missed-checks.ts";
 import { findTroubledRegistrations, type RegistrationChecksDeps } from "./registration-checks.ts";
 
@@ -29,6 +30,7 @@ export type ChecksDeps = ChannelChecksDeps &
   RegistrationChecksDeps &
   Pick<Housekeeper, "topicHoldings" | "backlogsById"> & {
     readonly drift: Pick<ReturnType<typeof createDriftWatch>, "find">;
+    readonly intakes: Pick<ReturnType<typeof createIntakeWatch>, "find">;
     /** Returns a warning if no durability level was chosen. */
     readonly durabilityWarning: () => ReturnType<typeof unchosenDurability> | undefined;
   };
@@ -54,6 +56,7 @@ export const createChecks = (deps: ChecksDeps): readonly Check[] => [
   },
   { kinds: ["durability_not_chosen"], look: () => checkDurability(deps) },
   { kinds: ["handler_failing"], look: () => findFailingHandlers(deps) },
+  { kinds: ["intake_overflow"], isSlow: true, look: (signal) => deps.intakes.find(signal) },
   {
     kinds: ["quarantine_growing", "quarantine_near_limit"],
     isSlow: true,

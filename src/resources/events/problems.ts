@@ -45,6 +45,10 @@ const problemSchema = z
     channel: z.object({ uid: z.string(), title: z.string().nullable() }).nullable(),
     subscription: z.object({ id: id("sub"), eventUid: z.string() }).nullable(),
     connection: z.object({ id: id("con"), name: z.string() }).nullable(),
+    blueprint: z
+      .object({ id: id("bp"), uid: z.string(), title: z.string() })
+      .nullable()
+      .meta({ description: "The blueprint whose intake is affected." }),
     firstSeenAt: timestamp,
     lastSeenAt: timestamp,
     acknowledgedAt: timestamp.nullable(),
@@ -54,7 +58,7 @@ const problemSchema = z
   .meta({
     id: "Problem",
     description:
-      "A problem that Inlet has detected in an organization. The app, channel, subscription or connection concerned keeps the name it had at that time, and may have been deleted since. If all four are null, the problem concerns the whole organization.",
+      "A problem that Inlet has detected in an organization. The app, channel, subscription, connection or blueprint concerned keeps the name it had at that time, and may have been deleted since. If all five are null, the problem concerns the whole organization.",
   });
 export type Problem = Shown<z.output<typeof problemSchema>>;
 

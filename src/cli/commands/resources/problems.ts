@@ -52,7 +52,7 @@ export function define(command: Command, context: CommandContext): void {
   ]);
 }
 
-export function aboutOf({ app, channel, subscription, connection }: Problem): string {
-  const name = channel?.uid ?? subscription?.eventUid ?? connection?.name;
+export function aboutOf({ app, channel, subscription, connection, blueprint }: Problem): string {
+  const name = channel?.uid ?? subscription?.eventUid ?? connection?.name ?? blueprint?.uid;
   return [app?.uid, name].filter((part) => part !== undefined).join(" ");
 }

@@ -13,7 +13,7 @@ interface Props {
   readonly problem: Problem;
 }
 
-export function ProblemSubject({ problem: { app, channel, subscription, connection } }: Props) {
+export function ProblemSubject({ problem: { app, channel, subscription, connection, blueprint } }: Props) {
   const inApp = app === null ? {} : { appId: app.id };
   return (
     <span class="row wrap">
@@ -37,7 +37,12 @@ export function ProblemSubject({ problem: { app, channel, subscription, connecti
           <UntrustedText max={60}>{connection.name}</UntrustedText>
         </MaybeLink>
       )}
-      {app === null && connection === null && <span>the organization</span>}
+      {blueprint !== null && (
+        <MaybeLink href={viewHref("/blueprints/:blueprintId/intake", { blueprintId: blueprint.id })}>
+          <UntrustedText max={60}>{blueprint.uid}</UntrustedText>
+        </MaybeLink>
+      )}
+      {app === null && connection === null && blueprint === null && <span>the organization</span>}
     </span>
   );
 }

@@ -13,7 +13,7 @@ import { ProblemSubject, titleOfKind } from "./problem-words.tsx";
 const KINDS: readonly Problem["kind"][] = [
   ...(["channel_failing", "channel_silent", "connection_failing", "connection_needs_reauth"] as const),
   ...(["data_lost", "deliveries_missed", "durability_not_chosen"] as const),
-  ...(["handler_failing", "quarantine_growing", "quarantine_near_limit"] as const),
+  ...(["handler_failing", "intake_overflow", "quarantine_growing", "quarantine_near_limit"] as const),
   ...(["reconcile_mismatch"] as const),
   ...(["registration_failed", "registration_lapsed", "registration_orphaned"] as const),
   ...(["retention_at_risk", "schema_drift", "storage_near_limit", "subscription_lagging"] as const),
