@@ -137,7 +137,7 @@ export function createEventPath(deps: EventPathDeps) {
     newDeliveryId,
     targets: routeTargets,
     findChannel: rules.find,
-    isReplay: createRouteMemory({ redis }),
+    memory: createRouteMemory({ redis }),
     reactFirst: (...args) => receiving.reactFirst(...args),
     bufferWhilePaused: (...args) => receiving.bufferWhilePaused(...args),
     metrics,
@@ -220,6 +220,7 @@ export function createEventPath(deps: EventPathDeps) {
     routeTargets,
     findInstall: routing.findInstall,
     redriveHeld: routing.redriveHeld,
+    explainRouting: routing.explainRouting,
     bufferWhilePaused: receiving.bufferWhilePaused,
     readInWorker: normalizeQueue.readFor,
     /**

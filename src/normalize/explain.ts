@@ -10,7 +10,7 @@ import type { RuleSet } from "./rule-set.ts";
 import type { ItemResult } from "./run-item.ts";
 
 /** Maximum number of nodes that paths may visit to explain one item. Processing the delivery has its own, separate limit. */
-const PATH_BUDGET = 200_000;
+export const PATH_BUDGET = 200_000;
 const MAX_VALUES = 10;
 const MAX_CHARS = 256;
 /**
@@ -69,8 +69,10 @@ function explainItem(rules: RuleSet, context: ItemContext): readonly ExplainedDe
   return explained.sort((a, b) => a.index - b.index).map(({ index: __, ...definition }) => definition);
 }
 
-function explainPath(path: RulePath | undefined, reader: ItemReader): ExplainedPath | null {
-  if (path === undefined) return null;
+const explainPath = (path: RulePath | undefined, reader: ItemReader): ExplainedPath | null =>
+  path === undefined ? null : explainValues(path, reader);
+
+export function explainValues(path: RulePath, reader: ItemReader): ExplainedPath {
   const values = readValues(path, reader);
   return {
     path: path.text,

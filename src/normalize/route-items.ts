@@ -31,7 +31,7 @@ export type Routed =
   | { readonly kind: "routed"; readonly received: number; readonly groups: readonly RouteGroup[] }
   | { readonly kind: "tooManyItems"; readonly limit: number };
 
-type AnyItem = Item | BrokenItem;
+export type AnyItem = Item | BrokenItem;
 
 interface Draft {
   readonly key: string | undefined;
@@ -47,18 +47,12 @@ interface Draft {
  */
 export function routeItems(rules: RuleSet, paths: readonly RulePath[], received: VerifiedDelivery): Routed {
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
-  const isInQuery = received.method !== "POST" && isQueryMethod(received.method);
-  const readsQuery = isInQuery || paths.some(({ root }) => root === QUERY_ROOT);
-  const decoded = readsQuery ? decodeQuery(received, rules.reading) : ok(received);
-  if (!decoded.ok) return fail(received, decoded.error);
-  const delivery = decoded.value;
-  const read = readItems(rules, delivery, budget, isInQuery);
-  if (!read.ok) return fail(received, read.error);
-  const { body, split } = read.value;
-  if (split.kind === "tooMany") return { kind: "tooManyItems", limit: split.limit };
-  if (split.kind === "fault") return fail(received, split.fault);
+  const opened = openItems(rules, paths, received, budget);
+  if (opened.kind === "tooManyItems") return opened;
+  if (opened.kind === "fault") return fail(received, opened.fault);
+  const { delivery, body, items: all } = opened;
   const drafts = new Map<string, Draft>();
-  for (const item of split.items) {
+  for (const item of all) {
     const found = "fault" in item ? item.fault : findKey(paths, { delivery, body, item }, budget);
     const name = typeof found === "string" ? `=${found}` : found.reason;
     const draft = drafts.get(name);
@@ -74,12 +68,42 @@ export function routeItems(rules: RuleSet, paths: readonly RulePath[], received:
     ...(failure && { failure }),
     delivery: isWhole ? received : cutDelivery(rules, received, { body, list, items, name }),
   }));
-  return { kind: "routed", received: split.items.length, groups };
+  return { kind: "routed", received: all.length, groups };
 }
 
-const NO_ROUTE: Fault = { reason: "no_route", detail: "no path of routeBy yields a route key" };
+export type OpenedItems =
+  | {
+      readonly kind: "items";
+      readonly delivery: VerifiedDelivery;
+      readonly body: Body;
+      readonly items: readonly AnyItem[];
+    }
+  | { readonly kind: "fault"; readonly fault: Fault }
+  | { readonly kind: "tooManyItems"; readonly limit: number };
 
-const toFailure = ({ reason, detail }: Fault): ItemFailure => createDeliveryFailure(reason, detail);
+/** Parses a delivery of an intake and splits it into items. */
+export function openItems(
+  rules: RuleSet,
+  paths: readonly RulePath[],
+  received: VerifiedDelivery,
+  budget: PathBudget,
+): OpenedItems {
+  const isInQuery = received.method !== "POST" && isQueryMethod(received.method);
+  const readsQuery = isInQuery || paths.some(({ root }) => root === QUERY_ROOT);
+  const decoded = readsQuery ? decodeQuery(received, rules.reading) : ok(received);
+  if (!decoded.ok) return { kind: "fault", fault: decoded.error };
+  const delivery = decoded.value;
+  const read = readItems(rules, delivery, budget, isInQuery);
+  if (!read.ok) return { kind: "fault", fault: read.error };
+  const { body, split } = read.value;
+  if (split.kind === "tooMany") return { kind: "tooManyItems", limit: split.limit };
+  if (split.kind === "fault") return split;
+  return { kind: "items", delivery, body, items: split.items };
+}
+
+export const NO_ROUTE: Fault = { reason: "no_route", detail: "no path of routeBy yields a route key" };
+
+export const toFailure = ({ reason, detail }: Fault): ItemFailure => createDeliveryFailure(reason, detail);
 
 const fail = (delivery: VerifiedDelivery, fault: Fault): Routed => ({
   kind: "routed",
@@ -97,8 +121,8 @@ function findKey(
   try {
     for (const path of paths) {
       const [value] = reader.values(path);
-      const key = typeof value === "boolean" ? String(value) : value;
-      if (typeof key === "string" && isRouteKey(key)) return key;
+      const key = toRouteKey(value);
+      if (key !== undefined) return key;
     }
   } catch (error) {
     if (!(error instanceof PathBudgetError)) throw error;
@@ -107,9 +131,12 @@ function findKey(
   return NO_ROUTE;
 }
 
-/** Returns whether a text can be a route key. PostgreSQL cannot store a NUL character. */
-const isRouteKey = (text: string): boolean =>
-  text !== "" && text.length <= MAX_ROUTE_KEY_CHARS && !text.includes("\0");
+/** Returns the route key that a value is, or `undefined` if it can be none. PostgreSQL cannot store a NUL character. */
+export function toRouteKey(value: unknown): string | undefined {
+  const key = typeof value === "boolean" ? String(value) : value;
+  if (typeof key !== "string" || key === "") return undefined;
+  return key.length <= MAX_ROUTE_KEY_CHARS && !key.includes("\0") ? key : undefined;
+}
 
 interface Cut {
   readonly body: Body;

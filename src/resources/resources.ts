@@ -17,6 +17,7 @@ import { channels } from "./apps/channels/routes.ts";
 import { connectionCallback } from "./apps/connections/callback.ts";
 import { connections } from "./apps/connections/routes.ts";
 import { explanations } from "./apps/explain.ts";
+import { intakeExplanations } from "./apps/intakes/explain.ts";
 import { intakeInstalls } from "./apps/intakes/installs.ts";
 import { intakes } from "./apps/intakes/routes.ts";
 import { registrations } from "./apps/registrations.ts";
@@ -104,6 +105,7 @@ const RESOURCES: readonly Resource[] = [
   apiKeys,
   blueprints,
   intakes,
+  intakeExplanations,
   intakeInstalls,
   intakeQuarantine,
   apps,

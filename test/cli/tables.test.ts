@@ -132,6 +132,15 @@ describe("the resource commands", () => {
     const [held] = rows((await run("intake items slack")).stdout);
     expect(held).toMatchObject({ reason: "no_install", count: 1 });
     expect(rows((await run(`intake items slack ${held.id}`)).stdout)[0].body).toContain("T9");
+    expect((await run("intake redrive slack")).stderr).toContain("Use either item ids or --reason.");
+    const redriven = await run(`intake redrive slack ${held.id}`);
+    expect([redriven.code, rows(redriven.stdout)]).toMatchObject([1, [{ status: "kept", held: 1 }]]);
+    expect(rows((await run("intake redrive slack --reason no_install --since 1h")).stdout)).toHaveLength(1);
+    const explained = await atTerminal("explain slack --intake --preset slack");
+    expect(explained.text).toMatch(/0 +no_install +T061EG9R6 .*\$\.team_id: T061EG9R6/);
+    const tried = await run("explain slack --intake --preset slack --route-by $.none");
+    expect([tried.code, rows(tried.stdout)[0].items[0].result]).toEqual([1, "no_route"]);
+    expect((await run("explain hooks --preset slack --route-by $.a")).stderr).toContain("requires --intake");
     expect((await run("intake delete slack --yes")).code).toBe(0);
     expect((await run("intake get slack")).stderr).toContain("intake");
     expect((await run("intake get unknown")).stderr).toContain("There is no blueprint unknown.");

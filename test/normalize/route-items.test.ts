@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { routeItems } from "../../src/normalize/route-items.ts";
+import { type ExplainedRoutes, explainRoutes } from "../../src/normalize/explain-routes.ts";
+import { type RouteGroup, routeItems } from "../../src/normalize/route-items.ts";
 import { compileRoutes } from "../../src/normalize/routes.ts";
 import { deliveryOf, rulesOf } from "./support.ts";
 
@@ -23,6 +24,7 @@ function route(
   const delivery = { ...deliveryOf(body, { headers }), deliveryId: "d1", boundTo: "bytes" };
   const routed = routeItems(rules, paths.value, delivery);
   if (routed.kind !== "routed") throw new Error(routed.kind);
+  expectSameExplanation(explainRoutes(rules, paths.value, delivery, 1), routed);
   return routed.groups.map(({ key, delivery: part, failure }) => ({
     key,
     body: part.body.toString(),
@@ -31,6 +33,19 @@ function route(
     reason: failure?.reason,
     isSame: part === delivery,
   }));
+}
+
+/** The explanation of each delivery in this file must agree with its routing. */
+function expectSameExplanation(
+  explained: ExplainedRoutes,
+  { received, groups }: { received: number; groups: readonly RouteGroup[] },
+) {
+  if (explained.kind !== "explained") throw new Error(explained.kind);
+  expect(explained.received).toBe(received);
+  const byKey = Map.groupBy(explained.items, ({ key, failure }) => key ?? failure?.reason);
+  expect([...byKey].map(([name, items]) => [name, items.length])).toEqual(
+    groups.map(({ key, failure, items }) => [key ?? failure?.reason, items]),
+  );
 }
 
 it("passes a delivery unchanged if all items have one key", () => {

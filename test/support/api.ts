@@ -83,6 +83,7 @@ export type ApiBus = Pick<
   | "wakes"
   | "runtimes"
   | "redriveHeld"
+  | "explainRouting"
   | "sendAgain"
   | "findRetry"
   | "readings"
@@ -337,6 +338,7 @@ export function awayBus(): ApiBus {
     publishTest: fail,
     explain: fail,
     redriveHeld: fail,
+    explainRouting: fail,
     sendAgain: fail,
     findRetry: fail,
     readings: away(),

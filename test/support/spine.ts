@@ -141,7 +141,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           timeoutMs: CEILING_MS,
         });
         const { quarantine, deliveryRecords, redrive, redriveHeld } = made;
-        const { publishTest, explain, findCompiledChannel } = made;
+        const { publishTest, explain, explainRouting, findCompiledChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
           redis,
@@ -153,6 +153,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           redrive,
           redriveHeld,
           explain,
+          explainRouting,
           publishTest,
           findCompiledChannel,
           onDeleted,

@@ -22,3 +22,5 @@ export const toRedriven = (key: string): ItemFailure =>
 /** Unroutable items keep the newest ones only. Items with a route key wait for their install. */
 export const getKeep = ({ reason }: ItemFailure): "all" | "newest" =>
   reason === "no_route" ? "newest" : "all";
+
+export const REPLAYED_DETAIL = "the same signed bytes arrived earlier with another route key";

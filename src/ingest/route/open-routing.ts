@@ -1,9 +1,11 @@
+import type { RouteMemory } from "../../bus/publish/route-memory.ts";
 import type { QuarantineStore } from "../../bus/quarantine/quarantine.ts";
 import type { RouteTargets } from "../../data/intakes/route-targets.ts";
 import { routeItems } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import type { RulesCache } from "../rules-cache.ts";
 import { createDeliverGroup, type DeliverGroupDeps } from "./deliver-group.ts";
+import { createExplainRouting } from "./explain-routing.ts";
 import { createFindInstall } from "./find-install.ts";
 import { createRedriveHeld } from "./redrive-held.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
@@ -13,12 +15,7 @@ export interface RoutingDeps extends DeliverGroupDeps, Pick<RouterDeps, "metrics
   readonly targets: RouteTargets;
   readonly findChannel: RulesCache["find"];
   readonly clock: () => number;
-  readonly isReplay: (
-    channelNumber: number,
-    signedBytes: string,
-    keys: readonly string[],
-    windowMs: number,
-  ) => Promise<boolean>;
+  readonly memory: RouteMemory;
 }
 
 /** Time in ms for which an intake remembers signed bytes if its deduplication is turned off. */
@@ -41,9 +38,14 @@ export function openRouting(deps: RoutingDeps) {
     },
     deliverGroup: createDeliverGroup(deps),
     isReplay: ({ identity, config }, signedBytes, keys) =>
-      deps.isReplay(identity.number, signedBytes, keys, getWindowMs(config)),
+      deps.memory.isReplay(identity.number, signedBytes, keys, getWindowMs(config)),
   });
-  return { route, findInstall, redriveHeld: createRedriveHeld({ ...deps, ...shared }) };
+  return {
+    route,
+    findInstall,
+    redriveHeld: createRedriveHeld({ ...deps, ...shared }),
+    explainRouting: createExplainRouting({ ...deps, findInstall }),
+  };
 }
 
 const getWindowMs = ({ dedupe }: CompiledChannel["config"]): number =>

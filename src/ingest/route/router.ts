@@ -10,7 +10,7 @@ import type { Routes } from "./compile-routing.ts";
 import { type DeliverGroup, LateValidationError, toDistinct } from "./deliver-group.ts";
 import type { FindInstall } from "./find-install.ts";
 import { hideCredentials } from "./hide-credentials.ts";
-import { getKeep, toBehindHeld, toNoInstall, toNoRoute } from "./hold-failures.ts";
+import { getKeep, REPLAYED_DETAIL, toBehindHeld, toNoInstall, toNoRoute } from "./hold-failures.ts";
 import type { Route, RouteLimits } from "./route-result.ts";
 
 export interface RouterDeps {
@@ -91,9 +91,8 @@ export function createRouter(deps: RouterDeps): Route {
     if (routes.remembersKeys && delivery.boundTo !== undefined) {
       const keys = groups.map(({ key = "" }) => key).sort();
       if (await deps.isReplay(intake, delivery.boundTo, keys)) {
-        const detail = "the same signed bytes arrived earlier with another route key";
         const whole = { key: undefined, delivery, items: routed.received };
-        const outcome = await hold(intake, whole, createDeliveryFailure("replayed", detail));
+        const outcome = await hold(intake, whole, createDeliveryFailure("replayed", REPLAYED_DETAIL));
         return { kind: "routed", outcome };
       }
     }

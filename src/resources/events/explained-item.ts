@@ -11,14 +11,15 @@ const faultFields = {
   detail: z.string(),
 };
 
-const pathSchema = z
-  .object({
-    path: z.string(),
-    values: z
-      .array(z.string())
-      .meta({ description: "The first ten values that the path selects. Long values are truncated." }),
-    isCut: z.boolean().meta({ description: "Whether the path selects more than ten values." }),
-  })
+export const explainedPathSchema = z.object({
+  path: z.string(),
+  values: z
+    .array(z.string())
+    .meta({ description: "The first ten values that the path selects. Long values are truncated." }),
+  isCut: z.boolean().meta({ description: "Whether the path selects more than ten values." }),
+});
+
+const pathSchema = explainedPathSchema
   .nullable()
   .meta({ description: "Null if the definition has no such path." });
 

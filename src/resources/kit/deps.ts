@@ -21,6 +21,7 @@ import type { AccessTokens } from "../../http/callers/access-tokens.ts";
 import type { Identify } from "../../http/callers/identify.ts";
 import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 import type { Explain } from "../../ingest/explain.ts";
+import type { ExplainRouting } from "../../ingest/route/explain-routing.ts";
 import type { RedriveHeld } from "../../ingest/route/redrive-held.ts";
 import type { PublishTest, Redrive } from "../../ingest/write.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -66,6 +67,7 @@ export interface Deps extends CheckChannelDeps, EntityDeps {
   /** Returns the current version of a channel, or `undefined` if the channel was deleted. @throws UnavailableError */
   readonly findCompiledChannel: (channelNumber: number) => Promise<CompiledChannel | undefined>;
   readonly explain: Explain;
+  readonly explainRouting: ExplainRouting;
   readonly redrive: Redrive;
   readonly redriveHeld: RedriveHeld;
   readonly publishTest: PublishTest;

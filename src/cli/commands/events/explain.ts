@@ -1,52 +1,99 @@
 import type { Command } from "commander";
 import type { Explanation } from "../../../resources/apps/explain.ts";
+import type { IntakeExplanation } from "../../../resources/apps/intakes/explain.ts";
 import type { ExplainedItemEntity } from "../../../resources/events/explained-item.ts";
-import { appOptions, createAction, examples } from "../../client/command.ts";
+import { formatPath } from "../../client/api.ts";
+import { findBlueprint } from "../../client/blueprint.ts";
+import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
 import { type DeliveryOptions, deliveryOptions, readDelivery } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { EXIT } from "../../exit.ts";
+import { EXIT, type ExitCode, usageError } from "../../exit.ts";
 import type { Output } from "../../output/output.ts";
+import type { Column } from "../../output/table.ts";
+
+interface ExplainOptions extends DeliveryOptions {
+  readonly verify?: boolean;
+  readonly intake?: boolean;
+  readonly routeBy?: readonly string[];
+}
 
 export function define(command: Command, context: CommandContext): void {
-  deliveryOptions(appOptions(command).argument("<channel>", "uid or id of the channel"))
+  const target = "uid or id of the channel, or of the blueprint with --intake";
+  deliveryOptions(appOptions(command).argument("<channel>", target))
     .option("--verify", "verify the delivery too; by default, verification is skipped")
+    .option("--intake", "explain how the intake of a blueprint would route the items")
+    .option("--route-by <path...>", "with --intake: paths to try instead of the intake's own")
     .action(
-      createAction<[string], DeliveryOptions & { readonly verify?: boolean }>(
-        context,
-        async ({ api, output, appPath, io }, [channel], options) => {
-          const { method, headers, query, body } = await readDelivery(api, io, options);
-          const result = await api.post<Explanation>(await appPath("channels", channel, "explain"), {
-            method,
-            headers,
-            query,
-            body: body.toString("base64"),
-            bodyEncoding: "base64",
-            verify: options.verify === true,
-          });
-          if (output.isJson) output.one(result);
-          else show(result, output);
-          const fails =
-            result.verification.result === "refused" ||
-            result.items.some(({ failures }) => failures.length > 0);
-          return fails ? EXIT.failed : EXIT.done;
-        },
-      ),
+      createAction<[string], ExplainOptions>(context, async (client, [named], options) => {
+        const { api, output, appPath, io } = client;
+        if (options.routeBy && !options.intake) throw usageError("--route-by requires --intake.");
+        const { body, ...request } = await readDelivery(api, io, options);
+        const given = {
+          ...request,
+          body: body.toString("base64"),
+          bodyEncoding: "base64",
+          verify: options.verify === true,
+        };
+        if (options.intake) return explainIntake(client, named, { ...given, routeBy: options.routeBy });
+        const result = await api.post<Explanation>(await appPath("channels", named, "explain"), given);
+        if (output.isJson) output.one(result);
+        else show(result, output);
+        const fails =
+          result.verification.result === "refused" ||
+          result.items.some(({ failures }) => failures.length > 0);
+        return fails ? EXIT.failed : EXIT.done;
+      }),
     );
   examples(command, [
     ['inlet explain inbox --data \'{"hello":"world"}\'', "a JSON body"],
     ["inlet explain calls --method GET --query 'status=done'", "a query instead of a body"],
     ["inlet explain hooks --preset github", "the provider's sample"],
     ["inlet explain hooks --data @push.json -H 'x-github-event: push'", "a file with headers"],
+    ["inlet explain slack --intake --preset slack", "to which install the blueprint's intake would route it"],
   ]).addHelpText(
     "after",
-    "\nNo events are published. Exits with 1 if the delivery would be rejected or an item quarantined.",
+    "\nNo events are published. Exits with 1 if the delivery would be rejected, or an item quarantined or held.",
   );
 }
 
+const ROUTE_COLUMNS: readonly Column<IntakeExplanation["items"][number]>[] = [
+  { title: "item", value: ({ item }) => item ?? "" },
+  { title: "outcome", value: ({ result }) => result, colors: { routed: "green", "*": "red" } },
+  { title: "route key", value: ({ routeKey }) => routeKey },
+  { title: "app", value: ({ appId }) => appId },
+  {
+    title: "paths",
+    value: ({ paths }) =>
+      paths.map(({ path, values }) => `${path}: ${values.length === 0 ? "nothing" : values.join(", ")}`),
+  },
+  { title: "detail", value: ({ detail }) => detail },
+];
+
+async function explainIntake({ api, output }: Client, named: string, given: object): Promise<ExitCode> {
+  const { id } = await findBlueprint(api, named);
+  const result = await api.post<IntakeExplanation>(formatPath("blueprints", id, "intake", "explain"), given);
+  const { verification, isPaused, received, items } = result;
+  if (output.isJson) output.one(result);
+  else {
+    showVerification(verification, received, output);
+    if (isPaused) output.note("The intake is paused: it buffers deliveries.");
+    output.list(items, ROUTE_COLUMNS, "The delivery has no items.");
+  }
+  const fails = verification.result === "refused" || items.some((item) => item.result !== "routed");
+  return fails ? EXIT.failed : EXIT.done;
+}
+
 function show({ verification, received, items }: Explanation, output: Output): void {
-  const { result, message } = verification;
-  output.note(`verification: ${result}${message === null ? "" : ` (${message})`}; ${received} items`);
+  showVerification(verification, received, output);
   showItems(items, output);
+}
+
+function showVerification(
+  { result, message }: Explanation["verification"],
+  received: number,
+  output: Output,
+): void {
+  output.note(`verification: ${result}${message === null ? "" : ` (${message})`}; ${received} items`);
 }
 
 export function showItems(items: readonly ExplainedItemEntity[], output: Output): void {
