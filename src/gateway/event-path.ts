@@ -20,7 +20,12 @@ import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
-import { createExplainer, createNormalizer, createThreadShares } from "../ingest/normalizer.ts";
+import {
+  createExplainer,
+  createItemRouter,
+  createNormalizer,
+  createThreadShares,
+} from "../ingest/normalizer.ts";
 import { createPauseBuffer } from "../ingest/pause-buffer.ts";
 import { createReactFirst } from "../ingest/react-first.ts";
 import { createIsForgotten, hashIdRules } from "../ingest/reconciled.ts";
@@ -135,6 +140,7 @@ export function createEventPath(deps: EventPathDeps) {
     quarantine,
     publishNormalized,
     newDeliveryId,
+    routeItems: createItemRouter(normalizeQueue.route, shares),
     targets: routeTargets,
     findChannel: rules.find,
     memory: createRouteMemory({ redis }),

@@ -1,6 +1,7 @@
 import type { VerifiedDelivery } from "../event/received.ts";
 import { TokenBuckets } from "../limits/token-buckets.ts";
 import { isLarge } from "../normalize/body/bodies.ts";
+import type { RulePath } from "../normalize/compile.ts";
 import { type Explained, explainEach } from "../normalize/explain.ts";
 import {
   contentTypeOf,
@@ -9,6 +10,7 @@ import {
   normalize,
   type Selection,
 } from "../normalize/normalize.ts";
+import { type Routed, routeItems } from "../normalize/route-items.ts";
 import type { RuleSet } from "../normalize/rule-set.ts";
 
 /**
@@ -30,6 +32,18 @@ export type Normalizer = (
 ) => Normalized | Promise<Normalized>;
 
 export type Explainer = (rules: RuleSet, delivery: VerifiedDelivery, only?: Selection) => Promise<Explained>;
+
+/**
+ * Routes the items of a delivery on this thread or on a worker thread.
+ *
+ * @throws UnavailableError
+ */
+export type ItemRouter = (
+  rules: RuleSet,
+  paths: readonly RulePath[],
+  delivery: VerifiedDelivery,
+  maxWaitMs: number,
+) => Routed | Promise<Routed>;
 
 /** Minimum size of a body that is processed on the worker thread, in bytes. Sending a smaller body takes as long as processing it here. */
 const MIN_SENT_BYTES = 2 * 1024;
@@ -103,6 +117,20 @@ export const createExplainer =
     if (delivery.body.length < MIN_SENT_BYTES) return explainEach(rules, delivery, deps, only);
     if (shares.isUsedUp(organizationId)) return inWorker(rules, delivery, only);
     return shares.run(organizationId, () => explainEach(rules, delivery, deps, only));
+  };
+
+/**
+ * Creates a function that routes the items of deliveries. It chooses between this thread and the worker thread in the same way as
+ * `createNormalizer`.
+ */
+export const createItemRouter =
+  (inWorker: ItemRouter, shares: ThreadShares): ItemRouter =>
+  (rules, paths, delivery, maxWaitMs) => {
+    const { organizationId } = rules.channel;
+    if (isLargeDelivery(delivery)) return inWorker(rules, paths, delivery, maxWaitMs);
+    if (delivery.body.length < MIN_SENT_BYTES) return routeItems(rules, paths, delivery);
+    if (shares.isUsedUp(organizationId)) return inWorker(rules, paths, delivery, maxWaitMs);
+    return shares.run(organizationId, () => routeItems(rules, paths, delivery));
   };
 
 const isLargeDelivery = (delivery: VerifiedDelivery): boolean =>

@@ -49,7 +49,7 @@ export function routeItems(rules: RuleSet, paths: readonly RulePath[], received:
   const budget: PathBudget = { left: DELIVERY_PATH_BUDGET };
   const opened = openItems(rules, paths, received, budget);
   if (opened.kind === "tooManyItems") return opened;
-  if (opened.kind === "fault") return fail(received, opened.fault);
+  if (opened.kind === "fault") return failRouting(received, opened.fault);
   const { delivery, body, items: all } = opened;
   const drafts = new Map<string, Draft>();
   for (const item of all) {
@@ -105,7 +105,8 @@ export const NO_ROUTE: Fault = { reason: "no_route", detail: "no path of routeBy
 
 export const toFailure = ({ reason, detail }: Fault): ItemFailure => createDeliveryFailure(reason, detail);
 
-const fail = (delivery: VerifiedDelivery, fault: Fault): Routed => ({
+/** Returns the result for a delivery whose items cannot be read. */
+export const failRouting = (delivery: VerifiedDelivery, fault: Fault): Routed => ({
   kind: "routed",
   received: 1,
   groups: [{ key: undefined, delivery, items: 1, failure: toFailure(fault) }],
@@ -160,16 +161,29 @@ function cutDelivery(
     body.kind === "ndjson"
       ? ["application/x-ndjson", items.map((item) => `${toLine(item)}\n`).join("")]
       : ["application/json", cutJson(rules, body, list, items)];
-  return {
-    ...delivery,
-    method: "POST",
-    headers: Object.assign(Object.create(null), delivery.headers, { "content-type": contentType }),
+  return toPart(delivery, {
+    contentType,
     body: Buffer.from(text),
     deliveryId: deliveryId && `${deliveryId}.${mark}`,
     boundTo: boundTo && hash("sha256", `${boundTo}\n${name}`, "base64url"),
-    bodyHash: undefined,
-  };
+  });
 }
+
+/** Values that a delivery with only some of the items does not share with the original delivery. */
+export interface DeliveryPart extends Pick<VerifiedDelivery, "body" | "deliveryId" | "boundTo"> {
+  readonly contentType: string;
+}
+
+export const toPart = (
+  delivery: VerifiedDelivery,
+  { contentType, ...part }: DeliveryPart,
+): VerifiedDelivery => ({
+  ...delivery,
+  ...part,
+  method: "POST",
+  headers: Object.assign(Object.create(null), delivery.headers, { "content-type": contentType }),
+  bodyHash: undefined,
+});
 
 /** Returns the text of the list of items. It is searched for once, because the search reads the whole body. */
 function findList({ itemsPath }: RuleSet, { json, value }: Body): JsonText | undefined {

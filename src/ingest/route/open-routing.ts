@@ -1,8 +1,8 @@
 import type { RouteMemory } from "../../bus/publish/route-memory.ts";
 import type { QuarantineStore } from "../../bus/quarantine/quarantine.ts";
 import type { RouteTargets } from "../../data/intakes/route-targets.ts";
-import { routeItems } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
+import { type ItemRouter, MAX_CHECK_MS } from "../normalizer.ts";
 import type { RulesCache } from "../rules-cache.ts";
 import { createDeliverGroup, type DeliverGroupDeps } from "./deliver-group.ts";
 import { createExplainRouting } from "./explain-routing.ts";
@@ -12,6 +12,7 @@ import { createRouter, type RouterDeps } from "./router.ts";
 
 export interface RoutingDeps extends DeliverGroupDeps, Pick<RouterDeps, "metrics" | "newDeliveryId"> {
   readonly quarantine: Pick<QuarantineStore, "put" | "hasHeld">;
+  readonly routeItems: ItemRouter;
   readonly targets: RouteTargets;
   readonly findChannel: RulesCache["find"];
   readonly clock: () => number;
@@ -23,10 +24,11 @@ const DEFAULT_WINDOW_MS = 86_400_000;
 
 /** Creates the functions that route the deliveries of intakes. */
 export function openRouting(deps: RoutingDeps) {
+  const { maxCheckMs = MAX_CHECK_MS } = deps;
   const { find: findInstall, forgetUnheld } = createFindInstall(deps);
   const shared: Pick<RouterDeps, "routeItems" | "findInstall"> = {
     findInstall,
-    routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
+    routeItems: ({ rules }, { paths }, delivery) => deps.routeItems(rules, paths, delivery, maxCheckMs),
   };
   const route = createRouter({
     ...deps,

@@ -1,9 +1,11 @@
 import type { ChannelKindName } from "../../event/channel.ts";
 import { listSchemas } from "../../event/definition.ts";
+import type { VerifiedDelivery } from "../../event/received.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 import { createWorkerQueue, type Exceeded, type JobOptions } from "../../lib/worker-queue.ts";
 import { FairLimiter } from "../../limits/fairness.ts";
+import type { RulePath } from "../../normalize/compile.ts";
 import { explainEach } from "../../normalize/explain.ts";
 import { type Fault, invalidBody } from "../../normalize/fault.ts";
 import {
@@ -13,10 +15,12 @@ import {
   type Normalized,
   normalize,
 } from "../../normalize/normalize.ts";
+import { failRouting, type Routed, routeItems } from "../../normalize/route-items.ts";
 import type { RuleSet } from "../../normalize/rule-set.ts";
-import type { Explainer, Normalizer } from "../normalizer.ts";
+import type { Explainer, ItemRouter, Normalizer } from "../normalizer.ts";
 import { withBuffers } from "./large-values.ts";
 import type { SentRules, WorkerAnswer, WorkerKind, WorkerRequest } from "./normalize-worker.ts";
+import { fromSentRouted } from "./sent-groups.ts";
 
 /**
  * Maximum CPU time of one delivery, in ms. It is shorter than the timeouts of senders, so that a costly delivery is quarantined instead of
@@ -32,6 +36,10 @@ const MAX_QUEUED_PER_LANE = 100;
 const MAX_PULLED = 50;
 const MAX_HEAP_MIB = 1_024;
 
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+/** A job with the rules of a channel, which `runInWorker` adds. */
+type Job = DistributiveOmit<Exclude<WorkerRequest, { kind: "read" }>, "rulesId" | "rules">;
+
 export interface NormalizeQueueDeps extends NormalizeDeps {
   /** Program of the worker thread. It calls `serveNormalizeJobs`. */
   readonly program: URL;
@@ -40,6 +48,7 @@ export interface NormalizeQueueDeps extends NormalizeDeps {
 export interface NormalizeQueue extends AsyncDisposable {
   readonly normalize: Normalizer;
   readonly explain: Explainer;
+  readonly route: ItemRouter;
   /** Returns a function that runs `readLarge` of a channel kind on the worker thread. `lane` is the id of the organization. */
   readonly readFor: (
     kind: Pick<WorkerKind, "readLarge"> & { readonly kind: ChannelKindName },
@@ -47,7 +56,7 @@ export interface NormalizeQueue extends AsyncDisposable {
 }
 
 /**
- * Processes large deliveries on a worker thread, round-robin between organizations. Large values in the results are transferred, not
+ * Normalizes and routes large deliveries on a worker thread, round-robin between organizations. Large values in the results are transferred, not
  * copied.
  */
 export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): NormalizeQueue {
@@ -83,12 +92,8 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
   /**
    * Runs a job with the rules that the worker thread has cached. If the rules are missing there, sends the rules and runs the job again.
    */
-  async function runInWorker(
-    kind: "normalize" | "explain",
-    caller: JobOptions,
-    [rules, delivery, only]: Parameters<Explainer>,
-  ): Promise<WorkerAnswer | Exceeded> {
-    const request = { kind, rulesId: idOf(rules), delivery, only };
+  async function runInWorker(caller: JobOptions, rules: RuleSet, job: Job): Promise<WorkerAnswer | Exceeded> {
+    const request = { ...job, rulesId: idOf(rules) };
     const first = await queue.run(request, caller);
     if (first.kind !== "missing") return first;
     const sent = createSentRules(rules);
@@ -99,10 +104,24 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
 
   async function normalizeInWorker(caller: JobOptions, ...args: Parameters<Explainer>): Promise<Normalized> {
     const [rules, delivery, only] = args;
-    const answer = await runInWorker("normalize", caller, args);
+    const answer = await runInWorker(caller, rules, { kind: "normalize", delivery, only });
     if (answer.kind === "normalized") return withBuffers(answer.normalized);
     if (answer.kind === "exceeded") return createFailure(TOO_COSTLY, only);
     if (answer.kind === "unknownKind") return normalize(rules, delivery, deps, only);
+    throw unexpected(answer);
+  }
+
+  async function routeInWorker(
+    caller: JobOptions,
+    rules: RuleSet,
+    paths: readonly RulePath[],
+    delivery: VerifiedDelivery,
+  ): Promise<Routed> {
+    const routeBy = paths.map(({ text }) => text);
+    const answer = await runInWorker(caller, rules, { kind: "route", delivery, routeBy });
+    if (answer.kind === "routed") return fromSentRouted(answer.routed, delivery);
+    if (answer.kind === "exceeded") return failRouting(delivery, TOO_COSTLY);
+    if (answer.kind === "unknownKind") return routeItems(rules, paths, delivery);
     throw unexpected(answer);
   }
 
@@ -120,9 +139,14 @@ export function startNormalizeQueue({ program, ...deps }: NormalizeQueueDeps): N
       const caller = { lane: rules.channel.organizationId, signal: leaving.signal };
       return abortAfter(maxWaitMs, normalizeInWorker(caller, rules, delivery, only), leaving);
     },
-    async explain(...args) {
-      const [rules, delivery, only] = args;
-      const answer = await runInWorker("explain", { lane: rules.channel.organizationId }, args);
+    route(rules, paths, delivery, maxWaitMs) {
+      const leaving = new AbortController();
+      const caller = { lane: rules.channel.organizationId, signal: leaving.signal };
+      return abortAfter(maxWaitMs, routeInWorker(caller, rules, paths, delivery), leaving);
+    },
+    async explain(rules, delivery, only) {
+      const caller = { lane: rules.channel.organizationId };
+      const answer = await runInWorker(caller, rules, { kind: "explain", delivery, only });
       if (answer.kind === "explained") return answer.explained;
       if (answer.kind === "exceeded") return createFailure(TOO_COSTLY, only);
       if (answer.kind === "unknownKind") return explainEach(rules, delivery, deps, only);

@@ -11,8 +11,11 @@ import { goBehindOtherThreads } from "../../lib/thread-priority.ts";
 import { type Explained, explainEach } from "../../normalize/explain.ts";
 import { type Normalized, normalize, type Selection } from "../../normalize/normalize.ts";
 import type { KindProfile } from "../../normalize/profile.ts";
+import { type Routed, routeItems } from "../../normalize/route-items.ts";
+import { compileRoutes } from "../../normalize/routes.ts";
 import { compileRules, type RuleSet, type RuleSource } from "../../normalize/rule-set.ts";
 import { withLargeValues } from "./large-values.ts";
+import { type SentRouted, toSentRouted } from "./sent-groups.ts";
 
 /** The properties of a channel kind that the worker thread needs. */
 export interface WorkerKind {
@@ -27,21 +30,22 @@ export interface SentRules extends Omit<RuleSource, "profile"> {
 }
 
 export type WorkerRequest =
-  | (NormalizeRequest & { readonly kind: "normalize" | "explain" })
+  | (DeliveryRequest & { readonly kind: "normalize" | "explain"; readonly only: Selection | undefined })
+  | (DeliveryRequest & { readonly kind: "route"; readonly routeBy: readonly string[] })
   | { readonly kind: "read"; readonly channelKind: ChannelKindName; readonly request: unknown };
 
-export interface NormalizeRequest {
+export interface DeliveryRequest {
   /** Unique for the lifetime of the process. */
   readonly rulesId: number;
   /** The rules. If omitted, the thread uses the rules it has cached for this id, and responds with `missing` if it has none. */
   readonly rules?: SentRules;
   readonly delivery: VerifiedDelivery;
-  readonly only: Selection | undefined;
 }
 
 export type WorkerAnswer =
   | { readonly kind: "normalized"; readonly normalized: Normalized }
   | { readonly kind: "explained"; readonly explained: Explained }
+  | { readonly kind: "routed"; readonly routed: SentRouted; readonly moved: readonly ArrayBuffer[] }
   | { readonly kind: "read"; readonly read: unknown }
   | { readonly kind: "missing" }
   /** The worker thread does not know this channel kind, because a test has added it. */
@@ -64,7 +68,7 @@ interface HeldCode {
 }
 
 /**
- * Runs on the worker thread: normalizes large deliveries and parses large responses. Caches the rules and code that the main thread sends
+ * Runs on the worker thread: normalizes and routes large deliveries, and parses large responses. Caches the rules and code that the main thread sends
  * once.
  */
 export function serveNormalizeJobs(channelKinds: ReadonlyMap<ChannelKindName, WorkerKind>): void {
@@ -74,7 +78,10 @@ export function serveNormalizeJobs(channelKinds: ReadonlyMap<ChannelKindName, Wo
   const answer = createAnswers(channelKinds);
   port.on("message", async (request: WorkerRequest) => {
     const answered = await answer(request);
-    if (answered.kind === "normalized") {
+    if (answered.kind === "routed") {
+      const { moved, ...routed } = answered;
+      port.postMessage(routed, moved);
+    } else if (answered.kind === "normalized") {
       const [normalized, moved] = withLargeValues(answered.normalized);
       port.postMessage({ ...answered, normalized }, moved);
     } else port.postMessage(answered);
@@ -110,10 +117,18 @@ function createAnswers(
       const readLarge = channelKinds.get(request.channelKind)?.readLarge;
       return readLarge ? { kind: "read", read: readLarge(request.request) } : { kind: "unknownKind" };
     }
-    const { rulesId, rules: sent, delivery, only } = request;
+    const { rulesId, rules: sent, delivery } = request;
     const entry = sent ? hold(rulesId, sent) : held.get(rulesId);
     if (!entry) return { kind: sent ? "unknownKind" : "missing" };
     const { rules, digests } = entry;
+    const { buffer, byteOffset, byteLength } = delivery.body;
+    // The transfer turned the `Buffer` into a plain `Uint8Array`.
+    const whole = { ...delivery, body: Buffer.from(buffer, byteOffset, byteLength) };
+    if (request.kind === "route") {
+      const [routed, moved] = toSentRouted(routeWith(rules, request.routeBy, whole), whole);
+      return { kind: "routed", routed, moved };
+    }
+    const { only } = request;
     // Keeps the code available for the whole job, because the cache may evict it.
     const own = new Map<string, HeldCode>();
     for (const digest of new Set(digests.values())) {
@@ -131,9 +146,6 @@ function createAnswers(
       if (typeof one.code === "string") one.code = evaluate(one.code);
       return { validate: one.code };
     };
-    const { buffer, byteOffset, byteLength } = delivery.body;
-    // The transfer turned the `Buffer` into a plain `Uint8Array`.
-    const whole = { ...delivery, body: Buffer.from(buffer, byteOffset, byteLength) };
     const deps = { validatorFor, newEventId: () => createId("evt", Date.now()) };
     if (request.kind === "explain") {
       return explainEach(rules, whole, deps, only).then((explained) => ({ kind: "explained", explained }));
@@ -153,4 +165,10 @@ function createAnswers(
   function evaluate(code: string): Check {
     return evaluateCode(code, { patternBudget: Number.POSITIVE_INFINITY });
   }
+}
+
+function routeWith(rules: RuleSet, routeBy: readonly string[], delivery: VerifiedDelivery): Routed {
+  const paths = compileRoutes(rules.profile, rules.config, routeBy);
+  if (!paths.ok) throw new Error("paths that compiled in the gateway do not compile in the worker");
+  return routeItems(rules, paths.value, delivery);
 }

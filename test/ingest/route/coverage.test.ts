@@ -43,5 +43,33 @@ it("a delivery to the channel of an app executes no code of intakes", async () =
   const toIntake = await findRouting(() =>
     spine.send(address, { id: "1", team: "A" }, { "x-token": "the token of the intake" }),
   );
-  expect(toIntake).toContain("routeItems");
+  expect(toIntake).toEqual(expect.arrayContaining(["send", "routeItems", "findKey"]));
+});
+
+it("a body of 16 MiB with many items is split on the worker thread, and each install gets its items", async () => {
+  const { call } = spine.api;
+  const config = { itemsPath: "$.events", limits: { maxBodyBytes: 20 * 1024 * 1024 } };
+  const channels = [{ uid: "main", kind: "webhook", config, events: [{ type: "e", idPath: "$.id" }] }];
+  const { id } = await call.post("/blueprints", { title: "Intake", channels });
+  const verification = { scheme: "token", name: "x-token" };
+  const { url } = await call.put(`/blueprints/${id}/intake`, {
+    channel: "main",
+    routeBy: ["$.team"],
+    config: { ...config, verification, secrets: [{ value: "the token of the intake" }] },
+  });
+  const teams = ["A", "B"];
+  for (const team of teams) {
+    const app = await call.post("/apps/install", { blueprintId: id });
+    await call.put(`/blueprints/${id}/installs/${app.id}/route-keys`, { keys: [team] });
+  }
+  const text = "x".repeat(17_000);
+  const events = Array.from({ length: 1_000 }, (_, n) => ({ id: String(n), team: teams[n % 2], text }));
+  const address = url.slice(url.lastIndexOf("/") + 1);
+  let outcome: unknown;
+  const onMainThread = await findRouting(async () => {
+    outcome = await spine.send(address, { events }, { "x-token": "the token of the intake" });
+  });
+  expect(outcome).toMatchObject({ received: 1_000, published: 1_000 });
+  expect(onMainThread).toContain("send");
+  expect(onMainThread).not.toContain("findKey");
 });
