@@ -139,6 +139,7 @@ export function createEventPath(deps: EventPathDeps) {
     recorder,
     quarantine,
     publishNormalized,
+    publishTest: writer.publishTest,
     newDeliveryId,
     routeItems: createItemRouter(normalizeQueue.route, shares),
     targets: routeTargets,
@@ -227,6 +228,7 @@ export function createEventPath(deps: EventPathDeps) {
     findInstall: routing.findInstall,
     redriveHeld: routing.redriveHeld,
     explainRouting: routing.explainRouting,
+    testRouting: routing.testRouting,
     bufferWhilePaused: receiving.bufferWhilePaused,
     readInWorker: normalizeQueue.readFor,
     /**

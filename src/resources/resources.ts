@@ -20,6 +20,7 @@ import { explanations } from "./apps/explain.ts";
 import { intakeExplanations } from "./apps/intakes/explain.ts";
 import { intakeInstalls } from "./apps/intakes/installs.ts";
 import { intakes } from "./apps/intakes/routes.ts";
+import { intakeTests } from "./apps/intakes/test-event.ts";
 import { registrations } from "./apps/registrations.ts";
 import { schemaVersions } from "./apps/schema-versions.ts";
 import { sources } from "./apps/sources/routes.ts";
@@ -106,6 +107,7 @@ const RESOURCES: readonly Resource[] = [
   blueprints,
   intakes,
   intakeExplanations,
+  intakeTests,
   intakeInstalls,
   intakeQuarantine,
   apps,

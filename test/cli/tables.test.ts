@@ -127,7 +127,11 @@ describe("the resource commands", () => {
     expect(rotated.url).not.toBe(made.url);
     const [shown] = rows((await run("send slack --intake --secret s3cret --show")).stdout);
     expect(shown).toMatchObject({ url: rotated.url, headers: { "x-slack-signature": expect.any(String) } });
-    expect((await run("send slack --intake --test")).stderr).toContain("cannot be combined with --intake");
+    const keyed = await run("send slack --intake --secret s3cret --route-key T5 --show");
+    expect(rows(keyed.stdout)[0].body).toContain('"team_id":"T5"');
+    expect((await run("send hooks --route-key T5")).stderr).toContain("--route-key requires --intake");
+    const tested = await atTerminal("send slack --intake --test --route-key T5");
+    expect(tested.text).toMatch(/ROUTE KEY +OUTCOME .*\nT5 +no_install /);
     await run('send slack --intake --secret s3cret --data {"team_id":"T9","type":"event_callback"}');
     const [held] = rows((await run("intake items slack")).stdout);
     expect(held).toMatchObject({ reason: "no_install", count: 1 });

@@ -84,6 +84,7 @@ export type ApiBus = Pick<
   | "runtimes"
   | "redriveHeld"
   | "explainRouting"
+  | "testRouting"
   | "sendAgain"
   | "findRetry"
   | "readings"
@@ -339,6 +340,7 @@ export function awayBus(): ApiBus {
     explain: fail,
     redriveHeld: fail,
     explainRouting: fail,
+    testRouting: fail,
     sendAgain: fail,
     findRetry: fail,
     readings: away(),

@@ -141,7 +141,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           timeoutMs: CEILING_MS,
         });
         const { quarantine, deliveryRecords, redrive, redriveHeld } = made;
-        const { publishTest, explain, explainRouting, findCompiledChannel } = made;
+        const { publishTest, testRouting, explain, explainRouting, findCompiledChannel } = made;
         const onDeleted = () => hooks.onDeleted();
         return {
           redis,
@@ -155,6 +155,7 @@ export async function startTestSpine(options: SpineOptions = {}): Promise<TestSp
           explain,
           explainRouting,
           publishTest,
+          testRouting,
           findCompiledChannel,
           onDeleted,
           ...createSourceBus(redis),

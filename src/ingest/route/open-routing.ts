@@ -4,17 +4,20 @@ import type { RouteTargets } from "../../data/intakes/route-targets.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import { type ItemRouter, MAX_CHECK_MS } from "../normalizer.ts";
 import type { RulesCache } from "../rules-cache.ts";
+import type { PublishTest } from "../write.ts";
 import { createDeliverGroup, type DeliverGroupDeps } from "./deliver-group.ts";
 import { createExplainRouting } from "./explain-routing.ts";
 import { createFindInstall } from "./find-install.ts";
 import { createRedriveHeld } from "./redrive-held.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
+import { createTestRouting } from "./test-routing.ts";
 
 export interface RoutingDeps extends DeliverGroupDeps, Pick<RouterDeps, "metrics" | "newDeliveryId"> {
   readonly quarantine: Pick<QuarantineStore, "put" | "hasHeld">;
   readonly routeItems: ItemRouter;
   readonly targets: RouteTargets;
   readonly findChannel: RulesCache["find"];
+  readonly publishTest: PublishTest;
   readonly clock: () => number;
   readonly memory: RouteMemory;
 }
@@ -47,6 +50,7 @@ export function openRouting(deps: RoutingDeps) {
     findInstall,
     redriveHeld: createRedriveHeld({ ...deps, ...shared }),
     explainRouting: createExplainRouting({ ...deps, findInstall }),
+    testRouting: createTestRouting({ ...deps, ...shared }),
   };
 }
 

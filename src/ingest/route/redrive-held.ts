@@ -93,6 +93,9 @@ export function createRedriveHeld(deps: RedriveHeldDeps) {
     }
     const groups = hideCredentials(intake, delivery, routed.groups);
     const placed = await Promise.all(groups.map((group) => place(intake, group)));
+    const keys = placed.map(({ group }) => group.key);
+    // Before the writes too, so that the drainer finds the items even if the gateway stops after the last write.
+    await markAll(intake, keys);
     const isOld = deps.clock() - record.firstAtMs > MAX_AGE_MS;
     const receipts: QuarantineReceipt[] = [];
     for (const [index, { group, isRouted, failure }] of placed.entries()) {
@@ -111,10 +114,7 @@ export function createRedriveHeld(deps: RedriveHeldDeps) {
           );
       if (!isRouted) receipts.push(...toQuarantineReceipts([failure], ids));
     }
-    await markAll(
-      intake,
-      placed.map(({ group }) => group.key),
-    );
+    await markAll(intake, keys);
     const count = (wanted: boolean): number =>
       placed.reduce((sum, { isRouted, group }) => sum + (isRouted === wanted ? group.items : 0), 0);
     return { kind: "redriven", routed: count(true), held: count(false), quarantine: receipts };

@@ -23,6 +23,7 @@ import type { CompiledChannel } from "../../ingest/compile-channel.ts";
 import type { Explain } from "../../ingest/explain.ts";
 import type { ExplainRouting } from "../../ingest/route/explain-routing.ts";
 import type { RedriveHeld } from "../../ingest/route/redrive-held.ts";
+import type { TestRouting } from "../../ingest/route/test-routing.ts";
 import type { PublishTest, Redrive } from "../../ingest/write.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { SchemaCompiler } from "../../lib/json-schema/compiled-schema.ts";
@@ -71,6 +72,7 @@ export interface Deps extends CheckChannelDeps, EntityDeps {
   readonly redrive: Redrive;
   readonly redriveHeld: RedriveHeld;
   readonly publishTest: PublishTest;
+  readonly testRouting: TestRouting;
   readonly sendAgain: SendAgain;
   readonly findRetry: FindRetry;
 

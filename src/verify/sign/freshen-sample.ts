@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../lib/result.ts";
 import type { Preset } from "../presets.ts";
-import { type OutgoingRequest, putInto } from "./place.ts";
+import { type OutgoingRequest, type Place, parsePlace, putInto } from "./place.ts";
 
 type Paths = Pick<Preset, "typePath" | "idPath" | "itemsPath" | "verification">;
 
@@ -38,8 +38,6 @@ function withUniqueBytes(
   return put.ok ? put.value : request;
 }
 
-type Place = Parameters<typeof putInto>[1];
-
 function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Place[] {
   const { scheme, headerPrefix = "webhook-" } = verification as {
     readonly scheme: string;
@@ -49,24 +47,6 @@ function findIdPlaces({ idPath, itemsPath, verification }: Paths): readonly Plac
   const signed = scheme === "standardWebhooks" ? [{ in: "header", name: `${headerPrefix}id` } as const] : [];
   const place = idPath === undefined ? undefined : parsePlace(idPath, itemsPath);
   return place === undefined ? signed : [...signed, place];
-}
-
-const IN_HEADER = /^\$headers\['([^']+)'\]$/;
-const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
-
-/**
- * Converts a path of the preset to a place in the request. Uses the first item if there are several, and returns `undefined` for a
- * path that is too complex.
- */
-function parsePlace(path: string, itemsPath: string | undefined): Place | undefined {
-  const header = IN_HEADER.exec(path)?.[1];
-  if (header !== undefined) return { in: "header", name: header };
-  const query = IN_QUERY.exec(path);
-  if (query !== null) return { in: "query", name: query[1] ?? query[2] ?? "" };
-  if (!/^\$(?:[.[]|$)/.test(path)) return undefined;
-  // An item path of `$` means that the body is an array of items.
-  const firstItem = itemsPath === "$" ? "$[0]" : (itemsPath ?? "$").replaceAll("[*]", "[0]");
-  return { in: "body", name: firstItem + path.slice(1) };
 }
 
 const DIGITS = "0123456789";

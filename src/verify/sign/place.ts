@@ -10,7 +10,7 @@ export interface OutgoingRequest {
   readonly body: Buffer;
 }
 
-interface Place {
+export interface Place {
   readonly in: "header" | "query" | "body";
   readonly name: string;
 }
@@ -97,4 +97,22 @@ function changeAt(
     }
   }
   return isChanged;
+}
+
+const IN_HEADER = /^\$headers\['([^']+)'\]$/;
+const IN_QUERY = /^\$query(?:\.(\w+)|\['([^']+)'\])$/;
+
+/**
+ * Converts a path of the preset to a place in the request. Uses the first item if there are several, and returns `undefined` for a
+ * path that is too complex.
+ */
+export function parsePlace(path: string, itemsPath: string | undefined): Place | undefined {
+  const header = IN_HEADER.exec(path)?.[1];
+  if (header !== undefined) return { in: "header", name: header };
+  const query = IN_QUERY.exec(path);
+  if (query !== null) return { in: "query", name: query[1] ?? query[2] ?? "" };
+  if (!/^\$(?:[.[]|$)/.test(path)) return undefined;
+  // An item path of `$` means that the body is an array of items.
+  const firstItem = itemsPath === "$" ? "$[0]" : (itemsPath ?? "$").replaceAll("[*]", "[0]");
+  return { in: "body", name: firstItem + path.slice(1) };
 }

@@ -12,6 +12,7 @@ import { appOptions, type Client, createAction, examples } from "../../client/co
 import { parseHeader, readData } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../../exit.ts";
+import { testIntake, toGiven } from "./test-intake.ts";
 
 interface SendOptions {
   readonly preset?: string;
@@ -23,10 +24,11 @@ interface SendOptions {
   readonly show?: boolean;
   readonly test?: boolean;
   readonly intake?: boolean;
+  readonly routeKey?: string;
 }
 
 /** A channel, or the intake of a blueprint. */
-type Receiver = Pick<Channel, "uid" | "url" | "config">;
+type Receiver = Pick<Channel, "uid" | "url" | "config"> & { readonly routeBy?: readonly string[] };
 
 /** Response of the channel's hook. */
 interface Answer {
@@ -48,15 +50,18 @@ export function define(command: Command, context: CommandContext): void {
     .option("--secret <secret>", "the channel's secret: text, @file, or @- (default: INLET_SECRET)")
     .option("--show", "print the request without sending it")
     .option("--intake", "post to the intake of a blueprint, which routes the items to installs")
-    .option("--test", "publish as a test event; skips verification, so no secret is needed")
+    .option("--route-key <key>", "with --intake: the route key of the delivery, to reach a certain install")
+    .option("--test", "publish as a test event, which needs no secret")
     .action(
       createAction<[string], SendOptions>(context, async (client, [named], options) => {
-        if (options.intake && options.test)
-          throw usageError("--test publishes to a channel and cannot be combined with --intake.");
+        if (options.routeKey !== undefined && !options.intake)
+          throw usageError("--route-key requires --intake.");
         const app = options.intake ? undefined : await client.app();
         const channel =
           app === undefined ? await getIntake(client, named) : await getChannel(client.api, app, named);
-        const { request: unsigned, preset } = await compose(client, channel, options);
+        const { request: composed, preset } = await compose(client, channel, options);
+        const unsigned = await withRouteKey(channel, composed, preset, options);
+        if (options.test && app === undefined) return testIntake(client, named, unsigned);
         if (options.test && app !== undefined) return test(client, app.id, channel, unsigned);
         const request = await sign(client, channel, unsigned, { preset, options });
         return options.show ? show(client, channel, request) : send(client, channel, request);
@@ -68,6 +73,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet send hooks --preset stripe --data @event.json", "your own body, signed with INLET_SECRET"],
     ["inlet send calls --method GET --data 'status=done&id=7'", "a query instead of a body"],
     ["inlet send slack --intake --event message", "to the intake of the blueprint slack"],
+    ["inlet send slack --intake --route-key T061EG9R6 --test", "a test event for the install with this key"],
     ["inlet send hooks --test", "publish a test event, which handlers skip by default"],
   ]).addHelpText(
     "after",
@@ -79,8 +85,22 @@ created: use --test instead. Exits with 1 if the channel rejects the delivery.`,
 
 async function getIntake({ api }: Client, named: string): Promise<Receiver> {
   const { id, uid } = await findBlueprint(api, named);
-  const { url, config } = await api.get<Intake>(formatPath("blueprints", id, "intake"));
-  return { uid, url, config };
+  const { url, config, routeBy } = await api.get<Intake>(formatPath("blueprints", id, "intake"));
+  return { uid, url, config, routeBy };
+}
+
+async function withRouteKey(
+  { routeBy = [], config }: Receiver,
+  request: OutgoingRequest,
+  preset: StoredPreset | undefined,
+  { routeKey }: SendOptions,
+): Promise<OutgoingRequest> {
+  if (routeKey === undefined) return request;
+  const { putRouteKey } = await import("../../../verify/sign/put-route-key.ts");
+  const itemsPath = (config.itemsPath as string | undefined) ?? preset?.itemsPath;
+  const put = putRouteKey(request, { routeBy, itemsPath }, routeKey);
+  if (put.ok) return put.value;
+  throw usageError(`--route-key: ${put.error}.`);
 }
 
 interface Composed {
@@ -182,14 +202,10 @@ async function test(
   { api, output }: Client,
   appId: string,
   { uid }: Receiver,
-  { method, headers, target, body }: OutgoingRequest,
+  request: OutgoingRequest,
 ): Promise<ExitCode> {
-  const tested = await api.post<TestedChannel>(formatPath("apps", appId, "channels", uid, "test"), {
-    method,
-    headers,
-    query: target.split("?", 2)[1] ?? "",
-    ...(isQueryMethod(method) ? {} : { body: body.toString("base64"), bodyEncoding: "base64" }),
-  });
+  const path = formatPath("apps", appId, "channels", uid, "test");
+  const tested = await api.post<TestedChannel>(path, toGiven(request));
   output.one(tested, [
     ["items", tested.received],
     ...(tested.ignored > 0 ? [["ignored", tested.ignored] as const] : []),

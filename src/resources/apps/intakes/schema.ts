@@ -46,7 +46,7 @@ export const intakeSchema = z
   .meta({ id: "Intake", description: "One address for the events of all installs of a blueprint." });
 export type Intake = Shown<z.output<typeof intakeSchema>>;
 
-const routeKey = z
+export const routeKey = z
   .string()
   .min(1)
   .max(MAX_ROUTE_KEY_CHARS)
