@@ -290,6 +290,10 @@ async function routeAll(): Promise<void> {
   const [held] = await callRecorded("GET", `/blueprints/${id}/quarantine`);
   await callRecorded("GET", `/blueprints/${id}/quarantine/${held.id}`);
   await callRecorded("POST", `/blueprints/${id}/quarantine/${held.id}/redrive`, {});
+  const headers = { cookie: secret("cookie of an explained delivery") };
+  const body = JSON.stringify({ id: "2", team: "A", token });
+  await callRecorded("POST", `/blueprints/${id}/intake/explain`, { headers, body, routeBy: ["$.token"] });
+  await callRecorded("POST", `/blueprints/${id}/intake/test`, { body, routeKey: "A" });
 }
 
 /**

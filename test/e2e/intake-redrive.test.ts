@@ -121,7 +121,19 @@ it("a redrive of a replayed delivery routes it by its latest route key", async (
   const send = (team: string) => intake.send({ events: [{ id: "1" }] }, { "x-team": team });
   expect((await send("A")).body).toMatchObject({ published: 1 });
   expect((await send("B")).body).toMatchObject({ published: 0, quarantined: 1 });
-  expect(await redriveAll(intake, "replayed")).toMatchObject([{ status: "released", routed: 1, held: 0 }]);
+  expect((await send("C")).body).toMatchObject({ published: 0, quarantined: 1 });
+  const items = await listHeld(intake, "replayed");
+  expect(items).toHaveLength(2);
+  const results = await redriveAll(intake, "replayed");
+  expect(results.map(({ status, routed }) => [status, routed])).toEqual([
+    ["released", 1],
+    ["kept", 0],
+  ]);
+  // The data of an install stays hidden although no install has the latest route key.
+  const [kept] = await listHeld(intake, "replayed");
+  expect(kept?.id).toBe(items[1]?.id);
+  const path = `/blueprints/${intake.blueprintId}/quarantine/${kept?.id}`;
+  await expect(gateway.api("GET", path)).rejects.toThrow("may belong to an install");
   await until(async () => (await idsOf(second)).length === 1);
   expect(await idsOf(first)).toEqual(["1"]);
 });

@@ -1,7 +1,16 @@
 import type { QuarantineStore } from "../../bus/quarantine/quarantine.ts";
-import { QUARANTINE_LIMITS, type QuarantinedItem } from "../../bus/quarantine/quarantine-record.ts";
+import {
+  QUARANTINE_LIMITS,
+  type QuarantinedItem,
+  type QuarantineRecord,
+} from "../../bus/quarantine/quarantine-record.ts";
 import type { RouteTargets } from "../../data/intakes/route-targets.ts";
-import type { ItemFailure, QuarantineReceipt } from "../../event/outcome.ts";
+import {
+  createDeliveryFailure,
+  type ItemFailure,
+  type QuarantineReason,
+  type QuarantineReceipt,
+} from "../../event/outcome.ts";
 import type { RouteGroup } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import { toQuarantineReceipts } from "../write.ts";
@@ -35,9 +44,14 @@ export type RedriveHeld = ReturnType<typeof createRedriveHeld>;
 
 interface Placed {
   readonly group: RouteGroup;
+  /** Route key for which the items wait. `undefined` if a later claim of their key must not publish them. */
+  readonly key: string | undefined;
   readonly isRouted: boolean;
   readonly failure: ItemFailure;
 }
+
+/** Reasons of items that may contain data of an install. */
+const MAY_BE_OWNED: ReadonlySet<QuarantineReason> = new Set(["replayed", "over_limit"]);
 
 /**
  * Age in ms above which a record counts as new. Items without a route key have no maximum age, but those that wait for an install do, and
@@ -60,12 +74,19 @@ export function createRedriveHeld(deps: RedriveHeldDeps) {
   const isOwned = async (intake: CompiledChannel, key: string | undefined): Promise<boolean> =>
     key !== undefined && (await findInstall(intake, key)) !== undefined;
 
-  async function place(intake: CompiledChannel, group: RouteGroup): Promise<Placed> {
-    const { key, failure } = group;
-    if (key === undefined || failure !== undefined)
-      return { group, isRouted: false, failure: failure ?? toNoRoute() };
-    const isRouted = await isOwned(intake, key);
-    return { group, isRouted, failure: isRouted ? toRedriven(key) : toNoInstall(key) };
+  async function place(
+    intake: CompiledChannel,
+    { reason }: QuarantineRecord,
+    group: RouteGroup,
+  ): Promise<Placed> {
+    const { key } = group;
+    if (key !== undefined && group.failure === undefined && (await isOwned(intake, key)))
+      return { group, key, isRouted: true, failure: toRedriven(key) };
+    const failure = group.failure ?? (key === undefined ? toNoRoute() : toNoInstall(key));
+    if (!MAY_BE_OWNED.has(reason)) return { group, key, isRouted: false, failure };
+    // With another reason, the blueprint's owner could read data that arrived for an install.
+    const kept = createDeliveryFailure(reason, failure.detail);
+    return { group, key: reason === "replayed" ? undefined : key, isRouted: false, failure: kept };
   }
 
   async function markAll(intake: CompiledChannel, keys: readonly (string | undefined)[]): Promise<void> {
@@ -92,14 +113,14 @@ export function createRedriveHeld(deps: RedriveHeldDeps) {
       return { kind: "redriven", routed: 0, held: 0, quarantine: [{ id, reason }] };
     }
     const groups = hideCredentials(intake, delivery, routed.groups);
-    const placed = await Promise.all(groups.map((group) => place(intake, group)));
-    const keys = placed.map(({ group }) => group.key);
+    const placed = await Promise.all(groups.map((group) => place(intake, record, group)));
+    const keys = placed.map(({ key }) => key);
     // Before the writes too, so that the drainer finds the items even if the gateway stops after the last write.
     await markAll(intake, keys);
     const isOld = deps.clock() - record.firstAtMs > MAX_AGE_MS;
     const receipts: QuarantineReceipt[] = [];
-    for (const [index, { group, isRouted, failure }] of placed.entries()) {
-      const isSame = placed.length === 1 && failure.reason === record.reason && group.key === record.routeKey;
+    for (const [index, { group, key, isRouted, failure }] of placed.entries()) {
+      const isSame = placed.length === 1 && failure.reason === record.reason && key === record.routeKey;
       const ids = isSame
         ? [record.id]
         : await quarantine.put(
@@ -107,7 +128,7 @@ export function createRedriveHeld(deps: RedriveHeldDeps) {
             {
               delivery: toDistinct(group.delivery, deps.newDeliveryId),
               items: [{ failure, keep: getKeep(failure) }],
-              routeKey: group.key,
+              routeKey: key,
               redriven: isOld ? undefined : record.id,
             },
             { signal, ...(index === placed.length - 1 && { release: [record.id] }) },
