@@ -6,6 +6,7 @@ import { connectAgent } from "../mcp/clients.ts";
 import { installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
 import { post } from "../support/deliver.ts";
+import { createIntake } from "../support/intakes.ts";
 
 let console: TestConsole;
 beforeAll(async () => {
@@ -327,7 +328,7 @@ it("the console creates the intake of a blueprint with the preset's route keys, 
   await dialog.getByRole("button", { name: "Save" }).click();
   await page.getByRole("row").filter({ hasText: "T061EG9R6, T2" }).waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
-  await page.getByText("paused", { exact: true }).waitFor();
+  await page.getByRole("definition").getByText("paused", { exact: true }).waitFor();
   const intake = await console.gateway.api("GET", `/blueprints/${blueprintId}/intake`);
   expect(intake).toMatchObject({ channel: "hooks", state: "paused", config: { preset: "slack" } });
   // The browser logs the response to the question whether the blueprint has an intake.
@@ -337,4 +338,51 @@ it("the console creates the intake of a blueprint with the preset's route keys, 
     path: `/blueprints/${blueprintId}/intake`,
     ready: (shown) => shown.getByText("T061EG9R6, T2").waitFor(),
   });
+});
+
+it("the console shows, deletes and redrives the items that an intake holds", async () => {
+  const intake = await createIntake(console.gateway);
+  const install = await (await intake.addOrganization("Acme")).install();
+  await intake.setKeys(install, ["A"]);
+  const { blueprintId } = intake;
+  const path = `/blueprints/${blueprintId}`;
+  for (const id of ["first", "second"]) await intake.send({ events: [{ id, squad: "A" }] });
+  await intake.send({ events: [{ id: "third", team: "B" }] });
+  await console.gateway.api("POST", `${path}/intake/pause`);
+  await expect
+    .poll(async () => {
+      await intake.send({ events: [{ id: "fourth", team: "A" }] });
+      return console.gateway.api("GET", `${path}/quarantine?reason=paused`);
+    })
+    .not.toEqual([]);
+  await using opened = await console.open(`${path}/intake`);
+  const { page, complaints } = opened;
+  const panel = page.getByRole("complementary", { name: "Held item" });
+  await page.getByRole("row").filter({ hasText: "paused" }).first().click();
+  await panel.getByText("you cannot read it").waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining("409")]);
+  await page.getByLabel("Reason").selectOption("no_route");
+  await page.getByRole("row").filter({ hasText: "no_route" }).first().click();
+  await panel.getByText('"squad"').first().waitFor();
+  await lookAt(console, {
+    name: "intake-item",
+    path: `${path}/intake`,
+    async ready(shown) {
+      await shown.getByRole("row").filter({ hasText: "no_route" }).first().click();
+      await shown.getByRole("complementary", { name: "Held item" }).getByText('"squad"').first().waitFor();
+    },
+  });
+  await panel.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await panel.waitFor({ state: "detached" });
+  await console.gateway.api("PUT", `${path}/intake`, { routeBy: ["$.team", "$.squad"] });
+  await page.getByRole("button", { name: "Redrive all 1" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Redrive 1" }).click();
+  await expect.poll(() => dialog.textContent()).toContain("released1");
+  await page.keyboard.press("Escape");
+  await page.getByText("No held items with this reason").waitFor();
+  await expect
+    .poll(() => install.call("GET", `/apps/${install.appId}/events`))
+    .toEqual([expect.objectContaining({ id: "second" })]);
 });

@@ -66,7 +66,7 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
   },
   no_route: {
     description: "No path of the intake's routeBy finds a route key in the item.",
-    suggestedAction: "Fix routeBy of the intake, so that later items are routed.",
+    suggestedAction: "Fix routeBy of the intake, then redrive.",
   },
   no_install: {
     description: "No install of the blueprint has the item's route key.",

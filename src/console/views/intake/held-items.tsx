@@ -1,8 +1,11 @@
+import { useState } from "preact/hooks";
 import { type Schemas, sendForList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { describeReason } from "../../kit/explained/reasons.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
+import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
+import { choiceFilter, FilterBar, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
 import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
@@ -10,8 +13,16 @@ import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { hasPermission } from "../../session/session.ts";
+import { canRedrive, HeldItemPanel } from "./held-item.tsx";
+import { RedriveHeld } from "./redrive-held.tsx";
 
 type Held = Schemas["HeldRecord"];
+
+const REASONS: readonly Held["reason"][] = [
+  ...(["no_install", "no_route", "over_limit", "replayed"] as const),
+  ...(["invalid_body", "paused", "signature_invalid"] as const),
+];
 
 const COLUMNS: readonly Column<Held>[] = [
   { title: "Reason", width: "10rem", cell: ({ reason }) => <Badge tone="warn">{reason}</Badge> },
@@ -28,30 +39,72 @@ const COLUMNS: readonly Column<Held>[] = [
   { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
 ];
 
+const FILTERS = [choiceFilter("reason", "Reason", REASONS)];
+
 /** Table of the items that the intake holds, such as those of a customer whose install has no route key yet. */
 export function HeldItems({ blueprintId }: { readonly blueprintId: string }) {
   const path = `/blueprints/${blueprintId}/quarantine`;
+  const { values, set } = useFilters(["reason"]);
+  const reason = REASONS.find((one) => one === values.reason);
+  const [shown, setShown] = useState<Held>();
+  const [isRedriving, setRedriving] = useState(false);
+  const filter = reason === undefined ? {} : { reason };
   const pages = usePages<Held>(
-    (page, signal) => sendForList<Held>(path + formatQuery(page), { signal }),
-    [path],
+    (page, signal) => sendForList<Held>(path + formatQuery({ ...filter, ...page }), { signal }),
+    [path, reason],
   );
+  const { count = 0, reload } = pages;
   return (
     <Section title="Quarantine">
-      <PagedTable
-        label="Quarantine"
-        columns={COLUMNS}
-        pages={pages}
-        keyOf={({ id }) => id}
-        maxRows={8}
-        of="held items"
-        lines={2}
-        empty={
-          <Empty title="No held items">
-            Items without an install appear here, until an install gets their key.
-          </Empty>
-        }
-      />
-      <ApiCall call={{ method: "GET", path }} label="API call for these items" />
+      <FilterBar fields={FILTERS} values={values} onChange={set} />
+      {reason !== undefined && canRedrive(reason) && count > 0 && hasPermission("blueprints.write") && (
+        <div class="row">
+          <Button onClick={() => setRedriving(true)}>Redrive all {formatCount(count)}</Button>
+        </div>
+      )}
+      <div class="split">
+        <div class="stack">
+          <PagedTable
+            label="Quarantine"
+            columns={COLUMNS}
+            pages={pages}
+            keyOf={({ id }) => id}
+            onOpen={setShown}
+            openKey={shown?.id}
+            maxRows={8}
+            of="held items"
+            lines={2}
+            empty={
+              reason === undefined ? (
+                <Empty title="No held items">
+                  Items without an install appear here, until an install gets their key.
+                </Empty>
+              ) : (
+                <Empty title="No held items with this reason" />
+              )
+            }
+          />
+        </div>
+        {shown !== undefined && (
+          <HeldItemPanel
+            key={shown.id}
+            blueprintId={blueprintId}
+            held={shown}
+            onClose={() => setShown(undefined)}
+            onChanged={reload}
+          />
+        )}
+      </div>
+      <ApiCall call={{ method: "GET", path: path + formatQuery(filter) }} label="API call for these items" />
+      {isRedriving && reason !== undefined && (
+        <RedriveHeld
+          blueprintId={blueprintId}
+          reason={reason}
+          count={count}
+          onClose={() => setRedriving(false)}
+          onDone={reload}
+        />
+      )}
     </Section>
   );
 }

@@ -6,7 +6,7 @@ import { RunDialog } from "../../kit/feedback/run-dialog.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import type { Scope } from "./records.ts";
-import { type Counts, countOf, NO_COUNTS, runAgain, type Target } from "./run-again.ts";
+import { type Counts, countOf, createAppCalls, NO_COUNTS, runAgain, type Target } from "./run-again.ts";
 
 interface Props {
   readonly appId: string;
@@ -36,7 +36,7 @@ export function RedriveDialog({ appId, what, target, previewParts, onClose, onDo
       verb={`Redrive ${formatCount(count)}`}
       run={async (signal) => {
         setCounts(NO_COUNTS);
-        const done = await runAgain(appId, target, { signal, onProgress: setCounts });
+        const done = await runAgain(createAppCalls(appId), target, { signal, onProgress: setCounts });
         return `${done.released} released, ${done.kept} still in quarantine`;
       }}
       onDone={onDone}
@@ -149,7 +149,8 @@ interface OutcomeProps {
   readonly isDone: boolean;
 }
 
-function Outcome({ counts, of, isDone }: OutcomeProps) {
+/** Progress and result of a redrive. */
+export function Outcome({ counts, of, isDone }: OutcomeProps) {
   const { released, kept, refused, unavailable } = counts;
   const done = released + kept + refused + unavailable;
   return (

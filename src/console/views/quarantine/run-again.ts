@@ -14,6 +14,26 @@ export const NO_COUNTS: Counts = { released: 0, kept: 0, refused: 0, unavailable
 
 export const countOf = (target: Target): number => (target.is === "scope" ? target.count : target.ids.length);
 
+/** API calls of a quarantine. */
+export interface QuarantineCalls {
+  readonly list: (
+    query: Scope & { readonly limit: number },
+    signal: AbortSignal,
+  ) => Promise<{ readonly rows: readonly Pick<Schemas["QuarantineRecord"], "id" | "firstAt">[] }>;
+  readonly redrive: (
+    body: Scope & { readonly limit: number },
+    signal: AbortSignal,
+  ) => Promise<readonly Pick<Result, "id" | "status">[]>;
+  readonly redriveOne: (itemId: string, signal: AbortSignal) => Promise<Pick<Result, "status">>;
+}
+
+export const createAppCalls = (appId: string): QuarantineCalls => ({
+  list: (query, signal) => api.list("/apps/{appId}/quarantine", { path: { appId }, query, signal }),
+  redrive: (body, signal) => api.post("/apps/{appId}/quarantine/redrive", { path: { appId }, body, signal }),
+  redriveOne: (itemId, signal) =>
+    api.post("/apps/{appId}/quarantine/{itemId}/redrive", { path: { appId, itemId }, body: {}, signal }),
+});
+
 interface Options {
   readonly signal: AbortSignal;
   readonly onProgress: (counts: Counts) => void;
@@ -26,7 +46,7 @@ const PAGE = 200;
  * @throws ApiError
  */
 export async function runAgain(
-  appId: string,
+  calls: QuarantineCalls,
   target: Target,
   { signal, onProgress }: Options,
 ): Promise<Counts> {
@@ -38,7 +58,7 @@ export async function runAgain(
   if (target.is === "items") {
     for (const itemId of target.ids) {
       if (signal.aborted) break;
-      add([await runOne(appId, itemId, signal)]);
+      add([await runOne(calls, itemId, signal)]);
       if (counts.unavailable > 0) break;
     }
     return counts;
@@ -48,18 +68,12 @@ export async function runAgain(
   let { from } = scope;
   while (!signal.aborted) {
     const here = { ...scope, ...(from !== undefined && { from }) };
-    const { rows } = await withRateLimitRetry(signal, () =>
-      api.list("/apps/{appId}/quarantine", { path: { appId }, query: { ...here, limit: PAGE }, signal }),
-    );
+    const { rows } = await withRateLimitRetry(signal, () => calls.list({ ...here, limit: PAGE }, signal));
     const last = rows.at(-1);
     if (last === undefined) break;
     if (rows.some(({ id }) => !seen.has(id))) {
       const results = await withRateLimitRetry(signal, () =>
-        api.post("/apps/{appId}/quarantine/redrive", {
-          path: { appId },
-          body: { ...here, limit: rows.length },
-          signal,
-        }),
+        calls.redrive({ ...here, limit: rows.length }, signal),
       );
       add(results.filter(({ id }) => !seen.has(id)));
       for (const { id } of results) seen.add(id);
@@ -76,11 +90,13 @@ export async function runAgain(
 }
 
 /** Processes one item again. A 404 means that the item was already released, and a 409 that it cannot be processed again. */
-async function runOne(appId: string, itemId: string, signal: AbortSignal): Promise<Pick<Result, "status">> {
+async function runOne(
+  { redriveOne }: QuarantineCalls,
+  itemId: string,
+  signal: AbortSignal,
+): Promise<Pick<Result, "status">> {
   try {
-    return await withRateLimitRetry(signal, () =>
-      api.post("/apps/{appId}/quarantine/{itemId}/redrive", { path: { appId, itemId }, body: {}, signal }),
-    );
+    return await withRateLimitRetry(signal, () => redriveOne(itemId, signal));
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return { status: "released" };
     if (error instanceof ApiError && error.status === 409) return { status: "refused" };

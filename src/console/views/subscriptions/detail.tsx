@@ -11,7 +11,7 @@ import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
-import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
+import { formatBytes, formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
 import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
@@ -20,6 +20,7 @@ import { Replay } from "./replay.tsx";
 import { Rewind } from "./rewind.tsx";
 
 type Subscription = Schemas["Subscription"];
+type Batch = NonNullable<NonNullable<Subscription["handler"]>["batch"]>;
 
 interface Props {
   readonly appId: string;
@@ -97,7 +98,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
             "Sent to": <UntrustedText>{handler.url}</UntrustedText>,
             Concurrency: String(handler.concurrency),
             Order: ORDERS[String(handler.ordered) as keyof typeof ORDERS],
-            "Events per request": String(handler.batch?.maxEvents ?? 1),
+            "Events per request": handler.batch === null ? "1" : formatBatch(handler.batch),
             Timeout: formatDuration(handler.timeoutMs),
           }}
         />
@@ -105,6 +106,9 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
     </>
   );
 }
+
+const formatBatch = ({ maxEvents, maxBytes, maxWaitMs }: Batch): string =>
+  `up to ${formatCount(maxEvents)}, ${formatBytes(maxBytes)}, after ${formatDuration(maxWaitMs)}`;
 
 const ORDERS = { false: "not guaranteed", true: "per topic", key: "per key" } as const;
 

@@ -7,6 +7,7 @@ import { ShownOnce } from "../../kit/feedback/shown-once.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { Code } from "../../kit/text/code.tsx";
+import { BatchInput, NO_BATCH, toBatch } from "./batch-input.tsx";
 import { PlaceInput } from "./place.tsx";
 
 interface Props {
@@ -38,13 +39,12 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
   const [startAt, setStartAt] = useState("now");
   const [url, setUrl] = useState("");
   const [ordered, setOrdered] = useState<Ordering>("false");
-  const [maxEvents, setMaxEvents] = useState("1");
+  const [batch, setBatch] = useState(NO_BATCH);
   const [made, setMade] = useState<Schemas["Subscribed"]>();
   const [filter, setFilter] = useState("");
   const when = filter === "" ? {} : { when: parseJson(filter) };
-  const batch = maxEvents === "1" ? {} : { batch: { maxEvents: Number(maxEvents) } };
   const order = ordered === "key" ? ordered : ordered === "true";
-  const handler = url === "" ? {} : { handler: { url, ordered: order, ...batch }, ...when };
+  const handler = url === "" ? {} : { handler: { url, ordered: order, ...toBatch(batch) }, ...when };
   const call = {
     method: "POST",
     path: `/apps/${appId}/events/subscribe`,
@@ -111,23 +111,7 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
             </span>
           </label>
         )}
-        {url !== "" && (
-          <label class="field">
-            <span class="field-name">Events per request</span>
-            <input
-              type="number"
-              min={1}
-              max={1_000}
-              required
-              value={maxEvents}
-              onInput={(event) => setMaxEvents(event.currentTarget.value)}
-            />
-            <span class="field-help">
-              With more than one, each request is a batch of CloudEvents, and your handler can reject some of
-              them.
-            </span>
-          </label>
-        )}
+        {url !== "" && <BatchInput values={batch} onChange={setBatch} />}
         {url !== "" && (
           <label class="field">
             <span class="field-name">
