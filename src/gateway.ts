@@ -5,7 +5,7 @@ import { startOverLimit } from "./bus/limits/over-limit.ts";
 import { createAppendedListeners } from "./bus/publish/publish.ts";
 import { createEntryIndex } from "./bus/topics/entry-index.ts";
 import { createTopics } from "./bus/topics/topics.ts";
-import { type CheckChannelDeps, checkChannel } from "./channels/check-channel.ts";
+import type { CheckChannelDeps } from "./channels/check-channel.ts";
 import type { ChannelKinds, ChannelRuntime } from "./channels/kind.ts";
 import { channelKinds as ownKinds } from "./channels/kinds.ts";
 import { publicUrls } from "./config/public-urls.ts";
@@ -22,13 +22,16 @@ import { formatRedisCli, greet, type Print } from "./gateway/greeting.ts";
 import { openHandlers } from "./gateway/handlers.ts";
 import { createHealthChecks, observeGateway } from "./gateway/health.ts";
 import { startListener } from "./gateway/listener.ts";
+import type { Machine } from "./gateway/machine.ts";
+import { startMetricsListener } from "./gateway/metrics-listener.ts";
 import { openFoundation } from "./gateway/open-foundation.ts";
 import { startProblems } from "./gateway/problems.ts";
 import { createSourceBus, type SourcesTiming, startSources } from "./gateway/sources.ts";
 import { claimDataDir } from "./gateway/stores.ts";
+import { createWelcomeChannel } from "./gateway/welcome.ts";
 import type { HandlersTiming } from "./handlers/handlers.ts";
 import { consoleSignIn } from "./http/console.ts";
-import { createMetricsApp, type HealthCheck } from "./http/health.ts";
+import { type HealthCheck, readHealth } from "./http/health.ts";
 import { createInvalidRequestReport } from "./http/invalid-requests.ts";
 import { createBodyBudget } from "./ingest/body/body-budget.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
@@ -60,15 +63,6 @@ export interface Gateway extends AsyncDisposable {
   readonly greet: (print: Print) => Promise<void>;
 }
 
-/** Channel of the app `welcome`, which accepts every delivery. */
-const WELCOME = {
-  uid: "inbox",
-  title: "Inbox",
-  kind: "webhook",
-  config: {},
-  events: [{ type: "received" }],
-} as const;
-
 export interface GatewayDeps {
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -87,6 +81,8 @@ export interface GatewayDeps {
   readonly timeoutMs?: number;
   /** Called during shutdown, after `/readyz` reports the shutdown. The gateway accepts connections until the promise resolves. */
   readonly beforeClosing?: () => Promise<unknown>;
+  /** `undefined` if this gateway is the only process of its machine. */
+  readonly machine?: Machine | undefined;
 }
 
 /**
@@ -96,32 +92,29 @@ export interface GatewayDeps {
  * @throws DataDirInUseError, RedisUnfitError, MigrationError, WrongMasterKeyError, or an Error that suggests a fix
  */
 export async function startGateway(config: Config, deps: GatewayDeps): Promise<Gateway> {
-  const { log, signal, channelKinds = ownKinds, sourcesTiming, timeoutMs, beforeClosing } = deps;
+  const { log, signal, channelKinds = ownKinds, sourcesTiming, timeoutMs, beforeClosing, machine } = deps;
   await using opening = new AsyncDisposableStack();
   const clock = Date.now;
   const has = (role: Role): boolean => config.roles.includes(role);
   const metrics = createMetrics({ includeProcessMetrics: true, channels: config.metricsChannels });
   const presets = readPresets();
   const outbound = opening.use(createOutbound(config));
-  const { dataDir } = opening.use(claimDataDir(config));
+  const { dataDir } = opening.use(claimDataDir(config, machine));
   let starting = "is starting its embedded servers";
   const health = { metrics, metricsToken: config.metricsToken };
   const startingCheck: HealthCheck = { name: "running", check: () => ({ ok: false, reason: starting }) };
   const onInvalid = createInvalidRequestReport({ metrics, log });
   const startingApp = createStartingApp({ clock, health: { ...health, checks: [startingCheck] } });
-  const listener = opening.use(await startListener(config, startingApp, { onInvalid }));
+  const listener = opening.use(await startListener(config, startingApp, { onInvalid, ...machine }));
   const urls = publicUrls(config, listener.port);
-  if (config.metricsListen) {
-    const scraped = opening.use(
-      await startListener(config.metricsListen, createMetricsApp({ clock, metrics }), { onInvalid }),
-    );
-    log.info({ event: "metrics.listening", port: scraped.port }, "metrics listener is ready");
-  }
+  if (config.metricsListen && machine === undefined)
+    opening.use(await startMetricsListener(config.metricsListen, { clock, log, onInvalid, metrics }));
 
   const { foundation, stores, warnings, masterKey, limitDefaults, limitsOf } = opening.use(
     await openFoundation({
       config,
       dataDir,
+      machine,
       metrics,
       channelKinds,
       presets,
@@ -152,7 +145,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     keyring,
     clock,
     apiKey: config.apiKey,
-    welcome: config.databaseUrl === undefined ? await welcomeChannel(checkDeps) : undefined,
+    welcome: config.databaseUrl === undefined ? await createWelcomeChannel(checkDeps) : undefined,
   });
 
   const appended = createAppendedListeners();
@@ -243,12 +236,14 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   observeGateway({ ...foundation, housekeeper, overLimit });
   const draining = new AbortController();
   const stopping = AbortSignal.any([signal, draining.signal]);
+  const checks = createHealthChecks({ ...foundation, stores, warnings, masterKey, sources, stopping });
+  machine?.provide({
+    health: () => readHealth(checks),
+    metrics: () => metrics.registry.getMetricsAsJSON(),
+  });
   const app = createApp({
     clock,
-    health: {
-      ...health,
-      checks: createHealthChecks({ ...foundation, stores, warnings, masterKey, sources, stopping }),
-    },
+    health: { ...health, machine, checks },
     receiveHook: has("hooks") ? createReceive({ ...path.receiving, runtimes, limits, bodies }) : undefined,
     api: has("api")
       ? {
@@ -291,10 +286,4 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     greet: (print) => greet(foundation, { ...urls, ...pages, redisCli }, print),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-async function welcomeChannel(deps: CheckChannelDeps) {
-  const checked = await checkChannel(deps, WELCOME, "");
-  if (!checked.ok) throw new Error("the settings of the channel of the app `welcome` are invalid");
-  return { ...checked.value, uid: WELCOME.uid, title: WELCOME.title };
 }

@@ -14,6 +14,14 @@ import { createTally, createTimings, SECONDS } from "./metrics/frequent-metrics.
  */
 export type Metrics = ReturnType<typeof createMetrics>;
 
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/**
+ * How several processes of one machine export a gauge. `max` and `min` describe the machine or its stores, so that one value is exported.
+ * `sum` describes the process, so that each process has its own value.
+ */
+type GaugeAggregator = "max" | "min" | "sum";
+
 export interface Figure<L extends string = string> {
   readonly labels: Readonly<Record<L, string>>;
   readonly value: number;
@@ -43,10 +51,12 @@ export function createMetrics({
     help: string,
     labels: readonly L[],
     read: () => Iterable<Figure<L>>,
+    aggregator: GaugeAggregator = "max",
   ): void {
     new Gauge({
       name,
       help,
+      aggregator,
       labelNames: [...labels],
       registers,
       collect() {
@@ -230,12 +240,22 @@ export function createMetrics({
       registers,
     }),
     /** Registers a gauge. Its value is read at each scrape. */
-    observe: (name: string, help: string, read: () => number): void =>
-      observeEach(name, help, [], () => [{ labels: {}, value: read() }]),
+    observe: (name: string, help: string, read: () => number, aggregator?: GaugeAggregator): void =>
+      observeEach(name, help, [], () => [{ labels: {}, value: read() }], aggregator),
     /** Registers a gauge with one label, whose values must be from a closed set. Its values are read at each scrape. */
-    observeBy: (name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void =>
-      observeEach(name, help, [label], () =>
-        [...read()].map(([key, value]) => ({ labels: { [label]: key }, value })),
+    observeBy: (
+      name: string,
+      help: string,
+      label: string,
+      read: () => ReadonlyMap<string, number>,
+      aggregator?: GaugeAggregator,
+    ): void =>
+      observeEach(
+        name,
+        help,
+        [label],
+        () => [...read()].map(([key, value]) => ({ labels: { [label]: key }, value })),
+        aggregator,
       ),
     observeEach,
   };

@@ -11,6 +11,7 @@ const SRC = join(import.meta.dirname, "..", "src");
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   process: ["main.ts"],
   commands: ["cli"],
+  "supervisor of several gateway processes": ["supervisor"],
   "composition root": ["gateway.ts"],
   "parts of the composition root": ["gateway"],
   "HTTP application and console": ["app.ts", "console"],

@@ -5,25 +5,28 @@ import { startGateway } from "../gateway.ts";
 import { endPretenuring } from "../lib/pretenuring.ts";
 import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
+import { drainDelayMs } from "./drain-delay.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
 import { formatFailure, openLog, print } from "./process.ts";
 import { stopOnSignals } from "./stop-signals.ts";
 
-/**
- * Time in seconds between the stop signal and closing the HTTP listener. Load balancers that check every two seconds then see two
- * failed checks.
- */
-const DRAIN_DELAY_SECONDS = 5;
+export interface StartOptions {
+  readonly configFile: string | undefined;
+  /** Whether this is a process of a supervisor. */
+  readonly isSupervised: boolean;
+}
 
 /** Runs the gateway until a stop signal arrives, and returns the exit code. */
-export async function start(config: Config): Promise<ExitCode> {
+export async function start(config: Config, { configFile, isSupervised }: StartOptions): Promise<ExitCode> {
+  if (isSupervised) return (await import("./start-supervised.ts")).startSupervised(config);
+  if (config.processes > 1)
+    return (await import("./start-supervisor.ts")).startSupervisor(config, configFile);
   endPretenuring();
   const log = await openLog(config, process.stdout);
   const signal = stopOnSignals((name) => log.info({ event: "gateway.stopping", signal: name }, "stopping"));
   let started = false;
   try {
-    const { drainDelaySeconds = process.stdout.isTTY ? 0 : DRAIN_DELAY_SECONDS } = config;
-    const beforeClosing = () => delay(drainDelaySeconds * 1_000);
+    const beforeClosing = () => delay(drainDelayMs(config));
     await using gateway = await startGateway(config, { log, signal, beforeClosing });
     started = true;
     await putPoolBehindOtherThreads();

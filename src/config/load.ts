@@ -5,7 +5,7 @@ import type { z } from "zod";
 import type { Finding } from "../lib/errors.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { type Config, SETTING_LIST, type SettingInfo, settingsSchema } from "./schema.ts";
+import { type Config, type Role, SETTING_LIST, type SettingInfo, settingsSchema } from "./schema.ts";
 
 /** Matches variables that Kubernetes sets in every pod if a service is called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;
@@ -49,7 +49,20 @@ export function loadConfig(env: Variables, file?: string): Result<Config, readon
       message: "is required with INLET_OIDC_ISSUER, because the issuer also signs tokens for other audiences",
     });
   }
+  if (parsed.success) findings.push(...checkBackgroundProcesses(parsed.data));
   return findings.length > 0 || !parsed.success ? err(findings) : ok(parsed.data);
+}
+
+/** At least one process must serve connections, and each process must have a role. */
+function checkBackgroundProcesses({ processes, backgroundProcesses, roles }: Config): readonly Finding[] {
+  if (backgroundProcesses === 0) return [];
+  const path = "INLET_BACKGROUND_PROCESSES";
+  if (backgroundProcesses >= processes)
+    return [{ path, message: `must be less than INLET_PROCESSES, which is ${processes}` }];
+  const isBackground = (role: Role): boolean => role === "sources" || role === "delivery";
+  return roles.some(isBackground) && !roles.every(isBackground)
+    ? []
+    : [{ path, message: "needs one of the roles sources, delivery and one of api, hooks in INLET_ROLES" }];
 }
 
 function readSettingsFile(file: string, findings: Finding[]): Variables {

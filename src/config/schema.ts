@@ -9,12 +9,14 @@ import {
   flag,
   hostAndPort,
   listOf,
+  MAX_PROCESSES,
   MIN_TOKEN_LENGTH,
   masterKey,
   network,
   oneOf,
   onOff,
   portNumber,
+  processCount,
   type SettingType,
   text,
   url,
@@ -92,6 +94,15 @@ export const settingsSchema = z.object({
     defaultText: ROLES.join(","),
     description:
       "Roles of this process: any of api, hooks, sources, delivery. With `hooks` alone it only serves hooks and health checks.",
+  }),
+  processes: setting("INLET_PROCESSES", processCount, {
+    defaultText: "1",
+    description: `Number of gateway processes that share the port, 1 to ${MAX_PROCESSES}. \`auto\` starts one per core. Keep 1 in a Kubernetes pod.`,
+  }),
+  backgroundProcesses: setting("INLET_BACKGROUND_PROCESSES", wholeNumber(0, MAX_PROCESSES - 1), {
+    defaultText: "0",
+    description:
+      "Number of INLET_PROCESSES that run the roles sources and delivery and get no connections. The others then have the roles api and hooks. With 0, all processes have all roles.",
   }),
   baseUrl: optional("INLET_BASE_URL", baseUrl, {
     unsetMeans: "derived from host and port",

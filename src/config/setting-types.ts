@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { NO_NETWORK, parseNetwork } from "../lib/addresses/networks.ts";
 import { parseMasterKey } from "../lib/secrets/master-key.ts";
@@ -36,6 +37,15 @@ export const wholeNumber = (min: number, max: number): SettingType<number> =>
     (digits) => /^\d{1,10}$/.test(digits) && Number(digits) >= min && Number(digits) <= max,
     `must be an integer from ${min} to ${max}`,
   ).transform(Number);
+
+/** The connections of this many processes fit into the `max_connections` of the embedded PostgreSQL. */
+export const MAX_PROCESSES = 32;
+
+/** A number of processes. `auto` stands for one per core that this process may use. */
+export const processCount: SettingType<number> = accepted(
+  (text) => text === "auto" || (/^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_PROCESSES),
+  `must be an integer from 1 to ${MAX_PROCESSES}, or auto`,
+).transform((text) => (text === "auto" ? Math.min(MAX_PROCESSES, availableParallelism()) : Number(text)));
 
 export const flag = z.enum(["0", "1"], { error: "must be 0 or 1" }).transform((digit) => digit === "1");
 

@@ -119,8 +119,11 @@ export function observeGateway({
     "Fraction of Redis maxmemory in use; 0 if Redis has no memory limit",
     () => redis.state().memoryUsedFraction ?? 0,
   );
-  metrics.observe("inlet_redis_ready", "1 while Redis accepts events, otherwise 0", () =>
-    redis.state().ready ? 1 : 0,
+  metrics.observe(
+    "inlet_redis_ready",
+    "1 while Redis accepts events, otherwise 0",
+    () => (redis.state().ready ? 1 : 0),
+    "min",
   );
   const { version } = packageJson;
   metrics.observeEach(

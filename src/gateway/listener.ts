@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { type Config, DEFAULT_HEADER_BYTES } from "../config/schema.ts";
@@ -8,6 +7,8 @@ import { closeGentlyAfterEarlyResponse } from "../http/close-gently.ts";
 import type { App, Fetch } from "../http/context.ts";
 import { createFastPath, type FastPath } from "../http/fast-path/fast-path.ts";
 import { createInvalidRequests, type InvalidRequestsOptions } from "../http/invalid-requests.ts";
+import { type Accepting, acceptFromPort, acceptFromSupervisor } from "./accepting.ts";
+import type { PassedConnections } from "./machine.ts";
 
 export interface Listener extends AsyncDisposable {
   readonly port: number;
@@ -16,6 +17,11 @@ export interface Listener extends AsyncDisposable {
    * `beforeClosing` resolves, and requests in flight then have up to `DRAIN_MS` to complete.
    */
   readonly serve: (app: App, beforeClosing?: () => Promise<unknown>) => AsyncDisposable;
+}
+
+export interface ListenerOptions extends Partial<Pick<InvalidRequestsOptions, "onInvalid">> {
+  /** Connections of a supervisor, instead of those to the port. */
+  readonly connections?: PassedConnections | undefined;
 }
 
 const HEADERS_TIMEOUT_MS = 20_000;
@@ -50,7 +56,7 @@ export async function startListener(
     maxHeaderBytes = DEFAULT_HEADER_BYTES,
   }: Pick<Config, "host" | "port"> & Partial<Pick<Config, "hookFastPath" | "maxHeaderBytes">>,
   starting: Fetch,
-  { onInvalid = () => {} }: Partial<Pick<InvalidRequestsOptions, "onInvalid">> = {},
+  { onInvalid = () => {}, connections }: ListenerOptions = {},
 ): Promise<Listener> {
   let serving: App = { fetch: starting };
   const invalid = createInvalidRequests({ maxHeaderBytes, onInvalid });
@@ -96,15 +102,13 @@ export async function startListener(
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.listen({ host, port });
-  try {
-    await once(server, "listening");
-  } catch (cause) {
-    const { code = "" } = cause as NodeJS.ErrnoException;
-    throw new Error(SUGGESTIONS[code] ?? `cannot listen on port ${port} of ${host}`, { cause });
-  }
+  const accepting = connections
+    ? acceptFromSupervisor(server, connections)
+    : await acceptFromPort(server, { host, port }).catch((cause: unknown) => {
+        throw explainBindError(cause, { host, port });
+      });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: accepting.port,
     serve(app, beforeClosing) {
       serving = app;
       if (hookFastPath && app.receiveHook !== undefined)
@@ -121,22 +125,28 @@ export async function startListener(
           server.prependListener("request", (_, response) => response.setHeader("connection", "close"));
           fastPath?.answerLast();
           await beforeClosing?.();
-          await drain(server, fastPath);
+          await drain(accepting, server, fastPath);
         },
       };
     },
-    [Symbol.asyncDispose]: () => drain(server, fastPath),
+    [Symbol.asyncDispose]: () => drain(accepting, server, fastPath),
   };
 }
 
-async function drain(server: Server, fastPath: FastPath | undefined): Promise<void> {
-  if (!server.listening) return;
-  let closed = false;
-  server.close(() => {
-    closed = true;
-  });
+/** Returns an error that suggests a fix for a port that cannot be bound. */
+export function explainBindError(
+  cause: unknown,
+  { host, port }: { readonly host: string; readonly port: number },
+): Error {
+  const { code = "" } = cause as NodeJS.ErrnoException;
+  return new Error(SUGGESTIONS[code] ?? `cannot listen on port ${port} of ${host}`, { cause });
+}
+
+async function drain(accepting: Accepting, server: Server, fastPath: FastPath | undefined): Promise<void> {
+  const isClosed = accepting.close();
+  if (isClosed === undefined) return;
   const deadline = performance.now() + DRAIN_MS;
-  while (!closed && performance.now() < deadline) {
+  while (!isClosed() && performance.now() < deadline) {
     // A connection whose last response was sent during shutdown is now idle, so it can be closed.
     server.closeIdleConnections();
     fastPath?.closeIdle();

@@ -9,14 +9,24 @@ import { createCompileQuota } from "../lib/json-schema/compile-quota.ts";
 import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import type { Foundation } from "./foundation.ts";
 import { computeLimitDefaults } from "./limit-defaults.ts";
+import type { Machine } from "./machine.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./master-keys.ts";
 import { startStoreWarnings } from "./store-warnings.ts";
-import { openStores } from "./stores.ts";
+import { openStores, useMachineStores } from "./stores.ts";
+
+const MAX_DATABASE_CONNECTIONS = 10;
+/** Maximum connections to PostgreSQL of all processes of a machine, as long as each has at least two. */
+const MACHINE_CONNECTIONS = 40;
+
+/** Returns the maximum number of connections to PostgreSQL of one process. */
+const shareConnections = (processes: number): number =>
+  Math.max(2, Math.min(MAX_DATABASE_CONNECTIONS, Math.floor(MACHINE_CONNECTIONS / processes)));
 
 export interface FoundationDeps
   extends Pick<Foundation, "config" | "metrics" | "channelKinds" | "presets" | "outbound" | "clock" | "log"> {
   /** The data directory, already locked by the caller. */
   readonly dataDir: string;
+  readonly machine: Machine | undefined;
   readonly signal: AbortSignal;
   readonly writeTimeoutMs: number | undefined;
   /** Called before the gateway waits, with the reason as a part of a sentence. */
@@ -31,10 +41,13 @@ export interface FoundationDeps
  */
 export async function openFoundation(deps: FoundationDeps) {
   const { config, dataDir, metrics, channelKinds, presets, outbound, clock, log, signal } = deps;
-  const { writeTimeoutMs, onWaiting } = deps;
+  const { machine, writeTimeoutMs, onWaiting } = deps;
   await using opening = new AsyncDisposableStack();
-  const stores = opening.use(await openStores(config, { dataDir, log, signal }));
-  const database = opening.use(openDatabase({ connection: stores.database }));
+  const stores = opening.use(
+    await (machine ? useMachineStores(config, machine) : openStores(config, { dataDir, log, signal })),
+  );
+  const maxConnections = shareConnections(machine?.processes ?? 1);
+  const database = opening.use(openDatabase({ connection: stores.database, maxConnections }));
   const { db } = database;
   const keyring = await awaitDatabase({ log, signal, onAway: onWaiting }, async () => {
     const openKeyring = (from: Queryable) => openMasterKeyring(from, stores.keys, clock);

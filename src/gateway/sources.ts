@@ -137,8 +137,14 @@ export function startSources(deps: SourcesDeps): Sources {
     "Sources in the shards of this worker, by state",
     "state",
     () => new Map<string, number>([...none, ...supervisor.countStates()]),
+    "sum",
   );
-  metrics.observe("inlet_source_shards", "Source shards held by this worker", () => supervisor.shards().size);
+  metrics.observe(
+    "inlet_source_shards",
+    "Source shards held by this worker",
+    () => supervisor.shards().size,
+    "sum",
+  );
   metrics.observe(
     "inlet_source_workers",
     "Workers that run sources, as known to this worker",

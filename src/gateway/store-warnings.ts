@@ -27,8 +27,11 @@ export function startStoreWarnings({
 }) {
   const dataLoss = startDataLossWatch({ db: database.db, marker: createRedisMarker({ redis }), clock, log });
   const writes = startWriteWatch({ database, log });
-  metrics.observe("inlet_database_writable", "1 while PostgreSQL accepts writes, otherwise 0", () =>
-    writes.problem() === undefined ? 1 : 0,
+  metrics.observe(
+    "inlet_database_writable",
+    "1 while PostgreSQL accepts writes, otherwise 0",
+    () => (writes.problem() === undefined ? 1 : 0),
+    "min",
   );
   if (stores.diskSpace() !== undefined)
     metrics.observe(

@@ -12,6 +12,7 @@ import {
 import { acquireDataLock, type DataLock } from "../lib/servers/data-lock.ts";
 import { type DiskSpace, readDiskSpace } from "../lib/servers/disk-space.ts";
 import type { Log } from "../log.ts";
+import type { Machine } from "./machine.ts";
 import { loadMasterKeys, type MasterKeys } from "./master-keys.ts";
 
 /** Connections to PostgreSQL and Redis. Embedded servers stop on disposal. */
@@ -31,14 +32,32 @@ export class DataDirInUseError extends Error {
 }
 
 /**
- * Locks the data directory until disposal. Not needed without embedded servers.
+ * Locks the data directory until disposal. Not needed without embedded servers, or if the supervisor has locked it.
  *
  * @throws DataDirInUseError
  */
-export function claimDataDir(config: Config): DataLock {
-  const { databaseUrl, redisUrls, dataDir } = config;
-  const ownsServers = databaseUrl === undefined || redisUrls.length === 0;
-  return ownsServers ? lockDataDir(config) : { dataDir, [Symbol.dispose]() {} };
+export function claimDataDir(config: Config, machine?: Pick<Machine, "dataDir">): DataLock {
+  const { dataDir } = machine ?? config;
+  return ownsServers(config) && machine === undefined
+    ? lockDataDir(config)
+    : { dataDir, [Symbol.dispose]() {} };
+}
+
+/** Returns true if the settings name no external server for PostgreSQL or for Redis. */
+export const ownsServers = ({ databaseUrl, redisUrls }: Pick<Config, "databaseUrl" | "redisUrls">): boolean =>
+  databaseUrl === undefined || redisUrls.length === 0;
+
+/** Uses the servers and the master key of the supervisor. The supervisor stops its servers itself. */
+export async function useMachineStores(config: Config, { dataDir, stores }: Machine): Promise<Stores> {
+  const { database, redisUrl, areEmbedded, isNewKey, problems } = stores;
+  return {
+    database,
+    redisUrl,
+    keys: { ...(await loadMasterKeys(config, dataDir)), isNew: isNewKey },
+    problems,
+    diskSpace: () => (areEmbedded ? readDiskSpace(dataDir) : undefined),
+    async [Symbol.asyncDispose]() {},
+  };
 }
 
 /**
@@ -168,7 +187,8 @@ export async function openEmbeddedStores(options: {
 /** Name of a marker file in the data directory, which exists until a restore has completed. */
 export const UNFINISHED_RESTORE = "restore.unfinished";
 
-function lockDataDir({ dataDir }: Config): DataLock {
+/** @throws DataDirInUseError */
+export function lockDataDir({ dataDir }: Pick<Config, "dataDir">): DataLock {
   const lock = tryLock(dataDir);
   if (!lock.ok) {
     const suggestion =

@@ -2,7 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import type { Clock } from "../lib/clock.ts";
 import { isSecretIn } from "../lib/constant-time.ts";
-import type { Metrics } from "../metrics.ts";
+import { METRICS_CONTENT_TYPE, type Metrics } from "../metrics.ts";
 import { bearerToken } from "./callers/authenticate.ts";
 import type { Fetch, RequestEnv } from "./context.ts";
 import { ApiError, answerErrors } from "./errors.ts";
@@ -23,11 +23,24 @@ export interface HealthCheck {
   readonly check: (options: { readonly signal: AbortSignal }) => CheckResult | Promise<CheckResult>;
 }
 
+/** Body of the response to `/readyz`. */
+export interface HealthReport {
+  readonly status: "ready" | "degraded" | "notReady";
+  readonly checks: Readonly<Record<string, CheckResult>>;
+}
+
 export interface HealthDeps {
   readonly checks: readonly HealthCheck[];
   readonly metrics: Metrics;
   readonly metricsToken: string | undefined;
   readonly checkTimeoutMs?: number;
+  /** Reads the health and the metrics of all processes. `undefined` if there is only this process. */
+  readonly machine?: MachineHealth | undefined;
+}
+
+interface MachineHealth {
+  readonly health: () => Promise<HealthReport>;
+  readonly metrics: () => Promise<string>;
 }
 
 export type HealthEnv = RequestEnv & { Bindings: HttpBindings };
@@ -41,12 +54,8 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
   health.get("/healthz", (c) => c.json({ status: "ok" }));
 
   health.get("/readyz", async (c) => {
-    const results = await Promise.all(deps.checks.map((one) => runCheck(one, deps.checkTimeoutMs)));
-    const ready = results.every(([, { ok }]) => ok);
-    const isDegraded = results.some(([, result]) => result.ok && (result.warnings?.length ?? 0) > 0);
-    const status = ready ? (isDegraded ? "degraded" : "ready") : "notReady";
-    const body = { status, checks: Object.fromEntries(results) };
-    return c.json(body, ready ? 200 : 503);
+    const report = await (deps.machine?.health() ?? readHealth(deps.checks, deps.checkTimeoutMs));
+    return c.json(report, report.status === "notReady" ? 503 : 200);
   });
 
   const { metricsToken } = deps;
@@ -66,7 +75,7 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
         },
       );
     }
-    return answerMetrics(c, deps.metrics);
+    return answerMetrics(c, deps.machine?.metrics ?? (() => deps.metrics.registry.metrics()));
   });
 
   return health;
@@ -78,17 +87,29 @@ export function createMetricsApp({
   metrics,
 }: {
   readonly clock: Clock;
-  readonly metrics: Metrics;
+  readonly metrics: { readonly registry: { readonly metrics: () => Promise<string> } };
 }): Fetch {
   const app = new Hono<HealthEnv>();
   app.use(requestId(clock));
-  app.get("/metrics", (c) => answerMetrics(c, metrics));
+  app.get("/metrics", (c) => answerMetrics(c, () => metrics.registry.metrics()));
   answerErrors(app);
   return app.fetch;
 }
 
-const answerMetrics = async (c: Context, { registry }: Metrics): Promise<Response> =>
-  c.text(await registry.metrics(), 200, { "content-type": registry.contentType });
+const answerMetrics = async (c: Context, readMetrics: () => Promise<string>): Promise<Response> =>
+  c.text(await readMetrics(), 200, { "content-type": METRICS_CONTENT_TYPE });
+
+/** Runs all checks. */
+export const readHealth = async (checks: readonly HealthCheck[], timeoutMs?: number): Promise<HealthReport> =>
+  toHealthReport(Object.fromEntries(await Promise.all(checks.map((one) => runCheck(one, timeoutMs)))));
+
+/** Derives the status from the results of the checks. */
+export function toHealthReport(checks: HealthReport["checks"]): HealthReport {
+  const results = Object.values(checks);
+  const isDegraded = results.some((result) => result.ok && (result.warnings?.length ?? 0) > 0);
+  if (!results.every(({ ok }) => ok)) return { status: "notReady", checks };
+  return { status: isDegraded ? "degraded" : "ready", checks };
+}
 
 async function runCheck(
   { name, check }: HealthCheck,

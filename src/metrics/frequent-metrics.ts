@@ -129,4 +129,10 @@ class ReadHistogram extends Histogram {
   async getForPromString() {
     return { ...this.#facts, type: "histogram", values: this.#read() };
   }
+
+  override async get() {
+    // The declared type of `type` is an enum that does not exist at runtime.
+    const metric: unknown = { ...this.#facts, type: "histogram", aggregator: "sum", values: this.#read() };
+    return metric as Awaited<ReturnType<Histogram["get"]>>;
+  }
 }

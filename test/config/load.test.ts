@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
@@ -31,6 +31,8 @@ describe("loadConfig", () => {
   it("applies the default of every setting", () => {
     expect(read({})).toEqual({
       port: 8080,
+      processes: 1,
+      backgroundProcesses: 0,
       host: "127.0.0.1",
       dataDir: resolve("data"),
       roles: ["api", "hooks", "sources", "delivery"],
@@ -93,10 +95,13 @@ describe("loadConfig", () => {
       INLET_MCP_WEBHOOK_ID: "message",
       INLET_METRICS_CHANNELS: "20",
       DATABASE_URL: "postgres://u:p@db.example/inlet?sslmode=require",
+      INLET_PROCESSES: "4",
       REDIS_URL: "redis://a.example:6379,redis://b.example:6379",
     });
     expect(config).toEqual({
       port: 0,
+      processes: 4,
+      backgroundProcesses: 0,
       host: "::",
       dataDir: "/srv/inlet",
       roles: ["hooks", "api"],
@@ -132,6 +137,23 @@ describe("loadConfig", () => {
       databaseUrl: "postgres://u:p@db.example/inlet?sslmode=require",
       redisUrls: ["redis://a.example:6379", "redis://b.example:6379"],
     });
+  });
+
+  it.each([
+    [{ INLET_PROCESSES: "2", INLET_BACKGROUND_PROCESSES: "2" }, "must be less than INLET_PROCESSES"],
+    [
+      { INLET_PROCESSES: "2", INLET_BACKGROUND_PROCESSES: "1", INLET_ROLES: "hooks,api" },
+      "needs one of the roles sources, delivery",
+    ],
+  ])("rejects %j, because a process would have no role or no connection", (env, message) => {
+    expect(loadConfig(env)).toMatchObject({
+      ok: false,
+      error: [{ path: "INLET_BACKGROUND_PROCESSES", message: expect.stringContaining(message) }],
+    });
+  });
+
+  it("starts one process per core with INLET_PROCESSES=auto", () => {
+    expect(read({ INLET_PROCESSES: "auto" }).processes).toBe(availableParallelism());
   });
 
   it("returns the errors of all invalid settings at once, each with the name of the setting", () => {

@@ -20,6 +20,10 @@ export const DEFAULT_COMMAND = "start";
 export const COMMANDS: readonly CommandEntry[] = [
   ...groupOf("The gateway:", {
     start: ["Run the gateway (default command)", () => import("./gateway/start.ts")],
+    restart: [
+      "Replace the processes of a running gateway one at a time (INLET_PROCESSES)",
+      () => import("./gateway/restart.ts"),
+    ],
     plan: [
       "Show what `apply` would change (exits with 2 if anything would)",
       () => import("./gateway/plan.ts"),

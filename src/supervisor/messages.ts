@@ -1,0 +1,52 @@
+import type { DatabaseConnection } from "../data/database.ts";
+import type { HealthReport } from "../http/health.ts";
+import type { MetricsSnapshot } from "../metrics/machine-metrics.ts";
+
+/** Everything that a process needs to know at its start. */
+export interface StartMessage {
+  readonly type: "start";
+  /** Number of the process, from 1. A replacement has the number of the process that it replaces. */
+  readonly process: number;
+  readonly processes: number;
+  /** Whether the process runs sources and handlers, or only serves connections, or both. */
+  readonly work: Work;
+  readonly dataDir: string;
+  readonly port: number;
+  readonly database: DatabaseConnection;
+  readonly redisUrl: string;
+  readonly areEmbedded: boolean;
+  readonly isNewKey: boolean;
+}
+
+export type Work = "all" | "connections" | "background";
+
+/** Replies of a process to `report`. */
+export interface Readings {
+  readonly health: HealthReport;
+  readonly metrics: MetricsSnapshot;
+}
+
+export type ToProcess =
+  | StartMessage
+  /** Comes with a connection. */
+  | { readonly type: "connection" }
+  | { readonly type: "greet" }
+  /** Asks for `reported`. */
+  | { readonly type: "report"; readonly what: keyof Readings; readonly id: number }
+  /** Reply to `ask`. */
+  | { readonly type: "answer"; readonly id: number; readonly answer: HealthReport | string }
+  | { readonly type: "servers"; readonly problems: readonly string[] }
+  /** The process is stopping. If it is replaced, it closes its connections at once. Otherwise it waits for `close`. */
+  | { readonly type: "drain"; readonly isReplaced: boolean }
+  | { readonly type: "close" };
+
+export type ToSupervisor =
+  /** The process accepts connections, but is still starting. */
+  | { readonly type: "listening" }
+  | { readonly type: "ready" }
+  /** The process has received a connection. */
+  | { readonly type: "took" }
+  | { readonly type: "ask"; readonly what: keyof Readings; readonly id: number }
+  | { readonly type: "reported"; readonly id: number; readonly reading: Readings[keyof Readings] | undefined }
+  /** Values just before the end of the process. */
+  | { readonly type: "last"; readonly metrics: MetricsSnapshot };

@@ -1,0 +1,193 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Config } from "../config/schema.ts";
+import { explainBindError } from "../gateway/listener.ts";
+import { startMetricsListener } from "../gateway/metrics-listener.ts";
+import { lockDataDir, openStores, ownsServers, type Stores } from "../gateway/stores.ts";
+import type { HealthReport } from "../http/health.ts";
+import type { Log } from "../log.ts";
+import { createMachineMetrics } from "../metrics/machine-metrics.ts";
+import { combineHealth } from "./collect.ts";
+import { openControlSocket } from "./control.ts";
+import { createDistributor } from "./distribute.ts";
+import { createFleet } from "./fleet.ts";
+import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
+import { createLineWriter } from "./log-lines.ts";
+import type { StartMessage, ToSupervisor } from "./messages.ts";
+
+/** Interval at which the counters of all processes are read, so that those of a killed process are not lost. */
+const COUNTERS_MS = 5_000;
+const SERVERS_MS = 250;
+
+export interface SuperviseOptions {
+  readonly log: Log;
+  /** Aborts the start. */
+  readonly signal: AbortSignal;
+  /** Arguments of the command `start` for each process. */
+  readonly args: readonly string[];
+  /** Writes whole lines of the processes' output. */
+  readonly write: (lines: string) => void;
+  /** Called when the processes stop. Connections are accepted until it resolves. */
+  readonly beforeClosing: () => Promise<unknown>;
+}
+
+/** Thrown if the first process ended before it was ready. It has already printed the reason. */
+export class FirstProcessError extends Error {
+  override readonly name = "FirstProcessError";
+}
+
+/**
+ * Starts the embedded servers and several equal gateway processes, which share the port. This process accepts the connections and
+ * distributes them. Resolves when the processes are ready. Disposal drains the processes, and stops the servers last.
+ *
+ * @throws DataDirInUseError, FirstProcessError, or an Error that suggests a fix
+ */
+export async function supervise(config: Config, options: SuperviseOptions): Promise<AsyncDisposable> {
+  const { log, signal, args, write, beforeClosing } = options;
+  await using opening = new AsyncDisposableStack();
+  // Needed also with external servers, because the control socket is in the data directory.
+  const { dataDir } = opening.use(lockDataDir(config));
+  const distributor = createDistributor();
+  const { port, close: closePort } = opening.use(await acceptConnections(config, distributor.take));
+  const stores = opening.use(await openStores(config, { dataDir, log, signal }));
+  const metrics = createMachineMetrics();
+  const firstMessage = describeMachine(config, { dataDir, port, stores });
+
+  function launch(number: number): GatewayProcess {
+    const onOutput = createLineWriter(write);
+    const work = number > config.processes - config.backgroundProcesses ? "background" : firstMessage.work;
+    const start = { ...firstMessage, process: number, work };
+    const started = startGatewayProcess({ start, args, onOutput, onMessage });
+    void started.exited.then(() => {
+      distributor.remove(started);
+      metrics.end(started.key);
+    });
+    return started;
+  }
+
+  function onMessage(message: ToSupervisor, from: GatewayProcess): void {
+    if (message.type === "took") distributor.took(from);
+    else if (message.type === "listening") {
+      from.send({ type: "servers", problems: stores.problems() });
+      if (from.servesConnections) distributor.add(from);
+    } else if (message.type === "ready") {
+      from.markReady();
+      distributor.markReady(from);
+    } else if (message.type === "last") metrics.update(from.key, from.number, message.metrics);
+    else if (message.type === "ask") {
+      const { id } = message;
+      const reading = message.what === "health" ? readHealth() : readMetrics();
+      void reading.then((answer) => from.send({ type: "answer", id, answer }));
+    }
+  }
+
+  const leaving = new WeakSet<GatewayProcess>();
+  const fleet = createFleet({
+    launch,
+    log,
+    onLeaving(process) {
+      leaving.add(process);
+      distributor.remove(process);
+    },
+  });
+  const serving = (): readonly GatewayProcess[] =>
+    fleet.running().filter((each) => each.isReady && !leaving.has(each));
+
+  async function readHealth(): Promise<HealthReport> {
+    const reports = await Promise.all(serving().map((each) => each.report("health")));
+    return combineHealth(reports, config);
+  }
+
+  async function updateMetrics(): Promise<void> {
+    const ready = fleet.running().filter(({ isReady }) => isReady);
+    await Promise.all(
+      ready.map(async (each) => {
+        const values = await each.report("metrics");
+        if (values !== undefined) metrics.update(each.key, each.number, values);
+      }),
+    );
+  }
+
+  async function readMetrics(): Promise<string> {
+    await updateMetrics();
+    return metrics.render();
+  }
+
+  opening.defer(() =>
+    fleet.stop(async () => {
+      await beforeClosing();
+      closePort();
+    }),
+  );
+  const onAbort = (): void => void fleet.stop(async () => {});
+  signal.addEventListener("abort", onAbort, { once: true });
+  opening.use(repeat(SERVERS_MS, createProblemReporter(stores, fleet.running)));
+  const started = await fleet.start(config.processes);
+  signal.removeEventListener("abort", onAbort);
+  signal.throwIfAborted();
+  if (!started.ok) throw new FirstProcessError(`the first process ended with ${started.ended}`);
+  opening.use(repeat(COUNTERS_MS, () => void updateMetrics()));
+  if (config.metricsListen) {
+    const registry = { metrics: readMetrics };
+    opening.use(
+      await startMetricsListener(config.metricsListen, { clock: Date.now, log, metrics: { registry } }),
+    );
+  }
+  opening.use(await openControlSocket(dataDir, { restart: fleet.restart }));
+  fleet
+    .running()
+    .find(({ number }) => number === 1)
+    ?.send({ type: "greet" });
+  const { processes } = config;
+  log.info({ event: "supervisor.ready", port, processes }, "all gateway processes are started");
+  return opening.move();
+}
+
+/** Binds the port exclusively, and keeps it until disposal. Connections are not read here. */
+async function acceptConnections(
+  { host, port }: Pick<Config, "host" | "port">,
+  take: (socket: Socket) => void,
+) {
+  const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
+    socket.on("error", () => {});
+    take(socket);
+  });
+  server.listen({ host, port, exclusive: true });
+  await once(server, "listening").catch((cause: unknown) => {
+    throw explainBindError(cause, { host, port });
+  });
+  const close = (): void => void (server.listening && server.close());
+  return { port: (server.address() as AddressInfo).port, close, [Symbol.dispose]: close };
+}
+
+const describeMachine = (
+  config: Config,
+  { dataDir, port, stores }: { readonly dataDir: string; readonly port: number; readonly stores: Stores },
+): StartMessage => ({
+  type: "start",
+  process: 1,
+  processes: config.processes,
+  work: config.backgroundProcesses > 0 ? "connections" : "all",
+  dataDir,
+  port,
+  database: stores.database,
+  redisUrl: stores.redisUrl,
+  areEmbedded: ownsServers(config),
+  isNewKey: stores.keys.isNew ?? false,
+});
+
+/** Returns a function that tells all processes when the problems of the embedded servers have changed. */
+function createProblemReporter(stores: Stores, running: () => readonly GatewayProcess[]): () => void {
+  let last = "";
+  return () => {
+    const problems = stores.problems();
+    const text = problems.join();
+    if (text !== last) for (const process of running()) process.send({ type: "servers", problems });
+    last = text;
+  };
+}
+
+function repeat(ms: number, run: () => void): Disposable {
+  const timer = setInterval(run, ms).unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
