@@ -31,7 +31,8 @@ const testSchema = z.strictObject({
     .min(1)
     .max(524_288)
     .optional()
-    .describe("Body of the delivery, encoded as `bodyEncoding` states. Default: the sample of the preset."),
+    .describe("Body of the delivery, encoded as `bodyEncoding` states. Default: the sample of the preset.")
+    .meta({ example: '{"team_id":"T0123ABCD"}' }),
 });
 
 const testedSchema = z
