@@ -254,5 +254,15 @@ it("the same signed bytes with another route key are a replay at each gateway, a
     `/blueprints/${intake.blueprintId}/quarantine?reason=replayed`,
   );
   expect(item).toMatchObject({ reason: "replayed" });
+  // Replays are not charged to the account that makes other deliveries get 503.
+  const [{ id: owner }] = await gateway.api<[{ id: string }]>("GET", "/organizations");
+  const { number } = await gateway.stores.db
+    .selectFrom("channels")
+    .select("number")
+    .where("appId", "=", intake.blueprintId)
+    .executeTakeFirstOrThrow();
+  const accounts = await gateway.stores.client.hkeys(`inlet:{q.${owner}}:b`);
+  expect(accounts).toContain(`${number}:replayed`);
+  expect(accounts).not.toContain(`${number}:a`);
   expect(await idsOf(installs[1] as Install)).toEqual([]);
 });

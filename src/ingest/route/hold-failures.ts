@@ -19,8 +19,11 @@ export const toRedriven = (key: string): ItemFailure =>
     `the item was redriven with the route key ${JSON.stringify(key)} and is published in order of arrival`,
   );
 
-/** Unroutable items keep the newest ones only. Items with a route key wait for their install. */
+/**
+ * Items with a route key wait for their install. Only the newest unroutable items and replays are stored. Otherwise, anyone with one signed
+ * delivery could send it with many route keys, until the quarantine is full and other deliveries get 503.
+ */
 export const getKeep = ({ reason }: ItemFailure): "all" | "newest" =>
-  reason === "no_route" ? "newest" : "all";
+  reason === "no_route" || reason === "replayed" ? "newest" : "all";
 
 export const REPLAYED_DETAIL = "the same signed bytes arrived earlier with another route key";
