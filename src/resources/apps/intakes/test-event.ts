@@ -15,7 +15,6 @@ import { defineRoute } from "../../kit/route.ts";
 import { getCompiledChannel } from "../app-channel.ts";
 import { givenDelivery, toRawRequest } from "../given-delivery.ts";
 import { getIntake } from "../intake-scope.ts";
-import { verificationSchema } from "../verify-given.ts";
 import { routeKey } from "./schema.ts";
 import { signGiven } from "./sign-given.ts";
 
@@ -37,9 +36,12 @@ const testSchema = z.strictObject({
 
 const testedSchema = z
   .object({
-    verification: verificationSchema.meta({
-      description:
-        "`verified`: the delivery was signed with the intake's secret. `skipped`: only the provider can sign it.",
+    verification: z.object({
+      result: z.enum(["verified", "skipped"]).meta({
+        description:
+          "`verified`: the delivery was signed with a secret of the intake. `skipped`: the gateway cannot sign it, for example because only the provider has the private key.",
+      }),
+      message: z.string().nullable().meta({ description: "Why the gateway cannot sign the delivery." }),
     }),
     received: z.int().meta({ description: "Number of items." }),
     groups: z.array(
