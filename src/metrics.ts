@@ -195,6 +195,13 @@ export function createMetrics({
       help: "Events acknowledged without a request, because the `when` of their subscription excludes them",
       registers,
     }),
+    /** Labeled with the result: `exported`, `failed`, or `dropped` because the queue was full. */
+    spans: new Counter({
+      name: "inlet_spans_total",
+      help: "Spans for the OpenTelemetry receiver, by result",
+      labelNames: ["result"],
+      registers,
+    }),
     agentSubscriptionsEnded: new Counter({
       name: "inlet_agent_subscriptions_ended_total",
       help: "Subscriptions of agents that ended without `events/unsubscribe`, by reason",

@@ -32,7 +32,15 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   "contract of channel kinds": ["channels"],
   "path of a delivery": ["ingest"],
   "HTTP, readers": ["http", "consumer"],
-  "infrastructure, pure functions, configuration": ["data", "bus", "net", "normalize", "verify", "config"],
+  "infrastructure, pure functions, configuration": [
+    "data",
+    "bus",
+    "net",
+    "tracing",
+    "normalize",
+    "verify",
+    "config",
+  ],
   "general-purpose code": ["lib"],
   "limits per owner": ["limits"],
   vocabulary: ["event", "log.ts", "metrics.ts"],
@@ -94,6 +102,7 @@ const LIBRARY_MODULES: Readonly<Record<string, readonly string[]>> = {
   "json-p3": ["normalize"],
   "jsonpath-plus": ["normalize"],
   "fast-xml-parser": ["normalize"],
+  "@opentelemetry/": ["tracing"],
   "@remix-run/": ["lib"],
   pino: ["log.ts"],
   "prom-client": ["metrics.ts", "metrics"],
@@ -273,6 +282,18 @@ describe("the modules of src", () => {
     );
     expect(violations).toEqual([]);
     expect([...used].sort()).toEqual(Object.keys(LIBRARY_MODULES).sort());
+  });
+
+  it("load OpenTelemetry only when traces are exported", () => {
+    const importers = files.filter((file) =>
+      packagesOf(file).some((name) => name.startsWith("@opentelemetry/")),
+    );
+    expect(importers).toEqual(["tracing/otlp-exporter.ts"]);
+    const loads = imports.filter(({ to }) => to === "tracing/otlp-exporter.ts").map(({ from }) => from);
+    expect(loads).toEqual(["tracing/tracing.ts"]);
+    expect(readFileSync(join(SRC, "tracing/tracing.ts"), "utf8")).toContain(
+      'await import("./otlp-exporter.ts")',
+    );
   });
 
   it("parse JSON with `parseJson`, unless they are on the list of code with other parsers", () => {

@@ -5,7 +5,8 @@ import type { z } from "zod";
 import type { Finding } from "../lib/errors.ts";
 import { findNearest } from "../lib/nearest.ts";
 import { err, ok, type Result } from "../lib/result.ts";
-import { type Config, type Role, SETTING_LIST, type SettingInfo, settingsSchema } from "./schema.ts";
+import { type Config, type Role, SETTING_LIST, settingsSchema } from "./schema.ts";
+import type { SettingInfo } from "./setting.ts";
 
 /** Matches variables that Kubernetes sets in every pod if a service is called `inlet`. */
 const KUBERNETES_SERVICE_LINK = /^INLET_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_(TCP|UDP|SCTP)(_.*)?)$/;

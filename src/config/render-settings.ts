@@ -1,4 +1,5 @@
-import { SETTING_LIST, type SettingInfo } from "./schema.ts";
+import { SETTING_LIST } from "./schema.ts";
+import type { SettingInfo } from "./setting.ts";
 
 /** Renders the list of `inlet start --help`. */
 export const renderSettingsHelp = (): string => SETTING_LIST.map(renderSetting).join("\n");

@@ -2,12 +2,14 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { AGENT_MESSAGE_IDS } from "../event/agent-subscriber.ts";
 import { isId } from "../lib/ids.ts";
+import { infos, optional, type SettingInfo, setting } from "./setting.ts";
 import {
   accepted,
   baseUrl,
   bearerToken,
   flag,
   hostAndPort,
+  keyValues,
   listOf,
   MAX_PROCESSES,
   MIN_TOKEN_LENGTH,
@@ -17,7 +19,9 @@ import {
   onOff,
   portNumber,
   processCount,
-  type SettingType,
+  ratio,
+  SAMPLERS,
+  sipProviders,
   text,
   url,
   webUrl,
@@ -33,42 +37,6 @@ const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"
 
 /** Ordered from weakest to strongest. */
 const DURABILITIES = ["none", "process", "fsync", "replica"] as const;
-
-/** Description of a setting in the documentation, in `--help` and in error messages. */
-export interface SettingInfo {
-  readonly name: string;
-  /** Default value as text. If omitted, the setting is `undefined` by default. */
-  readonly defaultText?: string;
-  /** Describes the default in words, if `defaultText` is missing or unclear. */
-  readonly unsetMeans?: string;
-  readonly description: string;
-  /** Whether the value is secret, so that it is never quoted. */
-  readonly secret?: boolean;
-}
-
-const infos = z.registry<SettingInfo>();
-
-function setting<T>(
-  name: string,
-  type: SettingType<T>,
-  info: Omit<SettingInfo, "name"> & { readonly defaultText: string },
-): z.ZodType<T, string | undefined> {
-  return type.prefault(info.defaultText).register(infos, { name, ...info });
-}
-
-function optional<T>(
-  name: string,
-  type: SettingType<T>,
-  info: Omit<SettingInfo, "name" | "defaultText">,
-): z.ZodType<T | undefined, string | undefined> {
-  return type.optional().register(infos, { name, ...info });
-}
-
-const SIP_PROVIDERS = 3;
-
-const sipProviders = listOf(
-  accepted((name) => /^[a-z0-9_.-]{1,64}$/.test(name), "must be 1 to 64 characters of a-z 0-9 _ . -"),
-).refine(({ length }) => length === SIP_PROVIDERS, { error: `must be ${SIP_PROVIDERS} different names` });
 
 /** Schema of all settings. The type `Config`, the documentation, `--help` and the example file are derived from it. */
 export const settingsSchema = z.object({
@@ -258,6 +226,35 @@ export const settingsSchema = z.object({
     defaultText: "event",
     description:
       "Header `webhook-id` of events that Inlet sends to agents. `event`: the id of the event, which ChatGPT and the AI SDK require. `message`: an id of the message, as SEP-3415 defines it.",
+  }),
+  otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", baseUrl, {
+    unsetMeans: "no traces",
+    description:
+      "Base URL of an OpenTelemetry receiver for traces, such as http://127.0.0.1:4318. Spans are sent to its path /v1/traces in OTLP over HTTP (protobuf).",
+  }),
+  otlpHeaders: setting("OTEL_EXPORTER_OTLP_HEADERS", keyValues, {
+    defaultText: "",
+    description:
+      "Headers of the requests to that receiver: comma-separated name=value pairs with percent-encoded values.",
+    secret: true,
+  }),
+  tracesSampler: setting("OTEL_TRACES_SAMPLER", oneOf(SAMPLERS), {
+    defaultText: "parentbased_always_on",
+    description: `Which deliveries are traced: ${SAMPLERS.join(", ")}. The \`parentbased_\` samplers follow the sender on channels with \`trustTrace\`.`,
+  }),
+  tracesSamplerArg: setting("OTEL_TRACES_SAMPLER_ARG", ratio, {
+    defaultText: "1",
+    description:
+      "Share of the deliveries that the `traceidratio` samplers trace, from 0 to 1. For example, 0.01 traces 1 %.",
+  }),
+  otelServiceName: setting("OTEL_SERVICE_NAME", text, {
+    defaultText: "inlet",
+    description: "Name of the service in traces.",
+  }),
+  otelResourceAttributes: setting("OTEL_RESOURCE_ATTRIBUTES", keyValues, {
+    defaultText: "",
+    description:
+      "Resource attributes of traces, such as deployment.environment.name=staging: comma-separated name=value pairs with percent-encoded values.",
   }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "embedded PostgreSQL",

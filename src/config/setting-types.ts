@@ -47,6 +47,35 @@ export const processCount: SettingType<number> = accepted(
   `must be an integer from 1 to ${MAX_PROCESSES}, or auto`,
 ).transform((text) => (text === "auto" ? Math.min(MAX_PROCESSES, availableParallelism()) : Number(text)));
 
+/** A decimal number from 0 to 1. */
+export const ratio: SettingType<number> = accepted(
+  (digits) => /^(?:\d+\.?\d*|\.\d+)$/.test(digits) && Number(digits) <= 1,
+  "must be a number from 0 to 1, such as 0.01",
+).transform(Number);
+
+/** Comma-separated `name=value` pairs with percent-encoded values, as OpenTelemetry writes them. May be empty. */
+export const keyValues = z.string().transform((list, context): Readonly<Record<string, string>> => {
+  const values: Record<string, string> = {};
+  for (const pair of list.split(",").filter((part) => part.trim() !== "")) {
+    const [, name, encoded = ""] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
+    const value = decodePercent(encoded);
+    if (name === undefined || value === undefined) {
+      context.addIssue("must be comma-separated name=value pairs with percent-encoded values");
+      return z.NEVER;
+    }
+    values[name] = value;
+  }
+  return values;
+});
+
+function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export const flag = z.enum(["0", "1"], { error: "must be 0 or 1" }).transform((digit) => digit === "1");
 
 export const onOff = z.enum(["on", "off"], { error: "must be on or off" }).transform((word) => word === "on");
@@ -70,6 +99,12 @@ export const listOf = <T>(type: SettingType<T>, emptyWord?: string): SettingType
     .refine((parts) => !parts.includes(""), { error: "must be a comma-separated list without empty parts" })
     .pipe(z.array(type))
     .transform((values) => [...new Set(values)]);
+
+const SIP_PROVIDERS = 3;
+
+export const sipProviders = listOf(
+  accepted((name) => /^[a-z0-9_.-]{1,64}$/.test(name), "must be 1 to 64 characters of a-z 0-9 _ . -"),
+).refine(({ length }) => length === SIP_PROVIDERS, { error: `must be ${SIP_PROVIDERS} different names` });
 
 export const network = z.string().transform((text, context) => {
   const parsed = parseNetwork(text);
@@ -100,3 +135,8 @@ export const masterKey = z.string().transform((text, context) => {
   context.addIssue("must be 32 bytes as base64 or as 64 hexadecimal digits (`openssl rand -base64 32`)");
   return z.NEVER;
 });
+
+/** Values of `OTEL_TRACES_SAMPLER`. */
+export const SAMPLERS = (["parentbased_", ""] as const).flatMap((prefix) =>
+  (["always_on", "always_off", "traceidratio"] as const).map((name) => `${prefix}${name}` as const),
+);

@@ -40,6 +40,12 @@ export const TEST_EXTENSION = "inlettest";
 /** Extension attribute that tells how an event reached Inlet if not through its channel. The only value is `poll`. */
 export const VIA_EXTENSION = "inletvia";
 
+/**
+ * Extension attribute of a traced event, with the context of the span that published it. Unlike the attribute `traceparent`, it never comes from
+ * the sender, so readers can base their sampling on it.
+ */
+export const TRACE_EXTENSION = "inlettrace";
+
 /** Extension attribute with the key of an event (CloudEvents extension "partitioning"). */
 export const KEY_EXTENSION = "partitionkey";
 

@@ -32,6 +32,8 @@ export interface VerifiedDelivery {
   readonly boundTo?: string | undefined;
   /** SHA-256 of the body as 43 base64url characters, if it was computed during verification. */
   readonly bodyHash?: string | undefined;
+  /** `traceparent` of the span that publishes the delivery. Missing if the delivery is not sampled. */
+  readonly traceparent?: string | undefined;
   /** Set if a poll has built the delivery from an item of the provider's API, to find events that the channel missed. */
   readonly reconciled?: Reconciled | undefined;
 }

@@ -17,6 +17,7 @@ import { createCompareReconciled } from "../ingest/compare-reconciled.ts";
 import { type CompiledChannel, createCompileChannel } from "../ingest/compile-channel.ts";
 import { createConclude } from "../ingest/conclude.ts";
 import { createDeliveryRecorder } from "../ingest/delivery-recorder.ts";
+import { createDeliverySpans } from "../ingest/delivery-spans.ts";
 import { createDrainPaused } from "../ingest/drain-paused.ts";
 import { createExplain } from "../ingest/explain.ts";
 import { createGather } from "../ingest/gather.ts";
@@ -41,6 +42,7 @@ import { createChannelIdCheck } from "../lib/secrets/channel-id.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createPathCache } from "../normalize/paths/jsonpath.ts";
 import type { createProviderMessages } from "../registrations/provider-messages.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { createKeyCaches, type FetchPinned } from "../verify/keys/key-cache.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -50,6 +52,7 @@ export interface EventPathDeps
     "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock" | "redisClock" | "log"
   > {
   readonly storedChannels: StoredChannels;
+  readonly tracing?: Tracing | undefined;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
   readonly baseUrl: string;
   /** Base URL of all channel addresses. `/hooks/{channelId}` is appended to it. */
@@ -121,10 +124,12 @@ export function createEventPath(deps: EventPathDeps) {
     clock,
     log: deps.log,
   });
-  const { conclude, ...concluding } = createConclude({ metrics, recorder, clock, log: deps.log });
+  const spans = deps.tracing && createDeliverySpans(deps.tracing);
+  const { conclude, ...concluding } = createConclude({ metrics, recorder, spans, clock, log: deps.log });
   const normalize = createNormalizer(normalizing, normalizeQueue.normalize, shares);
   const shared: WriterDeps = {
     ...concluding,
+    spans,
     publish,
     quarantine,
     normalize,
@@ -181,6 +186,7 @@ export function createEventPath(deps: EventPathDeps) {
     publishNormalized,
     route: routing.route,
     conclude,
+    spans,
     clock,
     maxCheckMs: deps.timeoutMs,
     reactFirst: createReactFirst({

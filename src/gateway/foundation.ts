@@ -10,6 +10,7 @@ import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import type { Presets } from "../verify/presets.ts";
 
 /** The connections, caches and settings that nearly all parts of a gateway use. */
@@ -28,4 +29,6 @@ export interface Foundation {
   /** Clock of the Redis server. All workers use it, so that they agree when a job is due. */
   readonly redisClock: Pick<RedisClock, "now" | "aheadMs">;
   readonly log: Log;
+  /** `undefined` if the gateway exports no traces. */
+  readonly tracing: Tracing | undefined;
 }

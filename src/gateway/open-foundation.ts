@@ -13,6 +13,7 @@ import type { Machine } from "./machine.ts";
 import { createMasterKeyWatch, openMasterKeyring } from "./master-keys.ts";
 import { startStoreWarnings } from "./store-warnings.ts";
 import { openStores, useMachineStores } from "./stores.ts";
+import { openGatewayTracing } from "./tracing.ts";
 
 const MAX_DATABASE_CONNECTIONS = 10;
 /** Maximum connections to PostgreSQL of all processes of a machine, as long as each has at least two. */
@@ -43,6 +44,8 @@ export async function openFoundation(deps: FoundationDeps) {
   const { config, dataDir, metrics, channelKinds, presets, outbound, clock, log, signal } = deps;
   const { machine, writeTimeoutMs, onWaiting } = deps;
   await using opening = new AsyncDisposableStack();
+  const tracing = await openGatewayTracing(config, { metrics, log });
+  if (tracing !== undefined) opening.use(tracing);
   const stores = opening.use(
     await (machine ? useMachineStores(config, machine) : openStores(config, { dataDir, log, signal })),
   );
@@ -98,6 +101,7 @@ export async function openFoundation(deps: FoundationDeps) {
     clock,
     redisClock,
     log,
+    tracing,
   };
   const owned = opening.move();
   return {

@@ -21,6 +21,7 @@ import type { Metrics } from "../metrics.ts";
 import type { HeldBody } from "./body/body-budget.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { DeliveryRecorder } from "./delivery-recorder.ts";
+import type { DeliverySpans, SampledTrace, SpanResult } from "./delivery-spans.ts";
 import type { RouteResult } from "./route/route-result.ts";
 
 /**
@@ -50,6 +51,8 @@ export interface Arrival {
   request: RawRequest | undefined;
   /** The delivery, after its sender was verified. */
   delivery: VerifiedDelivery | undefined;
+  /** Set if the delivery is traced. */
+  trace: SampledTrace | undefined;
 }
 
 export interface ConcludeDeps {
@@ -64,6 +67,8 @@ export interface ConcludeDeps {
     | "hookSeconds"
   >;
   readonly recorder: Pick<DeliveryRecorder, "settled" | "rejected" | "answeredHandshake">;
+  /** `undefined` if the gateway exports no traces. */
+  readonly spans?: DeliverySpans | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -71,7 +76,7 @@ export interface ConcludeDeps {
 export type Conclude = ReturnType<typeof createConclude>;
 
 /** Creates the functions that end a delivery. Only these functions write its metrics, record, log line and response. */
-export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) {
+export function createConclude({ metrics, recorder, spans, clock, log }: ConcludeDeps) {
   const noteUnavailable = createRepeatedLines();
 
   /** Ends a request to a channel's address and sends the response. */
@@ -92,12 +97,15 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
       else conclude(arrival, toFailure(error));
       return;
     }
+    if (arrival.trace !== undefined && channel !== undefined)
+      spans?.endReceive(channel, arrival, arrival.trace, toSpanResult(result, response));
     if (channel !== undefined)
       metrics.hookSeconds.observe((performance.now() - exchange.sinceMs) / 1000, toOutcomeLabel(response));
   }
 
   /** Ends a delivery that the gateway has fetched. No response is sent. */
   function concludeFetched(channel: CompiledChannel, delivery: VerifiedDelivery, result: IngestResult): void {
+    if (delivery.traceparent !== undefined) spans?.endFetched(channel, delivery, toSpanResult(result));
     if (delivery.reconciled === undefined || result.kind !== "accepted") countResult(channel, result);
     else if (!countReconciled(channel, result)) return;
     recorder.settled(channel, delivery, result);
@@ -135,15 +143,20 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
     }
   }
 
-  /** Counts the events of a redrive. Its delivery and its failed items were counted when they arrived. */
-  function countRedriven(
-    { identity }: Pick<CompiledChannel, "identity">,
-    { reconciled }: Pick<VerifiedDelivery, "reconciled">,
-    result: DeliveryResult,
+  /** Ends a redrive, or the first processing of a delivery that was buffered during a pause. */
+  function concludeRedriven(
+    channel: CompiledChannel,
+    delivery: VerifiedDelivery,
+    result: IngestResult,
+    { wasPaused = false }: { readonly wasPaused?: boolean },
   ): void {
-    if (result.kind !== "accepted") return;
-    const status = reconciled === undefined ? "published" : "recovered";
-    countEvents(identity, metrics.countsOf(identity), result.outcome, status);
+    if (delivery.traceparent !== undefined) spans?.endRedrive(channel, delivery, toSpanResult(result));
+    if (wasPaused) countResult(channel, result);
+    // Its delivery and its failed items were counted when they arrived.
+    else if (result.kind === "accepted") {
+      const status = delivery.reconciled === undefined ? "published" : "recovered";
+      countEvents(channel.identity, metrics.countsOf(channel.identity), result.outcome, status);
+    }
   }
 
   /**
@@ -248,7 +261,7 @@ export function createConclude({ metrics, recorder, clock, log }: ConcludeDeps) 
       for (const attribute of unset) metrics.unsetAttributes.inc({ kind: identity.kind, attribute });
   }
 
-  return { conclude, concludeFetched, countResult, countRedriven, countUnset };
+  return { conclude, concludeFetched, concludeRedriven, countResult, countUnset };
 }
 
 const NO_BYTES = Buffer.alloc(0);
@@ -274,6 +287,12 @@ const isServerError = ({ code }: ErrorResponse): boolean => code === "internal" 
 
 const toDeliveryLabel = (result: DeliveryResult): string =>
   result.kind === "failed" ? result.response.code : result.kind;
+
+const toSpanResult = (result: DeliveryResult, response?: HookReply | ErrorResponse): SpanResult => ({
+  result: toDeliveryLabel(result),
+  outcome: result.kind === "accepted" || result.kind === "routed" ? result.outcome : undefined,
+  status: response && ("code" in response ? STATUS_OF[response.code] : response.status),
+});
 
 function toOutcomeLabel(response: HookReply | ErrorResponse): string {
   if (!("code" in response)) return "ok";
@@ -370,8 +389,9 @@ function toRawRequest({ exchange, request, arrivedAtMs, client, requestId }: Arr
 }
 
 /** Returns the fields of a log line. The request target is left out, because the channel's address is a credential. */
-const createLogFields = ({ exchange, channel, requestId, client }: Arrival, code: ErrorCode) => ({
+const createLogFields = ({ exchange, channel, requestId, client, trace }: Arrival, code: ErrorCode) => ({
   requestId,
+  ...(trace && { traceId: trace.traceId }),
   code,
   method: exchange.method,
   ...(channel && channelFacts(channel.identity)),

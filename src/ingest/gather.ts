@@ -32,7 +32,7 @@ interface CleanDelivery {
  * Redis script call. An event that failed or needs asynchronous validation is written separately.
  */
 export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
-  const { normalize, publish, quarantine, concludeFetched, publishNormalized } = deps;
+  const { normalize, publish, quarantine, concludeFetched, publishNormalized, spans } = deps;
 
   return (channel, deliveries) => {
     const writes: GatheredWrite[] = [];
@@ -54,7 +54,8 @@ export function createGather(deps: GatherDeps): GatherFetched<CompiledChannel> {
       bytes = 0;
     }
 
-    for (const delivery of deliveries) {
+    for (const fetched of deliveries) {
+      const delivery = spans === undefined ? fetched : spans.startFetched(fetched);
       const result = normalize(channel.rules, delivery);
       const normalized =
         result instanceof Promise

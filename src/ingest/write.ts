@@ -2,7 +2,6 @@ import type { Publish } from "../bus/publish/publish.ts";
 import type { PublishPolicy, Receipt } from "../bus/publish/publish-batch.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { QuarantineItem } from "../bus/quarantine/quarantine-record.ts";
-import { TEST_EXTENSION } from "../event/cloud-event.ts";
 import type { OutgoingEvent } from "../event/event.ts";
 import type { IngestResult } from "../event/ingest.ts";
 import {
@@ -18,7 +17,9 @@ import { createSignedMark } from "../normalize/entry.ts";
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
+import type { DeliverySpans } from "./delivery-spans.ts";
 import { MAX_CHECK_MS, type Normalizer } from "./normalizer.ts";
+import { toTestEvent } from "./to-test-event.ts";
 
 export interface WriterDeps {
   readonly normalize: Normalizer;
@@ -26,8 +27,10 @@ export interface WriterDeps {
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly concludeFetched: Conclude["concludeFetched"];
   readonly countResult: Conclude["countResult"];
-  readonly countRedriven: Conclude["countRedriven"];
+  readonly concludeRedriven: Conclude["concludeRedriven"];
   readonly countUnset: Conclude["countUnset"];
+  /** `undefined` if the gateway exports no traces. */
+  readonly spans?: DeliverySpans | undefined;
   /** Maximum time that a test delivery waits for its validation, in ms. Default: `MAX_CHECK_MS`. */
   readonly maxCheckMs?: number | undefined;
 }
@@ -48,7 +51,7 @@ export type PublishTest = Writer["publishTest"];
  * whose ids conflict are quarantined in a second write.
  */
 export function createWriter(deps: WriterDeps) {
-  const { normalize, publish, quarantine, countResult, countRedriven, maxCheckMs = MAX_CHECK_MS } = deps;
+  const { normalize, publish, quarantine, spans, maxCheckMs = MAX_CHECK_MS } = deps;
 
   function publishNormalized(
     channel: CompiledChannel,
@@ -154,11 +157,11 @@ export function createWriter(deps: WriterDeps) {
       request: RedriveRequest,
       { signal }: { readonly signal: AbortSignal },
     ): Promise<IngestResult> => {
-      const normalized = await normalize(channel.rules, request.delivery, request);
+      const delivery = spans === undefined ? request.delivery : spans.startRedrive(request.delivery);
+      const normalized = await normalize(channel.rules, delivery, request);
       const options = { signal, redrive: request };
-      const result = await publishNormalized(channel, request.delivery, options, normalized);
-      if (request.wasPaused) countResult(channel, result);
-      else countRedriven(channel, request.delivery, result);
+      const result = await publishNormalized(channel, delivery, options, normalized);
+      deps.concludeRedriven(channel, delivery, result, request);
       return result;
     },
   };
@@ -179,11 +182,6 @@ export interface Tested {
   readonly ignored: number;
   readonly events: readonly EventReceipt[];
   readonly failures: readonly ItemFailure[];
-}
-
-function toTestEvent({ fields, bytes, ...event }: OutgoingEvent): OutgoingEvent {
-  const marked = [...fields, TEST_EXTENSION, "true"];
-  return { ...event, identity: "", fields: marked, bytes: bytes + TEST_EXTENSION.length + 4 };
 }
 
 /** Returns the key that detects replayed deliveries. A redrive never counts as a replay, because an operator requested it. */

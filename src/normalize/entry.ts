@@ -1,9 +1,10 @@
 import { hash } from "node:crypto";
 import type { ChannelIdentity } from "../event/channel.ts";
-import { KEY_EXTENSION, VIA_EXTENSION } from "../event/cloud-event.ts";
+import { KEY_EXTENSION, TRACE_EXTENSION, VIA_EXTENSION } from "../event/cloud-event.ts";
 import { ANY_DIGEST, type OutgoingEvent, type SignedMark } from "../event/event.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import { formatTimestamp } from "../lib/clock.ts";
+import { validTraceparent } from "../lib/traceparent.ts";
 import type { Rule } from "./compile.ts";
 import type { OwnAttributes } from "./event-attributes.ts";
 import type { CloudEvent, Item } from "./item.ts";
@@ -22,7 +23,10 @@ const DIGEST_CHARS = 11;
 export interface Envelope {
   readonly source: string;
   readonly time: string;
+  /** That of the span that publishes the event, or else that of the sender. */
   readonly traceparent: string | undefined;
+  /** The delivery's `traceparent`. */
+  readonly ownTraceparent: string | undefined;
   /**
    * Internal channel id, which is part of every event identity. A recreated channel reuses the topics, and its events must not
    * match those of the old channel.
@@ -38,7 +42,8 @@ export function createEnvelope(rules: RuleSet, delivery: VerifiedDelivery): Enve
     rules,
     source,
     time: formatTimestamp(delivery.arrivedAtMs),
-    traceparent: validTraceparent(delivery.headers.traceparent),
+    traceparent: delivery.traceparent ?? validTraceparent(delivery.headers.traceparent),
+    ownTraceparent: delivery.traceparent,
     channelNumber: channel.number,
     reconciled: delivery.reconciled,
   };
@@ -61,7 +66,7 @@ export function createEvent(
   own?: OwnAttributes,
 ): OutgoingEvent {
   const { type } = rule;
-  const { reconciled, rules } = envelope;
+  const { reconciled, rules, ownTraceparent } = envelope;
   const topic = getRuleTopic(rules, rule);
   const digest = reconciled?.match === "id" ? ANY_DIGEST : comparedHash.slice(0, DIGEST_CHARS);
   const dataschema = getDataSchema(rules, rule);
@@ -70,6 +75,7 @@ export function createEvent(
       ? createFields(envelope, type, id, payload, own, dataschema)
       : copyCloudEventFields(envelope, event, id, payload, dataschema);
   if (reconciled !== undefined) fields.push(VIA_EXTENSION, "poll");
+  if (ownTraceparent !== undefined) fields.push(TRACE_EXTENSION, ownTraceparent);
   // With `idAndData`, an event with the same id but different data counts as new.
   const identified = rules.conflictRule.identity === "idAndData" ? `\n${digest}` : "";
   const identity =
@@ -212,15 +218,3 @@ function pushData(fields: string[], { contentType, data, isBase64 }: Payload): v
 }
 
 const computeIdentity = (text: string): string => hash("sha256", text, "base64url").slice(0, IDENTITY_CHARS);
-
-/**
- * Returns the value of a `traceparent` header (W3C Trace Context section 3.2). Returns `undefined` if the header is invalid or
- * repeated.
- */
-function validTraceparent(header: string | readonly string[] | undefined): string | undefined {
-  if (typeof header !== "string") return undefined;
-  const isValid =
-    /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-.*)?$/.test(header) &&
-    (header.length === 55 || !header.startsWith("00"));
-  return isValid ? header : undefined;
-}

@@ -115,6 +115,12 @@ export const senderFields = {
     .describe(
       "Shadow mode: whether to accept deliveries that fail verification, and only count the failures. Use it to test settings on live deliveries.",
     ),
+  trustTrace: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether traces continue that of the sender's `traceparent` header, and follow the sender's decision to sample. By default, each delivery starts its own trace with a link to the sender's, so that senders cannot decide how much is traced. Takes effect when the gateway exports traces.",
+    ),
   handshakes: handshakesField.optional(),
   allowHandshakes: z
     .enum(["always", "setup", "never"])

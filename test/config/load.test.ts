@@ -33,6 +33,12 @@ describe("loadConfig", () => {
       port: 8080,
       processes: 1,
       backgroundProcesses: 0,
+      otlpEndpoint: undefined,
+      otlpHeaders: {},
+      tracesSampler: "parentbased_always_on",
+      tracesSamplerArg: 1,
+      otelServiceName: "inlet",
+      otelResourceAttributes: {},
       host: "127.0.0.1",
       dataDir: resolve("data"),
       roles: ["api", "hooks", "sources", "delivery"],
@@ -94,6 +100,12 @@ describe("loadConfig", () => {
       INLET_MCP_WRITES: "1",
       INLET_MCP_WEBHOOK_ID: "message",
       INLET_METRICS_CHANNELS: "20",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "https://otel.example/otlp/",
+      OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20t, x-team = events",
+      OTEL_TRACES_SAMPLER: "traceidratio",
+      OTEL_TRACES_SAMPLER_ARG: "0.01",
+      OTEL_SERVICE_NAME: "gateway",
+      OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=staging",
       DATABASE_URL: "postgres://u:p@db.example/inlet?sslmode=require",
       INLET_PROCESSES: "4",
       REDIS_URL: "redis://a.example:6379,redis://b.example:6379",
@@ -102,6 +114,12 @@ describe("loadConfig", () => {
       port: 0,
       processes: 4,
       backgroundProcesses: 0,
+      otlpEndpoint: "https://otel.example/otlp",
+      otlpHeaders: { authorization: "Bearer t", "x-team": "events" },
+      tracesSampler: "traceidratio",
+      tracesSamplerArg: 0.01,
+      otelServiceName: "gateway",
+      otelResourceAttributes: { "deployment.environment.name": "staging" },
       host: "::",
       dataDir: "/srv/inlet",
       roles: ["hooks", "api"],
@@ -218,11 +236,23 @@ describe("loadConfig", () => {
     expect(findings({ INLET_PORT: "tcp://10.0.0.1:80" })[0]?.message).toContain("enableServiceLinks");
   });
 
+  it.each([
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "otel:4317"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "no pair"],
+    ["OTEL_RESOURCE_ATTRIBUTES", "a=%zz"],
+    ["OTEL_TRACES_SAMPLER", "sometimes"],
+    ["OTEL_TRACES_SAMPLER_ARG", "1.5"],
+  ])("rejects an invalid %s", (name, value) => {
+    expect(findings({ [name]: value })).toEqual([
+      { path: name, message: expect.stringContaining("must be") },
+    ]);
+  });
+
   it("never quotes a secret in an error", () => {
     const secret = "s3cr:t";
     const env = Object.fromEntries(SETTING_LIST.filter((s) => s.secret).map((s) => [s.name, secret]));
     const found = findings(env);
-    expect(found).toHaveLength(6);
+    expect(found).toHaveLength(7);
     expect(JSON.stringify(found)).not.toContain(secret);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { atEndOfTurn } from "../../src/ingest/receive.ts";
+import { atEndOfTurn } from "../../src/ingest/at-end-of-turn.ts";
 
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -60,7 +60,7 @@ function open(definition: Definition = { type: "tick", schema: { type: "object" 
       }),
     concludeFetched() {},
     countResult() {},
-    countRedriven() {},
+    concludeRedriven() {},
     countUnset() {},
   };
   return {

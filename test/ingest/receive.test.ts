@@ -73,7 +73,7 @@ function prepare(
       normalize(rules, delivery, { validatorFor, newEventId: () => `fresh_${++ids}` }, ...more),
     concludeFetched() {},
     countResult() {},
-    countRedriven() {},
+    concludeRedriven() {},
     countUnset() {},
     ...parts,
   };

@@ -1,0 +1,14 @@
+import type { SamplerName } from "./sampler.ts";
+
+export interface TracingSettings {
+  /** Base URL of the OTLP receiver, to which `/v1/traces` is appended. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly sampler: SamplerName;
+  readonly ratio: number;
+  readonly serviceName: string;
+  readonly resourceAttributes: Readonly<Record<string, string>>;
+}
+
+/** Called with the number of spans whose export has ended, or that were dropped because the queue was full. */
+export type ExportedSpans = (result: "exported" | "failed" | "dropped", count: number) => void;

@@ -1,0 +1,189 @@
+import { beforeAll, beforeEach, expect, it } from "vitest";
+import { installApp } from "../support/channels.ts";
+import { createTestStores, fieldsOn, startTestGateway } from "../support/gateway.ts";
+import { readMetrics } from "../support/gateway-process.ts";
+import { givenGateway } from "../support/given-gateway.ts";
+import { opened } from "../support/opened.ts";
+import { type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
+import { until } from "../support/until.ts";
+
+const SERVER = 2;
+const PRODUCER = 4;
+const SENDER = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
+const SAMPLED = `00-${SENDER.traceId}-${SENDER.spanId}-01`;
+const UNSAMPLED = `00-${SENDER.traceId}-${SENDER.spanId}-00`;
+
+const receiver = opened(startOtlpReceiver);
+const stores = opened(createTestStores);
+/** The receiver's origin is only known once it listens. */
+const settings = () => ({
+  ...stores.env,
+  OTEL_EXPORTER_OTLP_ENDPOINT: receiver.origin,
+  OTEL_EXPORTER_OTLP_HEADERS: "x-team=events%20and%20more",
+  OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+});
+const gateway = opened(() => startTestGateway(settings()));
+const withoutFastPath = opened(() => startTestGateway({ ...settings(), INLET_HTTP_FAST_PATH: "off" }));
+const silent = givenGateway({}, { stores });
+
+let channels: ReadonlyMap<string, string>;
+let topics: ReadonlyMap<string, string>;
+beforeAll(async () => {
+  const events = [{ type: "e", idPath: "$.id" }];
+  const signed = { scheme: "hmac", name: "x-signature" };
+  const app = await installApp(gateway, [
+    { uid: "plain", kind: "webhook", config: {}, events },
+    { uid: "trusting", kind: "webhook", config: { trustTrace: true }, events },
+    { uid: "closed", kind: "webhook", config: { verification: signed }, events },
+    { uid: "cloud", kind: "cloudevents", config: {}, events: [{ type: "e" }] },
+  ]);
+  channels = new Map(app.channels.map(({ id, uid }) => [uid, id]));
+  topics = new Map(app.channels.map(({ uid }) => [uid, app.topicOf(uid, "e")]));
+});
+beforeEach(() => {
+  receiver.respond = "accept";
+});
+
+let ids = 0;
+async function send(
+  uid: string,
+  headers: Readonly<Record<string, string>> = {},
+  { origin }: { readonly origin: string } = gateway,
+) {
+  const requestId = `request-${++ids}`;
+  const response = await fetch(`${origin}/hooks/${channels.get(uid)}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-request-id": requestId, ...headers },
+    body: JSON.stringify({ id: requestId }),
+  });
+  return { requestId, status: response.status, body: await response.text() };
+}
+
+const findRoot = (requestId: string): ReceivedSpan | undefined =>
+  receiver.spans.find(({ attributes }) => attributes["inlet.request.id"] === requestId);
+
+/** Returns the spans of a request's trace: that of the request first. */
+async function traceOf(requestId: string): Promise<readonly ReceivedSpan[]> {
+  await until(() => findRoot(requestId) !== undefined);
+  const root = findRoot(requestId);
+  return receiver.spans
+    .filter(({ traceId }) => traceId === root?.traceId)
+    .sort((a, b) => Number(b.kind === SERVER) - Number(a.kind === SERVER));
+}
+
+const lastOf = async (uid: string, field: string) =>
+  (await fieldsOn(stores, topics.get(uid) ?? "", field)).at(-1);
+
+it.each([
+  ["fast path", () => gateway],
+  ["node:http", () => withoutFastPath],
+])("exports the spans of a delivery with a link to the sender's trace (%s)", async (_, find) => {
+  const { requestId, status } = await send("plain", { traceparent: SAMPLED }, find());
+  expect(status).toBe(200);
+  const [server, producer, ...others] = await traceOf(requestId);
+  expect(others).toEqual([]);
+  expect(server).toMatchObject({
+    name: "POST /hooks/{channelId}",
+    kind: SERVER,
+    parentSpanId: "",
+    links: [SENDER],
+    status: 0,
+    resource: { "service.name": "inlet", "deployment.environment.name": "test" },
+    attributes: {
+      "http.request.method": "POST",
+      "http.route": "/hooks/{channelId}",
+      "http.response.status_code": 200,
+      "inlet.channel.uid": "plain",
+      "inlet.result": "accepted",
+      "inlet.events.published": 1,
+    },
+  });
+  expect(server?.traceId).not.toBe(SENDER.traceId);
+  expect(producer).toMatchObject({
+    kind: PRODUCER,
+    parentSpanId: server?.spanId,
+    attributes: {
+      "messaging.system": "inlet",
+      "messaging.operation.name": "send",
+      "messaging.batch.message_count": 1,
+    },
+  });
+  expect(producer?.name).toBe(`send ${producer?.attributes["messaging.destination.template"]}`);
+  expect(server?.startMs).toBeLessThanOrEqual(producer?.startMs ?? 0);
+  expect(producer?.startMs).toBeLessThanOrEqual(producer?.endMs ?? 0);
+  expect(producer?.endMs).toBeLessThanOrEqual(server?.endMs ?? 0);
+
+  const written = `00-${producer?.traceId}-${producer?.spanId}-01`;
+  expect([await lastOf("plain", "traceparent"), await lastOf("plain", "inlettrace")]).toEqual([
+    written,
+    written,
+  ]);
+  expect(receiver.requests.at(-1)).toMatchObject({
+    path: "/v1/traces",
+    headers: { "content-type": "application/x-protobuf", "x-team": "events and more" },
+  });
+  // The address is a credential, and the payload belongs to the sender.
+  const text = JSON.stringify([server, producer]);
+  expect(text).not.toContain(channels.get("plain"));
+});
+
+it("continues the sender's trace on a channel that trusts it, and follows its decision to sample", async () => {
+  const unsampled = await send("trusting", { traceparent: UNSAMPLED });
+  expect(await lastOf("trusting", "traceparent")).toBe(UNSAMPLED);
+  const { requestId } = await send("trusting", { traceparent: SAMPLED });
+  const [server] = await traceOf(requestId);
+  expect(server).toMatchObject({ traceId: SENDER.traceId, parentSpanId: SENDER.spanId, links: [] });
+  expect(findRoot(unsampled.requestId)).toBeUndefined();
+  expect(await lastOf("trusting", "traceparent")).toMatch(`00-${SENDER.traceId}-`);
+});
+
+it("keeps the `traceparent` of a CloudEvent and drops its `inlettrace`", async () => {
+  const { requestId } = await send("cloud", {
+    "ce-specversion": "1.0",
+    "ce-type": "e",
+    "ce-id": "1",
+    "ce-source": "/s",
+    "ce-traceparent": SAMPLED,
+    "ce-inlettrace": SAMPLED,
+  });
+  const [, producer] = await traceOf(requestId);
+  expect(await lastOf("cloud", "traceparent")).toBe(SAMPLED);
+  expect(await lastOf("cloud", "inlettrace")).toBe(`00-${producer?.traceId}-${producer?.spanId}-01`);
+});
+
+it("exports the span of a rejected delivery, whose log line has the trace id", async () => {
+  const { requestId, status } = await send("closed");
+  expect(status).toBe(401);
+  const [server, ...others] = await traceOf(requestId);
+  expect(others).toEqual([]);
+  expect(server).toMatchObject({
+    status: 0,
+    attributes: { "http.response.status_code": 401, "inlet.result": "unverified" },
+  });
+  const line = gateway.lines.find((one) => one.requestId === requestId);
+  expect(line).toMatchObject({ event: "hook.refused", traceId: server?.traceId });
+});
+
+it("keeps the sender's `traceparent` without a receiver", async () => {
+  await send("plain", { traceparent: SAMPLED }, silent);
+  expect(await lastOf("plain", "traceparent")).toBe(SAMPLED);
+  expect(await fieldsOn(stores, topics.get("plain") ?? "", "inlettrace")).not.toContain(SAMPLED);
+});
+
+it("accepts events while the receiver fails, reports the failure once, and recovers", async () => {
+  const warnings = () => gateway.lines.filter(({ event }) => event === "traces.failing").length;
+  receiver.respond = 400;
+  expect((await send("plain")).status).toBe(200);
+  await until(() => warnings() === 1);
+  receiver.respond = "hang";
+  const before = receiver.requests.length;
+  expect((await send("plain")).status).toBe(200);
+  await until(() => receiver.requests.length > before);
+  expect((await send("plain")).status).toBe(200);
+  expect(await readMetrics(gateway.origin)).toMatch(/inlet_spans_total\{result="failed"\} [1-9]/);
+  receiver.respond = "accept";
+  await until(() => gateway.lines.some(({ event }) => event === "traces.exported"));
+  const { requestId } = await send("plain");
+  expect(await traceOf(requestId)).toHaveLength(2);
+  expect(warnings()).toBe(1);
+});
