@@ -173,6 +173,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const limits = createHookLimits({
     clientAddressOf,
     requestsPerSecond: config.hookRequestsPerSecond,
+    rates: machine?.rates,
     limitsOf,
     isOverLimit: overLimit.has,
   });
@@ -222,6 +223,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           path,
           runtimes,
           credentialsOf,
+          rates: machine?.rates,
           stopping: signal,
           timing: sourcesTiming,
         }),

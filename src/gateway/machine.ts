@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { DatabaseConnection } from "../data/database.ts";
 import type { HealthReport } from "../http/health.ts";
+import type { Rates } from "../limits/shared-rates.ts";
 import type { MetricsSnapshot } from "../metrics/machine-metrics.ts";
 
 /** Services of a supervisor for one of its gateway processes. */
@@ -11,6 +12,8 @@ export interface Machine {
   readonly processes: number;
   readonly stores: MachineStores;
   readonly connections: PassedConnections;
+  /** Rates that all processes share. */
+  readonly rates: Rates;
   /** Reads the health of all processes. */
   readonly health: () => Promise<HealthReport>;
   /** Renders the metrics of all processes, including counters of processes that have ended. */

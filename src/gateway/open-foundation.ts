@@ -78,7 +78,10 @@ export async function openFoundation(deps: FoundationDeps) {
   );
   const schemas = opening.use(
     startSchemaCompiler({
-      quota: createCompileQuota({ msPerMinuteOf: (id) => limitsOf(id).schemaCompileMsPerMinute }),
+      quota: createCompileQuota({
+        msPerMinuteOf: (id) => limitsOf(id).schemaCompileMsPerMinute,
+        rates: machine?.rates,
+      }),
       onCompiled: metrics.schemaCompileSeconds.observe,
     }),
   );

@@ -15,6 +15,7 @@ import { setFoundState } from "../data/channels/channel-states.ts";
 import { recordFirstRun } from "../data/channels/sources.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
+import type { Rates } from "../limits/shared-rates.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { EventPath } from "./event-path.ts";
 import type { Foundation } from "./foundation.ts";
@@ -40,6 +41,8 @@ export interface SourcesDeps
   /** Aborts when the gateway begins to stop, so that other workers can take over its sources early. */
   readonly stopping: AbortSignal;
   readonly timing?: SourcesTiming | undefined;
+  /** Rates that all processes of this machine share. */
+  readonly rates?: Rates | undefined;
 }
 
 /** Timing of the workers that run sources. A worker without a heartbeat for `ttlMs` loses its sources to other workers. */
@@ -60,7 +63,10 @@ export function startSources(deps: SourcesDeps): Sources {
     clock,
     findSource: path.findSource,
     recordFirstRun: (number) => recordFirstRun(db, number),
-    pace: createSourcePace({ deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond }),
+    pace: createSourcePace({
+      deliveriesPerSecondOf: (id) => deps.limitsOf(id).sourceDeliveriesPerSecond,
+      rates: deps.rates,
+    }),
     gather: path.gatherFetched,
     move: path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, clock()),

@@ -4,9 +4,9 @@ import type { ErrorResponse } from "../http/errors.ts";
 import type { HookExchange } from "../http/hook-exchange.ts";
 import { rateLimitResponse } from "../http/limits.ts";
 import type { ClientAddress, ClientAddressOf } from "../lib/addresses/client-address.ts";
-import { TokenBuckets } from "../limits/token-buckets.ts";
+import { ownRates, type Rates } from "../limits/shared-rates.ts";
 
-/** Rate limits for webhook deliveries, per process. A rejected delivery is not stored, and the response tells the sender when to retry. */
+/** Rate limits for webhook deliveries, per machine. A rejected delivery is not stored, and the response tells the sender when to retry. */
 export interface HookLimits {
   /**
    * Called before the body is read. Takes a token from the bucket of this sender for this channel. The buckets of the channel and the
@@ -39,6 +39,8 @@ export interface HookLimitsDeps {
   readonly limitsOf: (organizationId: string) => Pick<Limits, "hookRequestsPerSecond">;
   /** Returns whether the organization exceeds its topic storage limit. */
   readonly isOverLimit: (organizationId: string) => boolean;
+  /** Rates that all processes of this machine share. */
+  readonly rates?: Rates | undefined;
   /** Monotonic clock, in milliseconds. */
   readonly nowMs?: () => number;
 }
@@ -50,12 +52,13 @@ const STORAGE_FULL: ErrorResponse = {
 };
 const TOO_MANY = "Too many deliveries. Try again later.";
 
-/** Creates rate limits in the memory of this process. A counter shared by all processes would delay every delivery. */
+/** Creates rate limits in memory. A counter in Redis would delay every delivery. */
 export function createHookLimits(deps: HookLimitsDeps): HookLimits {
-  const { clientAddressOf, requestsPerSecond, limitsOf, isOverLimit, nowMs = () => performance.now() } = deps;
-  const senders = new TokenBuckets<string>();
-  const channels = new TokenBuckets<number>();
-  const organizations = new TokenBuckets<string>();
+  const { clientAddressOf, requestsPerSecond, limitsOf, isOverLimit, rates = ownRates } = deps;
+  const { nowMs = () => performance.now() } = deps;
+  const senders = rates.buckets<string>("hook.sender");
+  const channels = rates.buckets<number>("hook.channel");
+  const organizations = rates.buckets<string>("hook.organization");
   return {
     clientOf: ({ peerAddress, headers }) => clientAddressOf(peerAddress, headers["x-forwarded-for"]),
     checkArrival({ identity, limits }, { network }) {

@@ -3,6 +3,14 @@ const BURST_MS = 1_000;
 /** Tolerance in ms for rounding errors in sums of fractional milliseconds. */
 const ROUNDING_MS = 1e-6;
 
+export interface BucketOptions {
+  readonly maxKeys?: number;
+  readonly burstMs?: number;
+}
+
+/** Called after tokens were taken from a bucket with a limit. */
+type OnTaken<K> = (key: K, tokens: number, perSecond: number) => void;
+
 /**
  * Token buckets by key, local to this process. A bucket holds the tokens of one burst. All rates are in tokens per second, and
  * `undefined` stands for no limit. `nowMs` must be monotonic.
@@ -16,10 +24,16 @@ const ROUNDING_MS = 1e-6;
 export class TokenBuckets<K> {
   readonly #maxKeys: number;
   readonly #burstMs: number;
+  readonly #onTaken: OnTaken<K> | undefined;
   #young = new Map<K, number>();
   #old = new Map<K, number>();
 
-  constructor({ maxKeys = MAX_KEYS, burstMs = BURST_MS } = {}) {
+  constructor({
+    maxKeys = MAX_KEYS,
+    burstMs = BURST_MS,
+    onTaken,
+  }: BucketOptions & { readonly onTaken?: OnTaken<K> } = {}) {
+    this.#onTaken = onTaken;
     this.#maxKeys = maxKeys;
     this.#burstMs = burstMs;
   }
@@ -31,6 +45,7 @@ export class TokenBuckets<K> {
     const after = before + 1_000 / perSecond;
     const waitMs = this.#waitUntil(after, nowMs);
     this.#young.set(key, waitMs === 0 ? after : before);
+    if (waitMs === 0) this.#onTaken?.(key, 1, perSecond);
     return waitMs;
   }
 
@@ -54,6 +69,16 @@ export class TokenBuckets<K> {
     maxDebtMs = Number.POSITIVE_INFINITY,
   ): void {
     if (perSecond === undefined) return;
+    this.#subtract(key, tokens, perSecond, nowMs, maxDebtMs);
+    this.#onTaken?.(key, tokens, perSecond);
+  }
+
+  /** Counts tokens that another process has taken from the same bucket. */
+  countElsewhere(key: K, tokens: number, perSecond: number, nowMs: number): void {
+    this.#subtract(key, tokens, perSecond, nowMs, Number.POSITIVE_INFINITY);
+  }
+
+  #subtract(key: K, tokens: number, perSecond: number, nowMs: number, maxDebtMs: number): void {
     const before = Math.max(this.#readForUpdate(key), nowMs);
     const after = before + (tokens * 1_000) / perSecond;
     this.#young.set(key, Math.max(before, Math.min(after, nowMs + this.#burstMs + maxDebtMs)));

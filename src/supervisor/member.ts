@@ -2,11 +2,14 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Machine, OwnReadings } from "../gateway/machine.ts";
 import type { HealthReport } from "../http/health.ts";
+import { createSharedRates } from "../limits/shared-rates.ts";
 import type { Readings, StartMessage, ToProcess, ToSupervisor } from "./messages.ts";
 
 /** Maximum time in ms for which a replaced process keeps connections that send no request. */
 const REPLACED_MS = 10_000;
 const POLL_MS = 20;
+/** Interval in ms at which processes exchange the tokens that they have taken from rate limits. */
+const RATES_MS = 20;
 /** Exit code of a process whose supervisor has ended. */
 const ORPHANED = 1;
 
@@ -44,6 +47,9 @@ export async function joinSupervisor(): Promise<Member> {
   let problems: readonly string[] = [];
   let asked = 0;
 
+  const rates = createSharedRates({ send: (taken) => send({ type: "rates", taken }) });
+  setInterval(rates.flush, RATES_MS).unref();
+
   const untilIdle = async (): Promise<void> => {
     const deadline = performance.now() + REPLACED_MS;
     while (open.size > 0 && performance.now() < deadline) await delay(POLL_MS);
@@ -63,6 +69,7 @@ export async function joinSupervisor(): Promise<Member> {
     } else if (message.type === "start") started.resolve(message);
     else if (message.type === "report") void report(message.what, message.id);
     else if (message.type === "answer") answers.get(message.id)?.(message.answer);
+    else if (message.type === "rates") rates.receive(message.taken);
     else if (message.type === "servers") problems = message.problems;
     else if (message.type === "greet") void greet?.();
     else if (message.type === "drain") {
@@ -96,6 +103,7 @@ export async function joinSupervisor(): Promise<Member> {
           send({ type: "listening" });
         },
       },
+      rates,
       health: async () => (await ask("health")) as HealthReport,
       metrics: async () => (await ask("metrics")) as string,
       provide(readings) {

@@ -1,5 +1,6 @@
 import type { DatabaseConnection } from "../data/database.ts";
 import type { HealthReport } from "../http/health.ts";
+import type { TakenTokens } from "../limits/shared-rates.ts";
 import type { MetricsSnapshot } from "../metrics/machine-metrics.ts";
 
 /** Everything that a process needs to know at its start. */
@@ -26,8 +27,15 @@ export interface Readings {
   readonly metrics: MetricsSnapshot;
 }
 
+/** Tokens that a process has taken. The supervisor sends them to all other processes. */
+interface RatesMessage {
+  readonly type: "rates";
+  readonly taken: readonly TakenTokens[];
+}
+
 export type ToProcess =
   | StartMessage
+  | RatesMessage
   /** Comes with a connection. */
   | { readonly type: "connection" }
   | { readonly type: "greet" }
@@ -41,6 +49,7 @@ export type ToProcess =
   | { readonly type: "close" };
 
 export type ToSupervisor =
+  | RatesMessage
   /** The process accepts connections, but is still starting. */
   | { readonly type: "listening" }
   | { readonly type: "ready" }

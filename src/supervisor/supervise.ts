@@ -73,6 +73,8 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     } else if (message.type === "ready") {
       from.markReady();
       distributor.markReady(from);
+    } else if (message.type === "rates") {
+      for (const other of fleet.running()) if (other !== from) other.send(message);
     } else if (message.type === "last") metrics.update(from.key, from.number, message.metrics);
     else if (message.type === "ask") {
       const { id } = message;

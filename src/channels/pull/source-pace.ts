@@ -1,6 +1,6 @@
 import { type Sleep, sleep as sleepByClock } from "../../lib/sleep.ts";
 import { unlessAborted } from "../../lib/wait.ts";
-import { TokenBuckets } from "../../limits/token-buckets.ts";
+import { ownRates, type Rates } from "../../limits/shared-rates.ts";
 
 export interface SourcePace {
   /**
@@ -25,6 +25,8 @@ export interface PaceOptions {
 export interface SourcePaceDeps {
   /** Returns the organization's rate limit in items per second, or `undefined` if it is unlimited. */
   readonly deliveriesPerSecondOf: (organizationId: string) => number | undefined;
+  /** Rates that all processes of this machine share. */
+  readonly rates?: Rates | undefined;
   /** Monotonic clock in milliseconds. */
   readonly nowMs?: () => number;
   readonly sleep?: Sleep;
@@ -41,7 +43,8 @@ const MIN_SLEEP_MS = 10;
  */
 export function createSourcePace(deps: SourcePaceDeps): SourcePace {
   const { deliveriesPerSecondOf, nowMs = () => performance.now(), sleep = sleepByClock } = deps;
-  const buckets = new TokenBuckets<string>();
+  const { rates = ownRates } = deps;
+  const buckets = rates.buckets<string>("source.organization");
   const take = (organizationId: string): number =>
     buckets.take(organizationId, deliveriesPerSecondOf(organizationId), nowMs());
   function overdraw(organizationId: string, items: number): void {

@@ -1,4 +1,4 @@
-import { TokenBuckets } from "../../limits/token-buckets.ts";
+import { ownRates, type Rates } from "../../limits/shared-rates.ts";
 import { QuotaError } from "../errors.ts";
 
 /**
@@ -19,14 +19,16 @@ const MINUTE_MS = 60_000;
  *
  * @param options.msPerMinuteOf returns the quota of a lane in ms of CPU time per minute; `undefined` for no limit
  * @param options.nowMs monotonic clock
+ * @param options.rates rates that all processes of this machine share
  */
 export function createCompileQuota(options: {
   readonly msPerMinuteOf: (lane: string) => number | undefined;
   readonly nowMs?: () => number;
+  readonly rates?: Rates | undefined;
 }): CompileQuota {
-  const { msPerMinuteOf, nowMs = () => performance.now() } = options;
+  const { msPerMinuteOf, nowMs = () => performance.now(), rates = ownRates } = options;
   /** A token is one millisecond of CPU time. */
-  const buckets = new TokenBuckets<string>({ burstMs: MINUTE_MS });
+  const buckets = rates.buckets<string>("schema.organization", { burstMs: MINUTE_MS });
   const perSecond = (lane: string): number | undefined => {
     const perMinute = msPerMinuteOf(lane);
     return perMinute === undefined ? undefined : perMinute / 60;
