@@ -26,6 +26,7 @@ export interface OpenHandlersDeps
     | "clock"
     | "redisClock"
     | "log"
+    | "tracing"
   > {
   readonly changes: ChangeSubscriptions;
   readonly appended: HandlersDeps["appended"];

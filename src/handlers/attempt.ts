@@ -8,7 +8,9 @@ import { UnavailableError } from "../lib/errors.ts";
 import { type CredentialsOf, NeedsReauthError } from "../net/credentials.ts";
 import { type Outbound, OutboundError, type OutboundResponse } from "../net/outbound.ts";
 import { notBeforeOf } from "../net/retry-after.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import type { CreateAgentEvent } from "./agents.ts";
+import { startAttemptSpan } from "./attempt-span.ts";
 
 /** Result of one request to a handler. `isGone` means that the handler responded with 410 Gone and wants no more events. */
 export type AttemptResult =
@@ -53,9 +55,17 @@ export interface AttemptDeps {
   readonly clock: Clock;
   /** Builds the requests to agents. */
   readonly createAgentEvent: CreateAgentEvent;
+  /** `undefined` if the gateway exports no traces. */
+  readonly tracing?: Tracing | undefined;
 }
 
-export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent }: AttemptDeps): Attempt {
+export function createAttempt({
+  outbound,
+  credentialsOf,
+  clock,
+  createAgentEvent,
+  tracing,
+}: AttemptDeps): Attempt {
   function createRequest(
     subscription: HandledSubscription,
     events: readonly DeliveredEvent[],
@@ -73,9 +83,12 @@ export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent
     subscription: HandledSubscription,
     events: readonly DeliveredEvent[],
     signal: AbortSignal,
+    traceparent: string | undefined,
   ): Promise<OutboundResponse> {
     const { timeoutMs, connectionId, batch } = subscription.handler;
-    const plain = createRequest(subscription, events);
+    const created = createRequest(subscription, events);
+    const plain =
+      traceparent === undefined ? created : { ...created, headers: { ...created.headers, traceparent } };
     const maxBytes = batch === undefined ? MAX_ANSWER_BYTES : MAX_BATCH_ANSWER_BYTES;
     const limits = { signal, totalTimeoutMs: timeoutMs, maxBytes, maxRedirects: 0 };
     if (connectionId === null) return outbound.request(plain, limits);
@@ -87,6 +100,18 @@ export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent
   }
 
   return async (subscription, events, { signal }) => {
+    const span = tracing && startAttemptSpan(tracing, subscription, events);
+    const result = await send(subscription, events, signal, span?.traceparent);
+    span?.end(result.attempt, result.kind === "taken");
+    return result;
+  };
+
+  async function send(
+    subscription: HandledSubscription,
+    events: readonly DeliveredEvent[],
+    signal: AbortSignal,
+    traceparent: string | undefined,
+  ): Promise<AttemptResult> {
     const startedAtMs = clock();
     const since = performance.now();
     const attempt = (status: number | null, code: string): HandlerAttempt => ({
@@ -96,7 +121,7 @@ export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent
       durationMs: Math.round(performance.now() - since),
     });
     try {
-      const { status, headers, body } = await call(subscription, events, signal);
+      const { status, headers, body } = await call(subscription, events, signal, traceparent);
       if (status >= 200 && status < 300) {
         const rejected = subscription.handler.batch === undefined ? NONE : readRejected(body, events);
         if (rejected !== undefined) return { kind: "taken", attempt: attempt(status, "ok"), rejected };
@@ -115,7 +140,7 @@ export function createAttempt({ outbound, credentialsOf, clock, createAgentEvent
       signal.throwIfAborted();
       return { ...FAILED, attempt: attempt(null, codeOf(error)) };
     }
-  };
+  }
 }
 
 /** A failure after which the events are sent again. */

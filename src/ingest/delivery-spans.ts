@@ -3,6 +3,7 @@ import type { Outcome } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { HookExchange } from "../http/hook-exchange.ts";
 import { formatTraceparent, parseTraceparent, type TraceContext } from "../lib/traceparent.ts";
+import { MESSAGING, TOPIC_TEMPLATE } from "../tracing/messaging.ts";
 import type { FinishedSpan, SpanKindName } from "../tracing/span.ts";
 import { createSpanId, createTraceId, linksTo, type Tracing } from "../tracing/tracing.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
@@ -38,9 +39,6 @@ export interface TracedRequest {
 }
 
 export type DeliverySpans = ReturnType<typeof createDeliverySpans>;
-
-/** Messaging attributes of the OpenTelemetry semantic conventions 1.43, in which they are still in development. */
-const MESSAGING = { "messaging.system": "inlet" };
 
 /** Creates the functions that trace deliveries. Spans are created when a delivery ends, with the times at which its steps began. */
 export function createDeliverySpans(tracing: Tracing) {
@@ -184,8 +182,6 @@ export function createDeliverySpans(tracing: Tracing) {
   };
 }
 
-/** Topic names contain ids of customers, so spans are named after their common form. */
-const TOPIC_TEMPLATE = "events.{organization}.apps.app.event_received.{app}.{channel}.{type}";
 const HOOK_ROUTE = "/hooks/{channelId}";
 
 /** Results that count as errors of the gateway. A rejected delivery is an error of its sender, so its span has no error status. */

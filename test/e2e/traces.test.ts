@@ -3,21 +3,25 @@ import { installApp } from "../support/channels.ts";
 import { createTestStores, fieldsOn, startTestGateway } from "../support/gateway.ts";
 import { readMetrics } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
+import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 import { type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
 import { until } from "../support/until.ts";
 
 const SERVER = 2;
 const PRODUCER = 4;
+const CONSUMER = 5;
 const SENDER = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
 const SAMPLED = `00-${SENDER.traceId}-${SENDER.spanId}-01`;
 const UNSAMPLED = `00-${SENDER.traceId}-${SENDER.spanId}-00`;
 
 const receiver = opened(startOtlpReceiver);
+const handler = opened(startHandlerServer);
 const stores = opened(createTestStores);
 /** The receiver's origin is only known once it listens. */
 const settings = () => ({
   ...stores.env,
+  INLET_ALLOW_NETWORKS: "127.0.0.0/8",
   OTEL_EXPORTER_OTLP_ENDPOINT: receiver.origin,
   OTEL_EXPORTER_OTLP_HEADERS: "x-team=events%20and%20more",
   OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
@@ -26,6 +30,7 @@ const gateway = opened(() => startTestGateway(settings()));
 const withoutFastPath = opened(() => startTestGateway({ ...settings(), INLET_HTTP_FAST_PATH: "off" }));
 const silent = givenGateway({}, { stores });
 
+let appId = "";
 let channels: ReadonlyMap<string, string>;
 let topics: ReadonlyMap<string, string>;
 beforeAll(async () => {
@@ -37,6 +42,7 @@ beforeAll(async () => {
     { uid: "closed", kind: "webhook", config: { verification: signed }, events },
     { uid: "cloud", kind: "cloudevents", config: {}, events: [{ type: "e" }] },
   ]);
+  appId = app.id;
   channels = new Map(app.channels.map(({ id, uid }) => [uid, id]));
   topics = new Map(app.channels.map(({ uid }) => [uid, app.topicOf(uid, "e")]));
 });
@@ -162,6 +168,25 @@ it("exports the span of a rejected delivery, whose log line has the trace id", a
   });
   const line = gateway.lines.find((one) => one.requestId === requestId);
   expect(line).toMatchObject({ event: "hook.refused", traceId: server?.traceId });
+});
+
+it("traces the call of a handler with a link to the span that published the event", async () => {
+  const { id } = await gateway.api<{ id: string }>("POST", `/apps/${appId}/events/subscribe`, {
+    eventUid: "*",
+    handler: { url: handler.urlOf("/traced") },
+  });
+  const { requestId } = await send("plain", { traceparent: SAMPLED });
+  const [, producer] = await traceOf(requestId);
+  const find = () => receiver.spans.find(({ links }) => links[0]?.spanId === producer?.spanId);
+  await until(() => find() !== undefined);
+  const span = find();
+  expect(span).toMatchObject({
+    kind: CONSUMER,
+    parentSpanId: "",
+    links: [{ traceId: producer?.traceId, spanId: producer?.spanId }],
+    attributes: { "messaging.destination.subscription.name": id, "http.response.status_code": 200 },
+  });
+  expect(handler.at("/traced").at(-1)?.headers.traceparent).toBe(`00-${span?.traceId}-${span?.spanId}-01`);
 });
 
 it("keeps the sender's `traceparent` without a receiver", async () => {
