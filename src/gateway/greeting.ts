@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { type Bootstrapped, tellFirstStart } from "../data/bootstrap.ts";
 import type { RedisAddress } from "../lib/addresses/redis-address.ts";
 import type { Foundation } from "./foundation.ts";
@@ -19,7 +20,7 @@ export interface GreetingFacts {
  * Greets the operator and prints the first API key. The stored copy is deleted only after printing, so a failed start prints the key again.
  */
 export async function greet(
-  { db, keyring, log }: Pick<Foundation, "db" | "keyring" | "log">,
+  { db, keyring, log, config }: Pick<Foundation, "db" | "keyring" | "log" | "config">,
   facts: GreetingFacts,
   print: Print,
 ): Promise<void> {
@@ -27,7 +28,7 @@ export async function greet(
   try {
     await tellFirstStart({ db, keyring }, async (made) => {
       isPrinted = true;
-      await print(renderGreeting(made, facts));
+      await print(renderGreeting(made, facts) + renderProcessesHint(made, config.processes));
     });
   } catch (err) {
     log.warn(
@@ -36,6 +37,19 @@ export async function greet(
     );
     if (!isPrinted) await print(renderGreeting({}, facts)).catch(() => {});
   }
+}
+
+/** Number of cores from which the first start suggests several processes. */
+const MANY_CORES = 4;
+
+/** Returns a hint for the first start on a machine with unused cores, otherwise an empty text. */
+export function renderProcessesHint(
+  { apiKey }: Pick<Bootstrapped, "apiKey">,
+  processes: number,
+  cores = availableParallelism(),
+): string {
+  if (apiKey === undefined || processes > 1 || cores < MANY_CORES) return "";
+  return `This gateway uses one of ${cores} cores. INLET_PROCESSES=auto starts one process per core.\n\n`;
 }
 
 function renderGreeting(
