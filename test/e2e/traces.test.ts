@@ -28,7 +28,8 @@ const settings = () => ({
 });
 const gateway = opened(() => startTestGateway(settings()));
 const withoutFastPath = opened(() => startTestGateway({ ...settings(), INLET_HTTP_FAST_PATH: "off" }));
-const silent = givenGateway({}, { stores });
+/** Has no handlers, because their calls would not be traced. */
+const silent = givenGateway({ INLET_ROLES: "hooks" }, { stores });
 
 let appId = "";
 let channels: ReadonlyMap<string, string>;
@@ -55,12 +56,13 @@ async function send(
   uid: string,
   headers: Readonly<Record<string, string>> = {},
   { origin }: { readonly origin: string } = gateway,
+  body?: string,
 ) {
   const requestId = `request-${++ids}`;
   const response = await fetch(`${origin}/hooks/${channels.get(uid)}`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-request-id": requestId, ...headers },
-    body: JSON.stringify({ id: requestId }),
+    body: body ?? JSON.stringify({ id: requestId }),
   });
   return { requestId, status: response.status, body: await response.text() };
 }
@@ -187,6 +189,21 @@ it("traces the call of a handler with a link to the span that published the even
     attributes: { "messaging.destination.subscription.name": id, "http.response.status_code": 200 },
   });
   expect(handler.at("/traced").at(-1)?.headers.traceparent).toBe(`00-${span?.traceId}-${span?.spanId}-01`);
+});
+
+it("links a redrive to the span that published the delivery first", async () => {
+  const { requestId } = await send("plain", {}, gateway, "{}");
+  const [, producer] = await traceOf(requestId);
+  const path = `/apps/${appId}/quarantine`;
+  const records = await gateway.api<readonly { id: string; channelUid: string }[]>("GET", path);
+  const item = records.find(({ channelUid }) => channelUid === "plain");
+  await gateway.api("POST", `${path}/${item?.id}/redrive`, {});
+  const find = () => receiver.spans.find(({ name }) => name === "redrive webhook");
+  await until(() => find() !== undefined);
+  expect(find()).toMatchObject({
+    links: [{ traceId: producer?.traceId, spanId: producer?.spanId }],
+    attributes: { "inlet.events.published": 0, "inlet.events.quarantined": 1 },
+  });
 });
 
 it("keeps the sender's `traceparent` without a receiver", async () => {
