@@ -128,7 +128,7 @@ export const settingsSchema = z.object({
   sourceDeliveriesPerSecond: setting("INLET_SOURCE_DELIVERIES_PER_SECOND", wholeNumber(1, 1_000_000_000), {
     defaultText: "1000",
     description:
-      "Maximum items per second from the sources of one organization, per process with the role `sources`. Faster streams and polls are slowed down.",
+      "Maximum items per second from the sources of one organization, per gateway with the role `sources`. Faster streams and polls are slowed down.",
   }),
   pollConcurrency: setting("INLET_POLL_CONCURRENCY", wholeNumber(1, 1_000), {
     defaultText: "50",
