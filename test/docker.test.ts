@@ -10,12 +10,12 @@ const ROOT = join(import.meta.dirname, "..");
 describe("the compose file", () => {
   it("sets only known settings, and requires a master key", async () => {
     const text = await readFile(join(ROOT, "config", "compose.yaml"), "utf8");
-    const names = [...text.matchAll(/^ {6}((?:INLET_|DATABASE_|REDIS_)\w+):/gm)].map((match) => match[1]);
+    const names = [...text.matchAll(/^ {6}((?:INLET_|OTEL_|DATABASE_|REDIS_)\w+):/gm)].map((match) => match[1]);
     const known = SETTING_LIST.map(({ name }) => name);
     expect(names.length).toBeGreaterThan(4);
     for (const name of names) expect(known).toContain(name);
-    // The image sets these three.
-    const passed = [...names, "INLET_PORT", "INLET_HOST", "INLET_DATA_DIR"];
+    // The image sets these two.
+    const passed = [...names, "INLET_PORT", "INLET_HOST"];
     expect(known.filter((name) => !passed.includes(name))).toEqual([]);
     expect(text).toContain("INLET_MASTER_KEY: ${INLET_MASTER_KEY:?");
     // Keys must be unique, and the grace period must be longer than the drain.
