@@ -10,7 +10,9 @@ const ROOT = join(import.meta.dirname, "..");
 describe("the compose file", () => {
   it("sets only known settings, and requires a master key", async () => {
     const text = await readFile(join(ROOT, "config", "compose.yaml"), "utf8");
-    const names = [...text.matchAll(/^ {6}((?:INLET_|OTEL_|DATABASE_|REDIS_)\w+):/gm)].map((match) => match[1]);
+    const names = [...text.matchAll(/^ {6}((?:INLET_|OTEL_|DATABASE_|REDIS_)\w+):/gm)].map(
+      (match) => match[1],
+    );
     const known = SETTING_LIST.map(({ name }) => name);
     expect(names.length).toBeGreaterThan(4);
     for (const name of names) expect(known).toContain(name);

@@ -386,3 +386,32 @@ it("the console shows, deletes and redrives the items that an intake holds", asy
     .poll(() => install.call("GET", `/apps/${install.appId}/events`))
     .toEqual([expect.objectContaining({ id: "second" })]);
 });
+
+it("the console explains how an intake routes a delivery, and sends test events through it", async () => {
+  const intake = await createIntake(console.gateway);
+  const own = await console.gateway.api<{ readonly id: string }>("POST", "/apps/install", {
+    blueprintId: intake.blueprintId,
+  });
+  await intake.setKeys({ appId: own.id }, ["A"]);
+  const path = `/blueprints/${intake.blueprintId}/intake`;
+  const body = '{"events": [{"id": "tried", "team": "A"}, {"id": "other", "team": "B"}]}';
+  const fill = async (shown: Page) => {
+    await shown.getByRole("textbox", { name: /^Body/ }).fill(body);
+    await shown.getByRole("button", { name: "Explain" }).click();
+    await shown.getByRole("listitem").filter({ hasText: "Item 1" }).getByText("no_install").waitFor();
+  };
+  await using opened = await console.open(path);
+  const { page } = opened;
+  await fill(page);
+  const routed = page.getByRole("listitem").filter({ hasText: "Item 0" });
+  expect(await routed.textContent()).toContain(`routedA→ ${own.id}$.team→A`);
+  await lookAt(console, { name: "intake-try", path, ready: fill });
+  await page.getByLabel(/Route key of the test event/).fill("A");
+  await page.getByRole("button", { name: "Send test event" }).click();
+  await page.getByText("2 published").waitFor();
+  const events = await console.gateway.api<readonly { readonly id: string }[]>(
+    "GET",
+    `/apps/${own.id}/events`,
+  );
+  expect(events.map(({ id }) => id).toSorted()).toEqual(["other", "tried"]);
+});

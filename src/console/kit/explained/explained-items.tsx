@@ -141,25 +141,35 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
               <dd class="faint">not set</dd>
             ) : (
               <dd>
-                <code>
-                  <UntrustedText max={200}>{found.path}</UntrustedText>
-                </code>
-                <span class="faint">→</span>
-                {found.values.length === 0 ? (
-                  <span class="faint">no value</span>
-                ) : (
-                  found.values.map((value, index) => (
-                    <code key={index} class="yielded">
-                      <UntrustedText max={200}>{value}</UntrustedText>
-                    </code>
-                  ))
-                )}
-                {found.isCut && <span class="faint">and more</span>}
+                <FoundValues found={found} />
               </dd>
             )}
           </div>
         ))}
       </dl>
     </details>
+  );
+}
+
+/** Shows a path with the values that it selects in an item. */
+export function FoundValues({ found }: { readonly found: Schemas["RoutedItem"]["paths"][number] }) {
+  const { path, values, isCut } = found;
+  return (
+    <>
+      <code>
+        <UntrustedText max={200}>{path}</UntrustedText>
+      </code>
+      <span class="faint">→</span>
+      {values.length === 0 ? (
+        <span class="faint">no value</span>
+      ) : (
+        values.map((value, index) => (
+          <code key={index} class="yielded">
+            <UntrustedText max={200}>{value}</UntrustedText>
+          </code>
+        ))
+      )}
+      {isCut && <span class="faint">and more</span>}
+    </>
   );
 }

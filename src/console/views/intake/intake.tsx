@@ -17,6 +17,7 @@ import { ChannelState } from "../channels/state-badge.tsx";
 import { HeldItems } from "./held-items.tsx";
 import { Installs } from "./installs.tsx";
 import { IntakeSettings } from "./settings.tsx";
+import { TryDelivery } from "./try-delivery.tsx";
 
 type Intake = Schemas["Intake"];
 
@@ -73,6 +74,7 @@ export default function IntakePage({ blueprintId }: { readonly blueprintId: stri
                   <Actions intake={intake} onChange={() => setChanging(true)} onChanged={loaded.reload} />
                 )}
                 <Installs blueprintId={blueprintId} />
+                <TryDelivery blueprintId={blueprintId} hasSample={typeof intake.config.preset === "string"} />
                 <HeldItems blueprintId={blueprintId} />
               </>
             )}
