@@ -414,4 +414,11 @@ it("the console explains how an intake routes a delivery, and sends test events 
     `/apps/${own.id}/events`,
   );
   expect(events.map(({ id }) => id).toSorted()).toEqual(["other", "tried"]);
+  await page.getByLabel(/Route key paths to try/).fill("$.squad");
+  await page.getByLabel("Verify the signature when explaining").check();
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByText("The signature is rejected").waitFor();
+  await page.getByLabel("Verify the signature when explaining").uncheck();
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByRole("listitem").filter({ hasText: "Item 0" }).getByText("no_route").waitFor();
 });

@@ -74,7 +74,10 @@ export default function IntakePage({ blueprintId }: { readonly blueprintId: stri
                   <Actions intake={intake} onChange={() => setChanging(true)} onChanged={loaded.reload} />
                 )}
                 <Installs blueprintId={blueprintId} />
-                <TryDelivery blueprintId={blueprintId} hasSample={typeof intake.config.preset === "string"} />
+                <TryDelivery
+                  blueprintId={blueprintId}
+                  preset={typeof intake.config.preset === "string" ? intake.config.preset : undefined}
+                />
                 <HeldItems blueprintId={blueprintId} />
               </>
             )}

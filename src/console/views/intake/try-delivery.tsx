@@ -18,83 +18,110 @@ type Result =
   | { readonly is: "explained"; readonly explanation: Explanation }
   | { readonly is: "tested"; readonly tested: Tested };
 
+const EMPTY = { body: "", headers: "", query: "", routeBy: "", routeKey: "" };
+
 interface Props {
   readonly blueprintId: string;
-  /** Whether an empty body stands for the sample of a preset. */
-  readonly hasSample: boolean;
+  /** Preset of the intake, whose sample can be used. */
+  readonly preset: string | undefined;
 }
 
 /** Section that explains how the intake routes a delivery, and sends test events. */
-export function TryDelivery({ blueprintId, hasSample }: Props) {
-  const [body, setBody] = useState("");
-  const [headers, setHeaders] = useState("");
-  const [routeKey, setRouteKey] = useState("");
+export function TryDelivery({ blueprintId, preset }: Props) {
+  const [given, setGiven] = useState(EMPTY);
+  const [verify, setVerify] = useState(false);
   const [result, setResult] = useState<Result>();
+  const { body, headers, query, routeKey } = given;
   const path = { blueprintId };
-  const given = { headers: parseHeaders(headers), ...(body !== "" && { body }) };
-  const forTest = { ...given, ...(routeKey !== "" && { routeKey }) };
-  const explain = useAction(async () => {
-    const explanation = await api.post("/blueprints/{blueprintId}/intake/explain", {
-      path,
-      body: { ...given, verify: false },
-    });
-    setResult({ is: "explained", explanation });
+  const delivery = { headers: parseHeaders(headers), query, ...(body !== "" && { body }) };
+  const routeBy = toLines(given.routeBy);
+  const explained = { ...delivery, verify, ...(routeBy.length > 0 && { routeBy }) };
+  const tested = { ...delivery, ...(routeKey !== "" && { routeKey }) };
+  const action = useAction(async (what: "explain" | "test" | "sample") => {
+    setResult(undefined);
+    if (what === "explain") {
+      const explanation = await api.post("/blueprints/{blueprintId}/intake/explain", {
+        path,
+        body: explained,
+      });
+      setResult({ is: "explained", explanation });
+    } else if (what === "test") {
+      const answer = await api.post("/blueprints/{blueprintId}/intake/test", { path, body: tested });
+      setResult({ is: "tested", tested: answer });
+    } else if (preset !== undefined) {
+      const { sample } = await api.get("/presets/{name}", { path: { name: preset } });
+      const lines = Object.entries(sample.headers).map(([name, value]) => `${name}: ${value}`);
+      setGiven({ ...given, body: sample.body, headers: lines.join("\n") });
+    }
   });
-  const test = useAction(async () => {
-    const tested = await api.post("/blueprints/{blueprintId}/intake/test", { path, body: forTest });
-    setResult({ is: "tested", tested });
+  const field = (name: keyof typeof EMPTY) => ({
+    spellcheck: false,
+    value: given[name],
+    onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
+      setGiven({ ...given, [name]: event.currentTarget.value }),
   });
-  const isRunning = explain.isRunning || test.isRunning;
-  const error = explain.error ?? test.error;
   const at = `/blueprints/${encodeURIComponent(blueprintId)}/intake`;
   return (
     <Section title="Try a delivery">
-      <Form onSubmit={explain.run}>
+      <Form onSubmit={() => action.run("explain")}>
         <label class="field">
           <span class="field-name">Body</span>
-          <textarea
-            rows={5}
-            spellcheck={false}
-            value={body}
-            onInput={(event) => setBody(event.currentTarget.value)}
-          />
-          {hasSample && (
+          <textarea rows={5} {...field("body")} />
+          {preset !== undefined && (
             <span class="field-help">Without a body, a test event is the sample of the preset.</span>
           )}
         </label>
         <label class="field">
           <span class="field-name">
-            Headers <span class="faint">optional, one per line</span>
+            Headers <Optional />
           </span>
-          <textarea
-            rows={2}
-            spellcheck={false}
-            placeholder="x-shop: acme.example"
-            value={headers}
-            onInput={(event) => setHeaders(event.currentTarget.value)}
-          />
+          <textarea rows={2} placeholder="x-shop: acme.example" {...field("headers")} />
+          <span class="field-help">One per line, such as x-shop: acme.example</span>
         </label>
         <label class="field">
           <span class="field-name">
-            Route key of the test event <span class="faint">optional</span>
+            Query <Optional />
           </span>
-          <input
-            type="text"
-            autoComplete="off"
-            spellcheck={false}
-            value={routeKey}
-            onInput={(event) => setRouteKey(event.currentTarget.value)}
-          />
+          <input type="text" autoComplete="off" {...field("query")} />
+        </label>
+        <label class="field">
+          <span class="field-name">
+            Route key paths to try <Optional />
+          </span>
+          <textarea rows={2} {...field("routeBy")} />
+          <span class="field-help">One per line. “Explain” uses them in place of the intake's own.</span>
+        </label>
+        <label class="field">
+          <span class="field-name">
+            Route key of the test event <Optional />
+          </span>
+          <input type="text" autoComplete="off" {...field("routeKey")} />
           <span class="field-help">By default, the test event keeps the key in its body.</span>
         </label>
-        {error && <ErrorNote error={error} />}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={verify}
+            onChange={(event) => setVerify(event.currentTarget.checked)}
+          />
+          Verify the signature when explaining
+        </label>
+        {action.error && <ErrorNote error={action.error} />}
         <div class="row wrap">
-          <Button type="submit" disabled={isRunning || body === ""}>
+          <Button type="submit" disabled={action.isRunning || (body === "" && query === "")}>
             Explain
           </Button>
           {hasPermission("blueprints.write") && (
-            <Button disabled={isRunning || (body === "" && !hasSample)} onClick={() => void test.run()}>
+            <Button
+              disabled={action.isRunning || (body === "" && preset === undefined)}
+              onClick={() => void action.run("test")}
+            >
               Send test event
+            </Button>
+          )}
+          {preset !== undefined && (
+            <Button look="quiet" disabled={action.isRunning} onClick={() => void action.run("sample")}>
+              Use the preset's sample
             </Button>
           )}
         </div>
@@ -102,21 +129,23 @@ export function TryDelivery({ blueprintId, hasSample }: Props) {
           {result?.is === "explained" && <Explained explanation={result.explanation} />}
           {result?.is === "tested" && <TestedGroups tested={result.tested} />}
         </div>
-        <ApiCall
-          call={
-            result?.is === "tested"
-              ? { method: "POST", path: `${at}/test`, body: forTest }
-              : { method: "POST", path: `${at}/explain`, body: { ...given, verify: false } }
-          }
-        />
+        <ApiCall call={{ method: "POST", path: `${at}/explain`, body: explained }} />
+        <ApiCall call={{ method: "POST", path: `${at}/test`, body: tested }} />
       </Form>
     </Section>
   );
 }
 
-function Explained({ explanation: { received, items } }: { readonly explanation: Explanation }) {
+const Optional = () => <span class="faint">optional</span>;
+
+function Explained({ explanation }: { readonly explanation: Explanation }) {
+  const { verification, isPaused, received, items } = explanation;
   return (
     <ol class="explained">
+      {verification.result === "refused" && (
+        <li class="note warn">The signature is rejected: {verification.message}</li>
+      )}
+      {isPaused && <li class="note">The intake is paused, so it stores deliveries and routes them later.</li>}
       {items.map(({ item, routeKey, paths, result, detail, appId }) => (
         <li key={item ?? "whole"} class="explained-item">
           <h3>{item === null ? "The whole delivery" : `Item ${item}`}</h3>
@@ -172,11 +201,21 @@ function Route({ result, routeKey, appId, detail }: RouteProps) {
   );
 }
 
-/** Parses lines such as `name: value`. Ignores other lines. */
-const parseHeaders = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    text.split("\n").flatMap((line) => {
-      const [, name = "", value = ""] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
-      return name === "" ? [] : [[name.toLowerCase(), value]];
-    }),
-  );
+const toLines = (text: string): string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+
+/** Parses lines such as `name: value`. The values of a repeated name form an array. */
+function parseHeaders(text: string): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (const line of toLines(text)) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon < 0 ? line.length : colon).toLowerCase();
+    const value = colon < 0 ? "" : line.slice(colon + 1).trim();
+    const before = headers[name];
+    headers[name] = before === undefined ? value : [before, value].flat();
+  }
+  return headers;
+}
