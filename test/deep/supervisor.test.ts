@@ -16,7 +16,7 @@ import { until } from "../support/until.ts";
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const CONNECTIONS = 64;
 /** Pause of a sender between two deliveries, so that the senders leave CPU time to the gateway. */
-const PAUSE_MS = 20;
+const PAUSE_MS = 200;
 const TIMEOUT_MS = 60_000;
 
 const stores = opened(createTestStores);
