@@ -66,7 +66,8 @@ export function startHoldDrainer(deps: HoldDrainerDeps): AsyncDisposable {
     const found = await mapBounded(ids, CALLS_AT_ONCE, (id) => quarantine.find(organizationId, id));
     const held = found.flatMap((item) => (item ? [{ id: item.record.id, delivery: item.delivery }] : []));
     const { signal } = loop;
-    // The ids of events are derived from the record, so that a repetition after a crash publishes no event twice.
+    // The ids of events are derived from the record, so that a repetition after a crash publishes no event twice, unless the
+    // install's deduplication is off.
     const onDone = async (done: readonly string[]) => {
       await mapBounded(done, CALLS_AT_ONCE, (id) => quarantine.delete(organizationId, id));
     };

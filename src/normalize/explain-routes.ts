@@ -50,14 +50,14 @@ export function explainRoutes(
     return { kind: "explained", received: 1, items: [item] };
   }
   const { delivery, body } = opened;
+  // One budget for all items, because the values are evaluated on the main thread.
+  const shown = { left: PATH_BUDGET };
   const items = opened.items.map((item, index): ExplainedRoute => {
     const none = { item: index, key: undefined, path: undefined, paths: [] };
     if ("fault" in item) return { ...none, failure: toFailure(item.fault) };
     const context = { delivery, body, item };
     const explained =
-      index < maxPaths
-        ? paths.map((path) => explainValues(path, new ItemReader(context, { left: PATH_BUDGET })))
-        : [];
+      index < maxPaths ? paths.map((path) => explainValues(path, new ItemReader(context, shown))) : [];
     const reader = new ItemReader(context, budget);
     try {
       for (const path of paths) {

@@ -6,6 +6,7 @@ import { recordChange } from "../changes.ts";
 import { openAddress } from "../channels/address-columns.ts";
 import type { Queryable } from "../database.ts";
 import type { Keyring } from "../keyring/keyring.ts";
+import { hasOwner } from "./route-keys.ts";
 
 /** The channel of the install that owns a route key. */
 export interface RouteTarget {
@@ -59,6 +60,8 @@ export function createRouteTargets({ db, keyring }: { readonly db: Queryable; re
     /** Returns `undefined` if no install owns the key, or its app lacks the channel. @throws UnavailableError */
     find: ({ blueprintId, channelUid, key }: RouteQuery): Promise<RouteTarget | undefined> =>
       find(JSON.stringify([blueprintId, channelUid, key])),
+    /** Returns whether an install owns the key, also one whose app lacks the channel. */
+    hasOwner: (blueprintId: string, key: string): Promise<boolean> => hasOwner(db, { blueprintId, key }),
     /**
      * Makes later items of the key wait for those that the intake holds. Has no effect if no install owns the key. Must be called after the
      * items were stored, so that `endHold` finds them.

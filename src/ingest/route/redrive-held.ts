@@ -5,12 +5,7 @@ import {
   type QuarantineRecord,
 } from "../../bus/quarantine/quarantine-record.ts";
 import type { RouteTargets } from "../../data/intakes/route-targets.ts";
-import {
-  createDeliveryFailure,
-  type ItemFailure,
-  type QuarantineReason,
-  type QuarantineReceipt,
-} from "../../event/outcome.ts";
+import { createDeliveryFailure, type ItemFailure, type QuarantineReceipt } from "../../event/outcome.ts";
 import type { RouteGroup } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import { toQuarantineReceipts } from "../write.ts";
@@ -23,7 +18,7 @@ import type { RouterDeps } from "./router.ts";
 
 export interface RedriveHeldDeps extends Pick<RouterDeps, "routeItems" | "newDeliveryId"> {
   readonly findInstall: FindInstall;
-  readonly targets: Pick<RouteTargets, "markHeld">;
+  readonly targets: Pick<RouteTargets, "markHeld" | "hasOwner">;
   readonly quarantine: Pick<QuarantineStore, "put">;
   readonly clock: () => number;
 }
@@ -50,9 +45,6 @@ interface Placed {
   readonly failure: ItemFailure;
 }
 
-/** Reasons of items that may contain data of an install. */
-const MAY_BE_OWNED: ReadonlySet<QuarantineReason> = new Set(["replayed", "over_limit"]);
-
 /**
  * Age in ms above which a record counts as new. Items without a route key have no maximum age, but those that wait for an install do, and
  * would expire before the install gets its key.
@@ -64,15 +56,15 @@ const MAX_AGE_MS = QUARANTINE_LIMITS.keepMs / 2;
  *
  * The function publishes nothing. It stores the items under their new route keys with their former time of arrival, so that the drainer
  * publishes them in order with the other items of the key. The last write also removes the former record. Event ids are derived from the
- * delivery, so that a repetition after a crash publishes no event twice.
+ * delivery, so that a repetition after a crash publishes no event twice, unless the install's deduplication is off.
  *
  * @throws UnavailableError if the quarantine is full or the result of a write is unknown. A repetition is safe.
  */
 export function createRedriveHeld(deps: RedriveHeldDeps) {
   const { findInstall, targets, quarantine } = deps;
 
-  const isOwned = async (intake: CompiledChannel, key: string | undefined): Promise<boolean> =>
-    key !== undefined && (await findInstall(intake, key)) !== undefined;
+  const hasOwner = async ({ identity }: CompiledChannel, key: string | undefined): Promise<boolean> =>
+    key !== undefined && (await targets.hasOwner(identity.appId, key));
 
   async function place(
     intake: CompiledChannel,
@@ -80,13 +72,13 @@ export function createRedriveHeld(deps: RedriveHeldDeps) {
     group: RouteGroup,
   ): Promise<Placed> {
     const { key } = group;
-    if (key !== undefined && group.failure === undefined && (await isOwned(intake, key)))
+    if (key !== undefined && group.failure === undefined && (await findInstall(intake, key)) !== undefined)
       return { group, key, isRouted: true, failure: toRedriven(key) };
     const failure = group.failure ?? (key === undefined ? toNoRoute() : toNoInstall(key));
-    if (!MAY_BE_OWNED.has(reason)) return { group, key, isRouted: false, failure };
+    if (reason !== "replayed") return { group, key, isRouted: false, failure };
     // With another reason, the blueprint's owner could read data that arrived for an install.
     const kept = createDeliveryFailure(reason, failure.detail);
-    return { group, key: reason === "replayed" ? undefined : key, isRouted: false, failure: kept };
+    return { group, key: undefined, isRouted: false, failure: kept };
   }
 
   async function markAll(intake: CompiledChannel, keys: readonly (string | undefined)[]): Promise<void> {
@@ -103,15 +95,17 @@ export function createRedriveHeld(deps: RedriveHeldDeps) {
     const routed = await deps.routeItems(intake, routes, delivery);
     if (routed.kind === "tooManyItems") return routed;
     // Once an install owns the key, the items are no longer the blueprint owner's to move.
-    if (await isOwned(intake, record.routeKey)) {
+    if (await hasOwner(intake, record.routeKey)) {
       await markAll(intake, [record.routeKey]);
       return { kind: "redriven", routed: routed.received, held: 0, quarantine: [] };
     }
+    const { id, reason } = record;
+    // The items arrived for an install that has lost its key, so no other install may get them.
+    if (reason === "over_limit")
+      return { kind: "redriven", routed: 0, held: routed.received, quarantine: [{ id, reason }] };
     // Under the current settings, the delivery has no items.
-    if (routed.groups.length === 0) {
-      const { id, reason } = record;
+    if (routed.groups.length === 0)
       return { kind: "redriven", routed: 0, held: 0, quarantine: [{ id, reason }] };
-    }
     const groups = hideCredentials(intake, delivery, routed.groups);
     const placed = await Promise.all(groups.map((group) => place(intake, record, group)));
     const keys = placed.map(({ key }) => key);

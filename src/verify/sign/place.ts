@@ -15,6 +15,12 @@ export interface Place {
   readonly name: string;
 }
 
+/** Splits a request target into its path and its query. The query is empty if there is none. */
+export function splitTarget(target: string): readonly [path: string, query: string] {
+  const [path = ""] = target.split("?", 1);
+  return [path, target.slice(path.length + 1)];
+}
+
 /** Sets a value in a header, a query parameter or the body of a request. The error explains why the value cannot be set. */
 export function putInto(
   request: OutgoingRequest,
@@ -28,7 +34,7 @@ export function putInto(
       return ok({ ...request, headers: { ...headers, [name]: String(change(headers[name])) } });
     }
     case "query": {
-      const [path = "", query = ""] = target.split("?", 2);
+      const [path, query] = splitTarget(target);
       const values = new URLSearchParams(query);
       values.set(place.name, String(change(values.get(place.name) ?? undefined)));
       return ok({ ...request, target: `${path}?${values}` });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createRedriveHeld } from "../../../src/ingest/route/redrive-held.ts";
+import { createRedriveHeld, type RedriveHeldDeps } from "../../../src/ingest/route/redrive-held.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { routeItems } from "../../../src/normalize/route-items.ts";
 import { opened } from "../../support/opened.ts";
@@ -33,15 +33,15 @@ it("a redrive that is cut off after some items were published publishes none of 
   const intake = await findCompiledChannel(row.number);
   if (intake?.routes === undefined) throw new Error("there is no intake");
   const { identity, routes } = intake;
-  const create = (put: typeof quarantine.put) =>
-    createRedriveHeld({
-      routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
-      findInstall,
-      targets: routeTargets,
-      quarantine: { put },
-      newDeliveryId: () => "dl_new",
-      clock: Date.now,
-    });
+  const deps = (put: typeof quarantine.put): RedriveHeldDeps => ({
+    routeItems: ({ rules }, { paths }, delivery) => routeItems(rules, paths, delivery),
+    findInstall,
+    targets: routeTargets,
+    quarantine: { put },
+    newDeliveryId: () => "dl_new",
+    clock: Date.now,
+  });
+  const create = (put: typeof quarantine.put) => createRedriveHeld(deps(put));
   const find = async (id: string) => {
     const found = await quarantine.find(identity.organizationId, id);
     if (found === undefined) throw new Error("the item is gone");
@@ -70,6 +70,15 @@ it("a redrive that is cut off after some items were published publishes none of 
   expect(await publishHeld("A")).toMatchObject({ published: 1, duplicates: 0 });
 
   const redrive = create(quarantine.put);
+  // The item arrived for an install, so it must not reach the install with its new key.
+  const waiting = { ...item, record: { ...item.record, reason: "over_limit" as const, routeKey: "C" } };
+  expect(await redrive(intake, routes, waiting, now)).toMatchObject({ routed: 0, held: 2 });
+  // The app of the key's owner has lost its channel.
+  const owned = { ...item, record: { ...item.record, routeKey: "A" } };
+  const withoutChannel = createRedriveHeld({ ...deps(quarantine.put), findInstall: async () => undefined });
+  expect(await withoutChannel(intake, routes, owned, now)).toMatchObject({ routed: 2, quarantine: [] });
+  expect(await quarantine.find(identity.organizationId, item.record.id)).toBeDefined();
+
   expect(await redrive(intake, routes, item, now)).toMatchObject({ routed: 2, held: 0, quarantine: [] });
   expect(await quarantine.find(identity.organizationId, item.record.id)).toBeUndefined();
   expect(await publishHeld("A")).toMatchObject({ published: 0, duplicates: 1 });

@@ -1,6 +1,6 @@
 import { isQueryMethod } from "../../../event/methods.ts";
 import type { TestedIntake } from "../../../resources/apps/intakes/test-event.ts";
-import type { OutgoingRequest } from "../../../verify/sign/place.ts";
+import { type OutgoingRequest, splitTarget } from "../../../verify/sign/place.ts";
 import { formatPath } from "../../client/api.ts";
 import { findBlueprint } from "../../client/blueprint.ts";
 import type { Client } from "../../client/command.ts";
@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<TestedIntake["groups"][number]>[] = [
 export const toGiven = ({ method, headers, target, body }: OutgoingRequest) => ({
   method,
   headers,
-  query: target.split("?", 2)[1] ?? "",
+  query: splitTarget(target)[1],
   ...(isQueryMethod(method) ? {} : { body: body.toString("base64"), bodyEncoding: "base64" }),
 });
 

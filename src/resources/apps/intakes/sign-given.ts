@@ -5,7 +5,7 @@ import type { VerifiedDelivery } from "../../../event/received.ts";
 import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import { resolveSender } from "../../../verify/sender.ts";
 import { senderConfigSchema } from "../../../verify/sender-config.ts";
-import type { OutgoingRequest } from "../../../verify/sign/place.ts";
+import { type OutgoingRequest, splitTarget } from "../../../verify/sign/place.ts";
 import { signRequest } from "../../../verify/sign/sign.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { skipVerification } from "../given-delivery.ts";
@@ -31,7 +31,7 @@ export async function signGiven(
   const sender = resolveSender(config, presets);
   if (!sender.ok) throw new Error("the verification of an intake is invalid although it was checked");
   const { verification, secrets, readAs } = sender.value;
-  const query = unsigned.target.split("?", 2)[1];
+  const [, query] = splitTarget(unsigned.target);
   const path = `/hooks/${openAddress(keyring, row)}`;
   const request = { ...unsigned, target: query ? `${path}?${query}` : path };
   let reason = "the intake has no secret";

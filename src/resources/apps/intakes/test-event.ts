@@ -114,19 +114,20 @@ function composeRequest(
   if (!isOwn && preset === undefined)
     throw invalidParameters([{ path: "body", message: "is required, because the intake has no preset" }]);
   const { arrivedAtMs: _, ...raw } = toRawRequest({ ...given, body: body ?? "" }, clock());
-  const headers = { "content-type": "application/json", ...toTexts(raw.headers) };
-  const query = new URLSearchParams(preset?.sample.query).toString();
+  const json = { "content-type": "application/json" };
+  const givenHeaders = toTexts(raw.headers);
+  const query = given.query || new URLSearchParams(preset?.sample.query).toString();
   const sample: OutgoingRequest | undefined =
     isOwn || preset === undefined
       ? undefined
       : {
           method: given.method,
-          headers: { ...headers, ...preset.sample.headers },
+          headers: { ...json, ...preset.sample.headers, ...givenHeaders },
           target: `/?${query}`,
           body: Buffer.from(preset.sample.body),
         };
   const fresh = sample && preset && freshenSample(sample, preset, { type: undefined, random: Math.random });
-  const request = fresh?.ok ? fresh.value : (sample ?? { ...raw, headers });
+  const request = fresh?.ok ? fresh.value : (sample ?? { ...raw, headers: { ...json, ...givenHeaders } });
   if (key === undefined) return request;
   const routeBy = routes?.paths.map(({ text }) => text) ?? [];
   const put = putRouteKey(request, { routeBy, itemsPath: config.itemsPath }, key);
