@@ -8,7 +8,7 @@ import type { FinishedSpan, SpanKindName } from "../tracing/span.ts";
 import { createSpanId, createTraceId, linksTo, type Tracing } from "../tracing/tracing.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 
-/** Ids of the spans of a sampled delivery. They exist before the spans, because the events and log lines of the delivery contain them. */
+/** Ids of the spans of a sampled delivery. Created before the spans, because the delivery's events and log lines contain them. */
 export interface SampledTrace {
   readonly traceId: string;
   /** Id of the span of the whole delivery. */

@@ -54,7 +54,7 @@ export function startGatewayProcess(options: GatewayProcessOptions): GatewayProc
   // At `close`, all output has been read.
   child.once("close", (code, signal) => resolve(signal ?? code ?? 1));
   child.stdout?.setEncoding("utf8").on("data", onOutput);
-  // A process that ends while it is sent a message is handled when it has exited.
+  // If the process ends meanwhile, its `exited` resolves, which replaces it.
   const send = (message: ToProcess): void => void (child.connected && child.send(message, () => {}));
   const self: GatewayProcess = {
     key: ++processes,

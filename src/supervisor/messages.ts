@@ -44,7 +44,7 @@ export type ToProcess =
   /** Reply to `ask`. */
   | { readonly type: "answer"; readonly id: number; readonly answer: HealthReport | string }
   | { readonly type: "servers"; readonly problems: readonly string[] }
-  /** The process is stopping. If it is replaced, it closes its connections at once. Otherwise it waits for `close`. */
+  /** Stops the process. A process that is replaced closes its connections when they are idle. Otherwise it waits for `close`. */
   | { readonly type: "drain"; readonly isReplaced: boolean }
   | { readonly type: "close" };
 

@@ -1,6 +1,5 @@
 import { createDeliveryFailure, type ItemFailure } from "../../event/outcome.ts";
 
-/** Reasons for which an intake holds items in its quarantine. */
 export const toNoRoute = (): ItemFailure => createDeliveryFailure("no_route", "there is no route key");
 
 export const toNoInstall = (key: string): ItemFailure =>
@@ -20,8 +19,8 @@ export const toRedriven = (key: string): ItemFailure =>
   );
 
 /**
- * Items with a route key wait for their install. Only the newest unroutable items and replays are stored. Otherwise, anyone with one signed
- * delivery could send it with many route keys, until the quarantine is full and other deliveries get 503.
+ * Returns whether the quarantine keeps all items with this failure or only the newest. Items that wait for an install are all kept. Replays
+ * are not: otherwise, anyone with one signed delivery could fill the quarantine by sending it with many route keys.
  */
 export const getKeep = ({ reason }: ItemFailure): "all" | "newest" =>
   reason === "no_route" || reason === "replayed" ? "newest" : "all";

@@ -46,8 +46,8 @@ interface Placed {
 }
 
 /**
- * Age in ms above which a record counts as new. Items without a route key have no maximum age, but those that wait for an install do, and
- * would expire before the install gets its key.
+ * Maximum age in ms of a record that keeps its time of arrival in a redrive. Items that wait for an install expire by that time, so an older
+ * record could expire before the install gets its key.
  */
 const MAX_AGE_MS = QUARANTINE_LIMITS.keepMs / 2;
 
