@@ -6,6 +6,8 @@ import { givenGateway } from "../support/given-gateway.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 import { type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
+import { PollUpstream } from "../support/poll-upstream.ts";
+import { startStreamServer } from "../support/stream-server.ts";
 import { until } from "../support/until.ts";
 
 const SERVER = 2;
@@ -17,6 +19,8 @@ const UNSAMPLED = `00-${SENDER.traceId}-${SENDER.spanId}-00`;
 
 const receiver = opened(startOtlpReceiver);
 const handler = opened(startHandlerServer);
+const upstream = opened(() => PollUpstream.start());
+const stream = opened(startStreamServer);
 const stores = opened(createTestStores);
 /** The receiver's origin is only known once it listens. */
 const settings = () => ({
@@ -133,6 +137,43 @@ it.each([
   // The address is a credential, and the payload belongs to the sender.
   const text = JSON.stringify([server, producer]);
   expect(text).not.toContain(channels.get("plain"));
+});
+
+it.each([
+  [
+    "polling",
+    () => ({
+      run: "always",
+      request: { url: `${upstream.origin}/rows` },
+      schedule: { intervalSeconds: 5 },
+      discriminator: { by: "seenSet" },
+      itemId: "$.id",
+      itemsPath: "$.rows",
+      startAt: "earliest",
+    }),
+  ],
+  ["sse", () => ({ run: "always", url: stream.url })],
+])("exports the spans of a delivery that the gateway has fetched (%s)", async (kind, getConfig) => {
+  upstream.insert();
+  const events = [{ type: "fetched" }];
+  const fetched = await installApp(gateway, [{ uid: "source", kind, config: getConfig(), events }]);
+  stream.make(1);
+  const findSpan = () =>
+    receiver.spans.find(
+      ({ name, attributes }) => name === `receive ${kind}` && attributes["inlet.app.id"] === fetched.id,
+    );
+  await until(() => findSpan() !== undefined);
+  const root = findSpan();
+  expect(root).toMatchObject({
+    kind: CONSUMER,
+    parentSpanId: "",
+    attributes: { "inlet.events.published": 1 },
+  });
+  const producer = receiver.spans.find(({ parentSpanId }) => parentSpanId === root?.spanId);
+  expect(producer).toMatchObject({ kind: PRODUCER, traceId: root?.traceId });
+  expect(await fieldsOn(stores, fetched.topicOf("source", "fetched"), "inlettrace")).toEqual([
+    `00-${producer?.traceId}-${producer?.spanId}-01`,
+  ]);
 });
 
 it("continues the sender's trace on a channel that trusts it, and follows its decision to sample", async () => {
