@@ -142,22 +142,29 @@ it.each([
 it.each([
   [
     "polling",
-    () => ({
-      run: "always",
-      request: { url: `${upstream.origin}/rows` },
-      schedule: { intervalSeconds: 5 },
-      discriminator: { by: "seenSet" },
-      itemId: "$.id",
-      itemsPath: "$.rows",
-      startAt: "earliest",
-    }),
+    () => {
+      upstream.insert();
+      return {
+        run: "always",
+        request: { url: `${upstream.origin}/rows` },
+        schedule: { intervalSeconds: 5 },
+        discriminator: { by: "seenSet" },
+        itemId: "$.id",
+        itemsPath: "$.rows",
+        startAt: "earliest",
+      };
+    },
   ],
-  ["sse", () => ({ run: "always", url: stream.url })],
-])("exports the spans of a delivery that the gateway has fetched (%s)", async (kind, getConfig) => {
-  upstream.insert();
+  [
+    "sse",
+    () => {
+      stream.make(1);
+      return { run: "always", url: stream.url };
+    },
+  ],
+])("exports the spans of a delivery that the gateway has fetched (%s)", async (kind, givenSource) => {
   const events = [{ type: "fetched" }];
-  const fetched = await installApp(gateway, [{ uid: "source", kind, config: getConfig(), events }]);
-  stream.make(1);
+  const fetched = await installApp(gateway, [{ uid: "source", kind, config: givenSource(), events }]);
   const findSpan = () =>
     receiver.spans.find(
       ({ name, attributes }) => name === `receive ${kind}` && attributes["inlet.app.id"] === fetched.id,
