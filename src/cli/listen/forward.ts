@@ -2,6 +2,7 @@ import { createHandlerRequest } from "../../event/handler-request.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { formatCause } from "../client/api.ts";
+import { awakeTimeout } from "./awake-timeout.ts";
 import type { ListenedEvent } from "./entry.ts";
 
 export interface Forwarded {
@@ -37,14 +38,14 @@ export async function forward(event: ListenedEvent, options: ForwardOptions): Pr
       atMs: Date.now(),
     });
     const startedAt = performance.now();
-    const late = AbortSignal.timeout(timeoutMs);
+    using late = awakeTimeout(timeoutMs);
     try {
       // Do not pass `signal`. If an abort canceled a request in flight, the next start would send the event again.
-      const response = await fetch(url, { method, headers, body, redirect: "manual", signal: late });
+      const response = await fetch(url, { method, headers, body, redirect: "manual", signal: late.signal });
       await response.arrayBuffer();
       return { status: response.status, latencyMs: performance.now() - startedAt };
     } catch (error) {
-      if (late.aborted) return { status: undefined, latencyMs: performance.now() - startedAt };
+      if (late.signal.aborted) return { status: undefined, latencyMs: performance.now() - startedAt };
       if (signal.aborted) return undefined;
       onWaiting(formatCause(error));
       await sleep(backoffMs(BACKOFF, failures, Math.random), signal);

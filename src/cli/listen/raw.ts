@@ -6,6 +6,7 @@ import type { Client } from "../client/command.ts";
 import type { App } from "../client/entities.ts";
 import { CommandError, EXIT } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
+import { awakeTimeout } from "./awake-timeout.ts";
 
 export interface RawOptions {
   readonly app: App;
@@ -58,13 +59,14 @@ export async function listenRaw({ api, output, io }: Client, options: RawOptions
     const about = { id, channel: channelUid, method, status };
     if (bodyBase64 === null) return show(about, undefined, `not sent: ${status}, its body is not stored`);
     const startedAt = performance.now();
+    using late = awakeTimeout(timeoutMs);
     try {
       const response = await fetch(withQuery(url, delivery.query), {
         method,
         headers: headersOf(delivery.headers),
         ...(method === "GET" || method === "HEAD" ? {} : { body: Buffer.from(bodyBase64, "base64") }),
         redirect: "manual",
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        signal: AbortSignal.any([signal, late.signal]),
       });
       await response.arrayBuffer();
       show(about, response.status, `${response.status} ${Math.round(performance.now() - startedAt)} ms`);

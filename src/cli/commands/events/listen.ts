@@ -34,7 +34,7 @@ export function define(command: Command, context: CommandContext): void {
     )
     .option("--secret <secret>", "signing secret, whsec_… (default: a stored secret)")
     .option("--raw", "forward new deliveries as received (method, headers, bytes), but without signatures")
-    .option("--timeout <seconds>", "timeout for a response", parseCount(1, 3_600), 30)
+    .option("--timeout <seconds>", "time to wait for a response", parseCount(1, 3_600), 30)
     .action(
       createAction<[readonly string[]], ListenOptions>(context, async (client, [channels], options) => {
         const { to, type = [], since, secret, timeout, raw = false } = options;
@@ -70,7 +70,7 @@ export function define(command: Command, context: CommandContext): void {
     "after",
     `
 Each event is a CloudEvent in binary mode with Standard Webhooks headers. An event counts as sent once your server responds, whatever
-the status. If your server does not respond, the event is retried in order. A listener with the same app, target and filters continues
-where the previous one stopped.`,
+the status, or after the timeout. While your server cannot be reached, the event is retried and later events wait. A listener with the
+same app, target and filters continues where the previous one stopped.`,
   );
 }
