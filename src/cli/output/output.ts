@@ -1,7 +1,15 @@
 import { styleText } from "node:util";
 import type { Io } from "../io.ts";
 import { escapeJson, escapeLines } from "./escape.ts";
-import { type Color, type Column, type Paint, renderFields, renderTable } from "./table.ts";
+import {
+  type Block,
+  type Color,
+  type Column,
+  type Paint,
+  renderBlocks,
+  renderFields,
+  renderTable,
+} from "./table.ts";
 
 /** Prints results of commands: as tables for people, or as JSON lines for programs. */
 export interface Output {
@@ -10,6 +18,8 @@ export interface Output {
   /** Width of the terminal in character cells. */
   readonly cells: number;
   readonly list: <T extends object>(rows: readonly T[], columns: readonly Column<T>[], none?: string) => void;
+  /** Prints rows whose texts are too long for a table. `blockOf` is only used in table format. */
+  readonly blocks: <T extends object>(rows: readonly T[], blockOf: (row: T) => Block, none: string) => void;
   /** Prints one object. In table format, shows only the names and values in `fields`. */
   readonly one: (value: object, fields?: readonly (readonly [name: string, value: unknown])[]) => void;
   /** Prints JSON text on one line. Does not parse the text, so that numbers keep their exact form. */
@@ -35,19 +45,24 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat)
   const paint: Paint = (color, text) => (colors ? styleText(color, text, { validateStream: false }) : text);
   const cells = stdout.isTTY ? (stdout.columns ?? DEFAULT_CELLS) : Number.POSITIVE_INFINITY;
   const json = (text: string): void => void stdout.write(`${escapeJson(text)}\n`);
+  /** Prints rows as JSON lines, or in the given form for people. */
+  function print(rows: readonly object[], none: string, render: () => string): void {
+    if (isJson) for (const row of rows) json(JSON.stringify(row));
+    else if (rows.length === 0) stderr.write(`${none}\n`);
+    else stdout.write(render());
+  }
   return {
     isJson,
     paint,
     cells,
     json,
-    list(rows, columns, none = "No entries.") {
-      if (isJson) for (const row of rows) json(JSON.stringify(row));
-      else if (rows.length === 0) stderr.write(`${none}\n`);
-      else stdout.write(renderTable(rows, columns, { cells, paint }));
-    },
+    list: (rows, columns, none = "No entries.") =>
+      print(rows, none, () => renderTable(rows, columns, { cells, paint })),
+    blocks: (rows, blockOf, none) =>
+      print(rows, none, () => renderBlocks(rows.map(blockOf), { cells, paint })),
     one(value, fields = Object.entries(value)) {
       if (isJson) json(JSON.stringify(value));
-      else stdout.write(renderFields(fields, paint));
+      else stdout.write(renderFields(fields, { cells, paint }));
     },
     say: (text) => void (isJson ? undefined : stdout.write(`${text}\n`)),
     note(text, color) {

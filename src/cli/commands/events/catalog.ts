@@ -8,15 +8,15 @@ import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<CatalogEntry>[] = [
-  { title: "channel", value: ({ channelUid }) => channelUid, whole: true },
+  { title: "channel", value: ({ channelUid }) => channelUid },
   { title: "type", value: ({ type }) => type, colors: { "*": "cyan" } },
-  { title: "schema", value: ({ schema }) => (schema === null ? "no" : "yes") },
-  { title: "agents", value: ({ agents }) => (agents ? "yes" : "no") },
+  { title: "schema", value: ({ schema }) => (schema === null ? "no" : "yes"), isOptional: true },
+  { title: "agents", value: ({ agents }) => (agents ? "yes" : "no"), isOptional: true },
   {
     title: "last day",
     value: ({ eventsLastDay, eventsLastDayIsExact }) => `${eventsLastDay}${eventsLastDayIsExact ? "" : "+"}`,
   },
-  { title: "last seen", value: ({ lastSeenAt }) => lastSeenAt },
+  { title: "last seen", value: ({ lastSeenAt }) => lastSeenAt, isOptional: true },
 ];
 
 const PAGE = 200;

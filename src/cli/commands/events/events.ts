@@ -15,12 +15,12 @@ import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<ApiEvent>[] = [
-  { title: "time", value: ({ time }) => time, whole: true },
+  { title: "time", value: ({ time }) => time },
   { title: "channel", value: ({ topic }) => channelOf(topic) },
   { title: "type", value: ({ type }) => type, colors: { "*": "cyan" } },
-  { title: "id", value: ({ id }) => id },
-  { title: "entry", value: ({ entryId }) => entryId, whole: true },
-  { title: "data", value: ({ data }) => data },
+  { title: "id", value: ({ id }) => id, isOptional: true },
+  { title: "entry", value: ({ entryId }) => entryId },
+  { title: "data", value: ({ data }) => data, isPreview: true },
 ];
 
 const PAGE = 200;

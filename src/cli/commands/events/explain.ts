@@ -60,13 +60,14 @@ const ROUTE_COLUMNS: readonly Column<IntakeExplanation["items"][number]>[] = [
   { title: "item", value: ({ item }) => item ?? "" },
   { title: "outcome", value: ({ result }) => result, colors: { routed: "green", "*": "red" } },
   { title: "route key", value: ({ routeKey }) => routeKey },
-  { title: "app", value: ({ appId }) => appId },
+  { title: "app", value: ({ appId }) => appId, isOptional: true },
   {
     title: "paths",
+    wraps: true,
     value: ({ paths }) =>
       paths.map(({ path, values }) => `${path}: ${values.length === 0 ? "nothing" : values.join(", ")}`),
   },
-  { title: "detail", value: ({ detail }) => detail },
+  { title: "detail", value: ({ detail }) => detail, wraps: true },
 ];
 
 async function explainIntake({ api, output }: Client, named: string, given: object): Promise<ExitCode> {

@@ -18,8 +18,8 @@ const COLUMNS: readonly Column<InferredType>[] = [
   { title: "events", value: ({ events }) => events },
   { title: "quarantined", value: ({ quarantined }) => quarantined },
   { title: "fail today", value: ({ failing }) => failing ?? "no schema" },
-  { title: "drift", value: ({ drift }) => countGrades(drift) },
-  { title: "would be released", value: ({ released }) => released.length },
+  { title: "drift", value: ({ drift }) => countGrades(drift), wraps: true },
+  { title: "would be released", value: ({ released }) => released.length, isOptional: true },
 ];
 
 /** Counts differences by grade, for example `2 breaking, 1 info`. */

@@ -14,13 +14,13 @@ import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<RecordEntity>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
-  { title: "last", value: ({ lastAt }) => lastAt },
+  { title: "id", value: ({ id }) => id },
+  { title: "last", value: ({ lastAt }) => lastAt, isOptional: true },
   { title: "channel", value: ({ channelUid }) => channelUid },
   { title: "reason", value: ({ reason }) => reason, colors: { "*": "yellow" } },
-  { title: "times", value: ({ count }) => count },
-  { title: "path", value: ({ path }) => path },
-  { title: "detail", value: ({ detail }) => detail },
+  { title: "times", value: ({ count }) => count, isOptional: true },
+  { title: "path", value: ({ path }) => path, isOptional: true },
+  { title: "detail", value: ({ detail }) => detail, wraps: true },
 ];
 
 export interface QuarantineFilters {

@@ -14,10 +14,10 @@ interface RedriveOptions extends QuarantineFilters {
 }
 
 export const REDRIVE_COLUMNS: readonly Column<RedriveResult>[] = [
-  { title: "item", value: ({ id }) => id, whole: true },
+  { title: "item", value: ({ id }) => id },
   { title: "outcome", value: ({ status }) => status, colors: { released: "green", "*": "red" } },
-  { title: "events", value: ({ events }) => events.map(({ type, id }) => `${type} ${id}`) },
-  { title: "message", value: ({ message }) => message },
+  { title: "events", value: ({ events }) => events.map(({ type, id }) => `${type} ${id}`), wraps: true },
+  { title: "message", value: ({ message }) => message, wraps: true },
 ];
 
 export function define(command: Command, context: CommandContext): void {

@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<TestedIntake["groups"][number]>[] = [
   { title: "app", value: ({ appId }) => appId },
   { title: "events", value: ({ published }) => published },
   { title: "failed", value: ({ failed }) => failed },
-  { title: "detail", value: ({ detail }) => detail },
+  { title: "detail", value: ({ detail }) => detail, wraps: true },
 ];
 
 /** Returns a delivery in the form in which requests to the API contain one. */

@@ -14,13 +14,13 @@ import { escapeText } from "../../output/escape.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<AgentSubscriptionEntity>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "id", value: ({ id }) => id },
   { title: "events", value: ({ name }) => name },
-  { title: "callback", value: ({ callbackOrigin }) => callbackOrigin },
+  { title: "callback", value: ({ callbackOrigin }) => callbackOrigin, wraps: true },
   { title: "state", value: ({ state }) => state, colors: { active: "green", failing: "red" } },
-  { title: "key", value: ({ keyId }) => keyId },
-  { title: "expires", value: ({ expiresAt }) => expiresAt },
-  { title: "last error", value: ({ lastError }) => lastError?.message },
+  { title: "key", value: ({ keyId }) => keyId, isOptional: true },
+  { title: "expires", value: ({ expiresAt }) => expiresAt, isOptional: true },
+  { title: "last error", value: ({ lastError }) => lastError?.message, wraps: true },
 ];
 
 type Definition = Channel["events"][number];

@@ -23,11 +23,11 @@ interface InstallOptions {
 }
 
 const COLUMNS: readonly Column<App>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "id", value: ({ id }) => id },
   { title: "uid", value: ({ uid }) => uid },
-  { title: "title", value: ({ title }) => title },
-  { title: "blueprint", value: ({ blueprintId }) => blueprintId },
-  { title: "created", value: ({ createdAt }) => createdAt },
+  { title: "title", value: ({ title }) => title, wraps: true },
+  { title: "blueprint", value: ({ blueprintId }) => blueprintId, isOptional: true },
+  { title: "created", value: ({ createdAt }) => createdAt, isOptional: true },
 ];
 
 export function define(command: Command, context: CommandContext): void {

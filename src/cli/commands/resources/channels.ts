@@ -18,12 +18,12 @@ import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<Channel>[] = [
-  { title: "uid", value: ({ uid }) => uid, whole: true },
+  { title: "uid", value: ({ uid }) => uid },
   { title: "kind", value: ({ kind }) => kind },
   { title: "state", value: ({ state }) => state, colors: { active: "green", "*": "yellow" } },
-  { title: "preset", value: ({ config }) => config.preset },
-  { title: "events", value: ({ events }) => events.map(({ type }) => type) },
-  { title: "address", value: ({ url }) => url, whole: true },
+  { title: "preset", value: ({ config }) => config.preset, isOptional: true },
+  { title: "events", value: ({ events }) => events.map(({ type }) => type), isOptional: true, wraps: true },
+  { title: "address", value: ({ url }) => url, wraps: true },
 ];
 
 const VERSION_COLUMNS: readonly Column<SchemaVersion>[] = [

@@ -26,27 +26,31 @@ import type { Column } from "../../output/table.ts";
 const MAX_GRACE_SECONDS = 30 * 86_400;
 
 const COLUMNS: readonly Column<Install>[] = [
-  { title: "app", value: ({ appId }) => appId, whole: true },
-  { title: "organization", value: ({ organizationId }) => organizationId },
-  { title: "keys", value: ({ routeKeys }) => routeKeys.map(({ key }) => key) },
+  { title: "app", value: ({ appId }) => appId },
+  { title: "organization", value: ({ organizationId }) => organizationId, isOptional: true },
+  { title: "keys", value: ({ routeKeys }) => routeKeys.map(({ key }) => key), wraps: true },
   { title: "events last day", value: ({ eventsLastDay }) => eventsLastDay },
   { title: "quarantined", value: ({ quarantined }) => quarantined },
 ];
 
 const HELD_COLUMNS: readonly Column<HeldRecord>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "id", value: ({ id }) => id },
   { title: "reason", value: ({ reason }) => reason },
-  { title: "detail", value: ({ detail }) => detail },
-  { title: "count", value: ({ count }) => count },
-  { title: "last", value: ({ lastAt }) => lastAt },
+  { title: "detail", value: ({ detail }) => detail, wraps: true },
+  { title: "count", value: ({ count }) => count, isOptional: true },
+  { title: "last", value: ({ lastAt }) => lastAt, isOptional: true },
 ];
 
 const REDRIVE_COLUMNS: readonly Column<HeldRedrive>[] = [
-  { title: "item", value: ({ id }) => id, whole: true },
+  { title: "item", value: ({ id }) => id },
   { title: "outcome", value: ({ status }) => status, colors: { released: "green", "*": "red" } },
-  { title: "routed", value: ({ routed }) => routed },
-  { title: "held", value: ({ quarantine }) => quarantine.map(({ id, reason }) => `${reason} ${id}`) },
-  { title: "message", value: ({ message }) => message },
+  { title: "routed", value: ({ routed }) => routed, isOptional: true },
+  {
+    title: "held",
+    value: ({ quarantine }) => quarantine.map(({ id, reason }) => `${reason} ${id}`),
+    wraps: true,
+  },
+  { title: "message", value: ({ message }) => message, wraps: true },
 ];
 
 interface SetOptions {

@@ -8,12 +8,12 @@ import type { Column } from "../../output/table.ts";
 import { CONFIG_OPTION, type MachineOptions, runOnStores } from "../machine.ts";
 
 const COLUMNS: readonly Column<ApiKey>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "id", value: ({ id }) => id },
   { title: "name", value: ({ name }) => name },
   { title: "begins", value: ({ prefix }) => prefix },
-  { title: "permissions", value: ({ permissions }) => permissions },
-  { title: "expires", value: ({ expiresAt }) => expiresAt },
-  { title: "created", value: ({ createdAt }) => createdAt },
+  { title: "permissions", value: ({ permissions }) => permissions, wraps: true },
+  { title: "expires", value: ({ expiresAt }) => expiresAt, isOptional: true },
+  { title: "created", value: ({ createdAt }) => createdAt, isOptional: true },
 ];
 
 export function define(command: Command, context: CommandContext): void {

@@ -6,12 +6,21 @@ import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<Preset>[] = [
-  { title: "preset", value: ({ preset }) => preset, whole: true },
+  { title: "preset", value: ({ preset }) => preset },
   { title: "title", value: ({ title }) => title },
   { title: "scheme", value: ({ verification }) => verification.scheme },
-  { title: "streams", value: ({ streams }) => streams.map(({ name }) => name) },
-  { title: "registers", value: ({ registrations }) => registrations.map(({ target }) => target) },
-  { title: "description", value: ({ description }) => description },
+  {
+    title: "streams",
+    value: ({ streams }) => streams.map(({ name }) => name),
+    isOptional: true,
+    wraps: true,
+  },
+  {
+    title: "registers",
+    value: ({ registrations }) => registrations.map(({ target }) => target),
+    isOptional: true,
+  },
+  { title: "description", value: ({ description }) => description, isOptional: true, wraps: true },
 ];
 
 export function define(command: Command, context: CommandContext): void {

@@ -5,18 +5,17 @@ import { formatPath } from "../../client/api.ts";
 import { apiOptions, declareSubcommands, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
-import type { Column } from "../../output/table.ts";
+import type { Block } from "../../output/table.ts";
 
-const COLUMNS: readonly Column<Problem>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
-  { title: "severity", value: ({ severity }) => severity, colors: { error: "red", "*": "yellow" } },
-  { title: "state", value: ({ state }) => state },
-  { title: "kind", value: ({ kind }) => kind },
-  { title: "about", value: aboutOf },
-  { title: "since", value: ({ firstSeenAt }) => firstSeenAt },
-  { title: "message", value: ({ message }) => message },
-  { title: "suggested action", value: ({ suggestedAction }) => suggestedAction },
-];
+const SEVERITY_COLORS = { error: "red", warning: "yellow" } as const;
+
+/** Formats a problem: what and where in one line, then the message and the suggested action. */
+const blockOf = (problem: Problem): Block => ({
+  title: [problem.severity, problem.kind, aboutOf(problem)].filter((part) => part !== "").join("  "),
+  color: SEVERITY_COLORS[problem.severity],
+  details: `${problem.id}  ${problem.state} since ${problem.firstSeenAt}`,
+  lines: [problem.message, problem.suggestedAction],
+});
 
 interface ListOptions {
   readonly all?: boolean;
@@ -29,7 +28,7 @@ export function define(command: Command, context: CommandContext): void {
   part<[], ListOptions>("list", "List open problems", async ({ api, output }, _, { all = false, kind }) => {
     const { items } = await api.list<Problem>("/problems", { kind });
     const shown = items.filter(({ state }) => all || state !== "resolved");
-    output.list(shown, COLUMNS, "No problems.");
+    output.blocks(shown, blockOf, "No problems.");
     const isFailing = shown.some(({ state, severity }) => state !== "resolved" && severity === "error");
     return isFailing ? EXIT.failed : EXIT.done;
   })

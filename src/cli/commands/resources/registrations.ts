@@ -6,14 +6,14 @@ import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<RegistrationEntity>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
-  { title: "app", value: ({ appId }) => appId },
+  { title: "id", value: ({ id }) => id },
+  { title: "app", value: ({ appId }) => appId, isOptional: true },
   { title: "channel", value: ({ channelUid }) => channelUid },
   { title: "preset", value: ({ preset }) => preset },
-  { title: "target", value: ({ target }) => target },
+  { title: "target", value: ({ target }) => target, isOptional: true },
   { title: "state", value: ({ state }) => state, colors: { active: "green", "*": "yellow" } },
-  { title: "expires", value: ({ expiresAt }) => expiresAt },
-  { title: "error", value: ({ lastError }) => lastError?.message },
+  { title: "expires", value: ({ expiresAt }) => expiresAt, isOptional: true },
+  { title: "error", value: ({ lastError }) => lastError?.message, wraps: true },
 ];
 
 export function define(command: Command, context: CommandContext): void {

@@ -12,7 +12,7 @@ import type { Column } from "../../output/table.ts";
 type ListedSource = SourceEntity & { readonly uid: string };
 
 const COLUMNS: readonly Column<ListedSource>[] = [
-  { title: "channel", value: ({ uid }) => uid, whole: true },
+  { title: "channel", value: ({ uid }) => uid },
   {
     title: "health",
     value: ({ health }) => health,
@@ -22,17 +22,23 @@ const COLUMNS: readonly Column<ListedSource>[] = [
     title: "state",
     value: ({ state, stateReason }) => (stateReason === null ? state : `${state} (${stateReason})`),
   },
-  { title: "silent", value: ({ silent }) => (silent ? "silent" : ""), colors: { "*": "yellow" } },
+  {
+    title: "silent",
+    value: ({ silent }) => (silent ? "silent" : ""),
+    colors: { "*": "yellow" },
+    isOptional: true,
+  },
   { title: "last event", value: ({ lastEventAt }) => lastEventAt },
-  { title: "next", value: ({ nextPollAt }) => nextPollAt },
-  { title: "last wake", value: ({ wakes }) => wakes?.lastAt ?? null },
+  { title: "next", value: ({ nextPollAt }) => nextPollAt, isOptional: true },
+  { title: "last wake", value: ({ wakes }) => wakes?.lastAt ?? null, isOptional: true },
   { title: "lag ms", value: ({ lagMs }) => lagMs },
   {
     title: "missed",
+    isOptional: true,
     value: ({ reconcile }) => (reconcile?.missed ? `${reconcile.missed.count} recovered or listed` : ""),
     colors: { "*": "yellow" },
   },
-  { title: "last error", value: ({ lastError }) => lastError?.message },
+  { title: "last error", value: ({ lastError }) => lastError?.message, wraps: true },
 ];
 
 const FETCHING = new Set(["sse", "polling"]);

@@ -15,15 +15,15 @@ import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<SubscriptionEntity>[] = [
-  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "id", value: ({ id }) => id },
   { title: "events", value: ({ eventUid }) => eventUid },
   { title: "state", value: ({ state }) => state, colors: { active: "green", failing: "red", "*": "yellow" } },
   { title: "lag", value: ({ lag }) => lag },
-  { title: "behind s", value: ({ lagSeconds }) => lagSeconds },
-  { title: "pending", value: ({ pending }) => pending },
+  { title: "behind s", value: ({ lagSeconds }) => lagSeconds, isOptional: true },
+  { title: "pending", value: ({ pending }) => pending, isOptional: true },
   { title: "dead letters", value: ({ deadLetters }) => deadLetters },
-  { title: "handler", value: ({ handler }) => handler?.url },
-  { title: "last error", value: ({ lastError }) => lastError?.message },
+  { title: "handler", value: ({ handler }) => handler?.url, isOptional: true, wraps: true },
+  { title: "last error", value: ({ lastError }) => lastError?.message, wraps: true },
 ];
 
 const FLAGS = { ordered: "--ordered", orderedByKey: "--ordered-by-key", batch: "--batch" } as const;

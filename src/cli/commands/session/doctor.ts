@@ -28,10 +28,10 @@ export function define(command: Command, context: CommandContext): void {
         ...(await checkGateway(io, url)),
       ];
       output.list(found, [
-        { title: "check", value: ({ check }) => check, whole: true },
-        { title: "state", value: ({ state }) => state, whole: true, colors: COLORS },
-        { title: "finding", value: ({ message }) => message, whole: true },
-        { title: "suggested action", value: ({ suggestedAction }) => suggestedAction, whole: true },
+        { title: "check", value: ({ check }) => check },
+        { title: "state", value: ({ state }) => state, colors: COLORS },
+        { title: "finding", value: ({ message }) => message, wraps: true },
+        { title: "suggested action", value: ({ suggestedAction }) => suggestedAction, wraps: true },
       ]);
       context.exitCode = found.some(({ state }) => state === "wrong") ? EXIT.failed : EXIT.done;
     });

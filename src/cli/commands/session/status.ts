@@ -14,11 +14,11 @@ interface Ready {
 const RED = { 0: undefined, "": undefined, "*": "red" } as const;
 const YELLOW = { ...RED, "*": "yellow" } as const;
 const COLUMNS: readonly Column<AppFigures>[] = [
-  { title: "app", value: ({ id }) => id, whole: true },
-  { title: "uid", value: ({ uid }) => uid },
-  { title: "channels", value: ({ channels }) => channels },
+  { title: "app", value: ({ id }) => id },
+  { title: "uid", value: ({ uid }) => uid, isOptional: true },
+  { title: "channels", value: ({ channels }) => channels, isOptional: true },
   { title: "not active", value: ({ channelsNotActive }) => channelsNotActive, colors: YELLOW },
-  { title: "subscriptions", value: ({ subscriptions }) => subscriptions },
+  { title: "subscriptions", value: ({ subscriptions }) => subscriptions, isOptional: true },
   { title: "failing", value: ({ subscriptionsFailing }) => subscriptionsFailing, colors: RED },
   { title: "lag", value: ({ lag }) => lag },
   { title: "dead letters", value: ({ deadLetters }) => deadLetters, colors: RED },
