@@ -171,13 +171,14 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     ),
   );
   const limits = createHookLimits({
+    ...foundation,
     clientAddressOf,
     requestsPerSecond: config.hookRequestsPerSecond,
-    rates: machine?.rates,
     limitsOf,
     isOverLimit: overLimit.has,
   });
-  const bodies = createBodyBudget({ bytesOf: (id) => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY });
+  const bytesOf = (id: string): number => limitsOf(id).bodyBytes ?? Number.POSITIVE_INFINITY;
+  const bodies = createBodyBudget({ ...foundation, bytesOf });
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
     // All workers must use the same clock, because a source can move from one worker to another.
@@ -223,7 +224,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           path,
           runtimes,
           credentialsOf,
-          rates: machine?.rates,
+          share: machine?.sourceShare,
           stopping: signal,
           timing: sourcesTiming,
         }),

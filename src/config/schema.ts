@@ -132,7 +132,7 @@ export const settingsSchema = z.object({
   }),
   pollConcurrency: setting("INLET_POLL_CONCURRENCY", wholeNumber(1, 1_000), {
     defaultText: "50",
-    description: "Maximum concurrent polls per process with the role `sources`.",
+    description: "Maximum concurrent polls per gateway with the role `sources`. Its processes share them.",
   }),
   pollsPerOrigin: setting("INLET_POLLS_PER_ORIGIN", wholeNumber(1, 10_000), {
     defaultText: "10",

@@ -39,6 +39,7 @@ import { createWriter, type WriterDeps } from "../ingest/write.ts";
 import { BudgetError, UnavailableError } from "../lib/errors.ts";
 import { createId } from "../lib/ids.ts";
 import { createChannelIdCheck } from "../lib/secrets/channel-id.ts";
+import type { Budgets } from "../limits/budgets.ts";
 import type { NormalizeDeps } from "../normalize/normalize.ts";
 import { createPathCache } from "../normalize/paths/jsonpath.ts";
 import type { createProviderMessages } from "../registrations/provider-messages.ts";
@@ -51,6 +52,8 @@ export interface EventPathDeps
     Foundation,
     "redis" | "keyring" | "channelKinds" | "presets" | "schemas" | "metrics" | "clock" | "redisClock" | "log"
   > {
+  /** Budgets that all processes of this machine share. */
+  readonly budgets?: Budgets | undefined;
   readonly storedChannels: StoredChannels;
   readonly tracing?: Tracing | undefined;
   readonly changes: Pick<ChangeFeed, "subscribe" | "stalenessMs">;
@@ -79,12 +82,13 @@ export function createEventPath(deps: EventPathDeps) {
   const quarantineBytesOf = (id: string) => deps.limitsOf(id).quarantineBytes ?? Number.MAX_SAFE_INTEGER;
   const compileChannel = createCompileChannel({
     ...deps,
-    keysOf: createKeyCaches(fetchPinned, (id) => deps.limitsOf(id).keyFetches),
+    keysOf: createKeyCaches(fetchPinned, (id) => deps.limitsOf(id).keyFetches, deps.budgets),
     pathsOf: createPathCache(MAX_PATHS),
     onShadowed: (kind, reason) => metrics.shadowed.add(kind, reason),
   });
   const publish = createPublish({
     redis,
+    budgets: deps.budgets,
     onAppended,
     onCall: metrics.publishSeconds.observe,
     getQuarantineLimitBytes: quarantineBytesOf,

@@ -7,6 +7,8 @@ import type { Database } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { SchemaCompiler } from "../lib/json-schema/compiled-schema.ts";
+import type { Budgets } from "../limits/budgets.ts";
+import type { Rates } from "../limits/shared-rates.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Outbound } from "../net/outbound.ts";
@@ -31,4 +33,7 @@ export interface Foundation {
   readonly log: Log;
   /** `undefined` if the gateway exports no traces. */
   readonly tracing: Tracing | undefined;
+  /** Rates and budgets that all processes of this machine share. */
+  readonly rates: Rates;
+  readonly budgets: Budgets;
 }

@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
 import type { DatabaseConnection } from "../data/database.ts";
 import type { HealthReport } from "../http/health.ts";
+import type { Budgets } from "../limits/budgets.ts";
+import type { Share } from "../limits/share.ts";
 import type { Rates } from "../limits/shared-rates.ts";
 import type { MetricsSnapshot } from "../metrics/machine-metrics.ts";
 
@@ -12,8 +14,11 @@ export interface Machine {
   readonly processes: number;
   readonly stores: MachineStores;
   readonly connections: PassedConnections;
-  /** Rates that all processes share. */
+  /** Which part of a fixed amount this process has, if all processes that run sources share it. */
+  readonly sourceShare: Share;
+  /** Rates and budgets that all processes share. */
   readonly rates: Rates;
+  readonly budgets: Budgets;
   /** Reads the health of all processes. */
   readonly health: () => Promise<HealthReport>;
   /** Renders the metrics of all processes, including counters of processes that have ended. */

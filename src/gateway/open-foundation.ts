@@ -7,6 +7,8 @@ import { openDatabase, type Queryable } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";
 import { createCompileQuota } from "../lib/json-schema/compile-quota.ts";
 import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
+import { ownBudgets } from "../limits/budgets.ts";
+import { ownRates } from "../limits/shared-rates.ts";
 import type { Foundation } from "./foundation.ts";
 import { computeLimitDefaults } from "./limit-defaults.ts";
 import type { Machine } from "./machine.ts";
@@ -43,6 +45,7 @@ export interface FoundationDeps
 export async function openFoundation(deps: FoundationDeps) {
   const { config, dataDir, metrics, channelKinds, presets, outbound, clock, log, signal } = deps;
   const { machine, writeTimeoutMs, onWaiting } = deps;
+  const { rates = ownRates, budgets = ownBudgets } = machine ?? {};
   await using opening = new AsyncDisposableStack();
   const tracing = await openGatewayTracing(config, { metrics, log });
   if (tracing !== undefined) opening.use(tracing);
@@ -80,7 +83,7 @@ export async function openFoundation(deps: FoundationDeps) {
     startSchemaCompiler({
       quota: createCompileQuota({
         msPerMinuteOf: (id) => limitsOf(id).schemaCompileMsPerMinute,
-        rates: machine?.rates,
+        rates,
       }),
       onCompiled: metrics.schemaCompileSeconds.observe,
     }),
@@ -105,6 +108,8 @@ export async function openFoundation(deps: FoundationDeps) {
     redisClock,
     log,
     tracing,
+    rates,
+    budgets,
   };
   const owned = opening.move();
   return {

@@ -15,10 +15,17 @@ import { setFoundState } from "../data/channels/channel-states.ts";
 import { recordFirstRun } from "../data/channels/sources.ts";
 import { type ChannelKindName, channelFacts } from "../event/channel.ts";
 import { createId } from "../lib/ids.ts";
+import { ONLY_SHARE, type Share, takeShare } from "../limits/share.ts";
 import type { Rates } from "../limits/shared-rates.ts";
 import type { CredentialsOf } from "../net/credentials.ts";
 import type { EventPath } from "./event-path.ts";
 import type { Foundation } from "./foundation.ts";
+
+/**
+ * Maximum size of all writes of sources in flight on this machine, in bytes. It is lower than the limit of the Redis connection, so that
+ * sources wait instead of failing.
+ */
+const MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024;
 
 export type SourceBus = ReturnType<typeof createSourceBus>;
 
@@ -43,6 +50,8 @@ export interface SourcesDeps
   readonly timing?: SourcesTiming | undefined;
   /** Rates that all processes of this machine share. */
   readonly rates?: Rates | undefined;
+  /** The part of this process in the limits of a machine with several processes. */
+  readonly share?: Share | undefined;
 }
 
 /** Timing of the workers that run sources. A worker without a heartbeat for `ttlMs` loses its sources to other workers. */
@@ -54,7 +63,7 @@ export type Sources = Pick<Supervisor, "shards" | "workers"> & AsyncDisposable;
 
 export function startSources(deps: SourcesDeps): Sources {
   const { db, redis, bus, path, runtimes, credentialsOf, changes, metrics, redisClock, log, stopping } = deps;
-  const { config, timing } = deps;
+  const { config, timing, share = ONLY_SHARE } = deps;
   const clock = redisClock.now;
   const worker = createId("wk", clock());
   const runs = createSourceRuns({
@@ -71,6 +80,7 @@ export function startSources(deps: SourcesDeps): Sources {
     move: path.movePosition,
     setState: (channel, state) => setFoundState(db, channel, state, clock()),
     isPipelined: !redis.writes.isSlotted,
+    maxBytesInFlight: takeShare(MAX_BYTES_IN_FLIGHT, share),
     observe(event) {
       const { identity } = event.channel;
       const facts = channelFacts(identity);
@@ -112,7 +122,7 @@ export function startSources(deps: SourcesDeps): Sources {
   });
   const slots = createSlots({ redis, ...(timing?.ttlMs !== undefined && { heldMs: timing.ttlMs }) });
   const polls = startPolls({
-    concurrency: config.pollConcurrency,
+    concurrency: takeShare(config.pollConcurrency, share),
     limits: { perOrigin: config.pollsPerOrigin, perOrganization: config.pollsPerOrganization },
     queue: path.pollQueue,
     slots,

@@ -75,10 +75,10 @@ export interface ThreadShares {
 /** @param clocks a monotonic clock and the CPU time of this thread, both in ms */
 export function createThreadShares({ nowMs, cpuMs } = CLOCKS): ThreadShares {
   /** One token is one millisecond of CPU time. */
-  const buckets = new TokenBuckets<string>();
+  const buckets = new TokenBuckets<string>({ maxDebtMs: 0 });
 
   function spend(organizationId: string, tookMs: number): void {
-    if (tookMs >= COSTLY_MS) buckets.overdraw(organizationId, tookMs, COSTLY_MS_PER_SECOND, nowMs(), 0);
+    if (tookMs >= COSTLY_MS) buckets.overdraw(organizationId, tookMs, COSTLY_MS_PER_SECOND, nowMs());
   }
 
   return {

@@ -6,6 +6,8 @@ const ROUNDING_MS = 1e-6;
 export interface BucketOptions {
   readonly maxKeys?: number;
   readonly burstMs?: number;
+  /** Maximum time in ms for refilling the tokens that were taken in excess. Unlimited by default. */
+  readonly maxDebtMs?: number;
 }
 
 /** Called after tokens were taken from a bucket with a limit. */
@@ -24,6 +26,7 @@ type OnTaken<K> = (key: K, tokens: number, perSecond: number) => void;
 export class TokenBuckets<K> {
   readonly #maxKeys: number;
   readonly #burstMs: number;
+  readonly #maxDebtMs: number;
   readonly #onTaken: OnTaken<K> | undefined;
   #young = new Map<K, number>();
   #old = new Map<K, number>();
@@ -31,11 +34,13 @@ export class TokenBuckets<K> {
   constructor({
     maxKeys = MAX_KEYS,
     burstMs = BURST_MS,
+    maxDebtMs = Number.POSITIVE_INFINITY,
     onTaken,
   }: BucketOptions & { readonly onTaken?: OnTaken<K> } = {}) {
     this.#onTaken = onTaken;
     this.#maxKeys = maxKeys;
     this.#burstMs = burstMs;
+    this.#maxDebtMs = maxDebtMs;
   }
 
   /** Takes one token. Returns 0 on success, otherwise the time in ms until a token is available. */
@@ -56,32 +61,22 @@ export class TokenBuckets<K> {
     return this.#waitUntil(before + 1_000 / perSecond, nowMs);
   }
 
-  /**
-   * Takes tokens even if the bucket has too few. `take` then returns a wait until the missing tokens are refilled.
-   *
-   * @param maxDebtMs maximum time in ms for refilling the missing tokens; unlimited by default
-   */
-  overdraw(
-    key: K,
-    tokens: number,
-    perSecond: number | undefined,
-    nowMs: number,
-    maxDebtMs = Number.POSITIVE_INFINITY,
-  ): void {
+  /** Takes tokens even if the bucket has too few. `take` then returns a wait until the missing tokens are refilled. */
+  overdraw(key: K, tokens: number, perSecond: number | undefined, nowMs: number): void {
     if (perSecond === undefined) return;
-    this.#subtract(key, tokens, perSecond, nowMs, maxDebtMs);
+    this.#subtract(key, tokens, perSecond, nowMs);
     this.#onTaken?.(key, tokens, perSecond);
   }
 
   /** Counts tokens that another process has taken from the same bucket. */
   countElsewhere(key: K, tokens: number, perSecond: number, nowMs: number): void {
-    this.#subtract(key, tokens, perSecond, nowMs, Number.POSITIVE_INFINITY);
+    this.#subtract(key, tokens, perSecond, nowMs);
   }
 
-  #subtract(key: K, tokens: number, perSecond: number, nowMs: number, maxDebtMs: number): void {
+  #subtract(key: K, tokens: number, perSecond: number, nowMs: number): void {
     const before = Math.max(this.#readForUpdate(key), nowMs);
     const after = before + (tokens * 1_000) / perSecond;
-    this.#young.set(key, Math.max(before, Math.min(after, nowMs + this.#burstMs + maxDebtMs)));
+    this.#young.set(key, Math.max(before, Math.min(after, nowMs + this.#burstMs + this.#maxDebtMs)));
   }
 
   #readForUpdate(key: K): number {

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Machine, OwnReadings } from "../gateway/machine.ts";
 import type { HealthReport } from "../http/health.ts";
+import { createLeasedBudgets, type LeasedBudgets } from "../limits/leased-budgets.ts";
 import { createSharedRates } from "../limits/shared-rates.ts";
 import type { Readings, StartMessage, ToProcess, ToSupervisor } from "./messages.ts";
 
@@ -10,6 +11,8 @@ const REPLACED_MS = 10_000;
 const POLL_MS = 20;
 /** Interval in ms at which processes exchange the tokens that they have taken from rate limits. */
 const RATES_MS = 20;
+/** Interval in ms at which processes return unused slices of budgets. */
+const RETURN_MS = 100;
 /** Exit code of a process whose supervisor has ended. */
 const ORPHANED = 1;
 
@@ -46,6 +49,7 @@ export async function joinSupervisor(): Promise<Member> {
   let greet: (() => Promise<void>) | undefined;
   let problems: readonly string[] = [];
   let asked = 0;
+  let budgets: LeasedBudgets | undefined;
 
   const rates = createSharedRates({ send: (taken) => send({ type: "rates", taken }) });
   setInterval(rates.flush, RATES_MS).unref();
@@ -70,6 +74,7 @@ export async function joinSupervisor(): Promise<Member> {
     else if (message.type === "report") void report(message.what, message.id);
     else if (message.type === "answer") answers.get(message.id)?.(message.answer);
     else if (message.type === "rates") rates.receive(message.taken);
+    else if (message.type === "leased" || message.type === "recall") budgets?.receive(message);
     else if (message.type === "servers") problems = message.problems;
     else if (message.type === "greet") void greet?.();
     else if (message.type === "drain") {
@@ -87,7 +92,9 @@ export async function joinSupervisor(): Promise<Member> {
   }
 
   const start = await started.promise;
-  const { port, dataDir, processes, database, redisUrl, areEmbedded, isNewKey } = start;
+  const { port, dataDir, processes, sourceShare, database, redisUrl, areEmbedded, isNewKey } = start;
+  budgets = createLeasedBudgets({ send, processes });
+  setInterval(budgets.flush, RETURN_MS).unref();
   return {
     start,
     signal: stopping.signal,
@@ -103,7 +110,9 @@ export async function joinSupervisor(): Promise<Member> {
           send({ type: "listening" });
         },
       },
+      sourceShare,
       rates,
+      budgets,
       health: async () => (await ask("health")) as HealthReport,
       metrics: async () => (await ask("metrics")) as string,
       provide(readings) {

@@ -1,5 +1,7 @@
 import type { DatabaseConnection } from "../data/database.ts";
 import type { HealthReport } from "../http/health.ts";
+import type { LeaseReply, LeaseRequest } from "../limits/leased-budgets.ts";
+import type { Share } from "../limits/share.ts";
 import type { TakenTokens } from "../limits/shared-rates.ts";
 import type { MetricsSnapshot } from "../metrics/machine-metrics.ts";
 
@@ -11,6 +13,8 @@ export interface StartMessage {
   readonly processes: number;
   /** Whether the process runs sources and handlers, or only serves connections, or both. */
   readonly work: Work;
+  /** The part of this process in the limits of those that run sources. */
+  readonly sourceShare: Share;
   readonly dataDir: string;
   readonly port: number;
   readonly database: DatabaseConnection;
@@ -36,6 +40,7 @@ interface RatesMessage {
 export type ToProcess =
   | StartMessage
   | RatesMessage
+  | LeaseReply
   /** Comes with a connection. */
   | { readonly type: "connection" }
   | { readonly type: "greet" }
@@ -50,6 +55,7 @@ export type ToProcess =
 
 export type ToSupervisor =
   | RatesMessage
+  | LeaseRequest
   /** The process accepts connections, but is still starting. */
   | { readonly type: "listening" }
   | { readonly type: "ready" }

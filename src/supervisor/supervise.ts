@@ -12,8 +12,9 @@ import { openControlSocket } from "./control.ts";
 import { createDistributor } from "./distribute.ts";
 import { createFleet } from "./fleet.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
+import { createLeases } from "./leases.ts";
 import { createLineWriter } from "./log-lines.ts";
-import type { StartMessage, ToSupervisor } from "./messages.ts";
+import type { StartMessage, ToSupervisor, Work } from "./messages.ts";
 
 /** Interval at which the counters of all processes are read, so that those of a killed process are not lost. */
 const COUNTERS_MS = 5_000;
@@ -51,16 +52,17 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
   const { port, close: closePort } = opening.use(await acceptConnections(config, distributor.take));
   const stores = opening.use(await openStores(config, { dataDir, log, signal }));
   const metrics = createMachineMetrics();
+  const leases = createLeases();
   const firstMessage = describeMachine(config, { dataDir, port, stores });
 
   function launch(number: number): GatewayProcess {
     const onOutput = createLineWriter(write);
-    const work = number > config.processes - config.backgroundProcesses ? "background" : firstMessage.work;
-    const start = { ...firstMessage, process: number, work };
+    const start = { ...firstMessage, ...assignWork(number, config) };
     const started = startGatewayProcess({ start, args, onOutput, onMessage });
     void started.exited.then(() => {
       distributor.remove(started);
       metrics.end(started.key);
+      leases.end(started);
     });
     return started;
   }
@@ -75,7 +77,8 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
       distributor.markReady(from);
     } else if (message.type === "rates") {
       for (const other of fleet.running()) if (other !== from) other.send(message);
-    } else if (message.type === "last") metrics.update(from.key, from.number, message.metrics);
+    } else if (message.type === "lease" || message.type === "returned") leases.receive(message, from);
+    else if (message.type === "last") metrics.update(from.key, from.number, message.metrics);
     else if (message.type === "ask") {
       const { id } = message;
       const reading = message.what === "health" ? readHealth() : readMetrics();
@@ -167,9 +170,8 @@ const describeMachine = (
   { dataDir, port, stores }: { readonly dataDir: string; readonly port: number; readonly stores: Stores },
 ): StartMessage => ({
   type: "start",
-  process: 1,
+  ...assignWork(1, config),
   processes: config.processes,
-  work: config.backgroundProcesses > 0 ? "connections" : "all",
   dataDir,
   port,
   database: stores.database,
@@ -177,6 +179,16 @@ const describeMachine = (
   areEmbedded: ownsServers(config),
   isNewKey: stores.keys.isNew ?? false,
 });
+
+/** The last processes do the background work, if any is separate. */
+function assignWork(number: number, { processes, backgroundProcesses }: Config) {
+  if (backgroundProcesses === 0)
+    return { process: number, work: "all", sourceShare: { index: number - 1, count: processes } } as const;
+  const connections = processes - backgroundProcesses;
+  const work: Work = number > connections ? "background" : "connections";
+  const index = Math.max(0, number - connections - 1);
+  return { process: number, work, sourceShare: { index, count: backgroundProcesses } };
+}
 
 /** Returns a function that tells all processes when the problems of the embedded servers have changed. */
 function createProblemReporter(stores: Stores, running: () => readonly GatewayProcess[]): () => void {

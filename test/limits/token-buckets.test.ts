@@ -32,10 +32,10 @@ describe("a token bucket", () => {
   });
 
   it("limits a debt, so that requests are accepted again after the maximum time", () => {
-    const buckets = new TokenBuckets<string>();
-    buckets.overdraw("a", 1_000_000, 10, 0, 500);
+    const buckets = new TokenBuckets<string>({ maxDebtMs: 500 });
+    buckets.overdraw("a", 1_000_000, 10, 0);
     expect(buckets.look("a", 10, 0)).toBe(600);
-    buckets.overdraw("a", 1, 10, 0, 200);
+    buckets.countElsewhere("a", 1_000_000, 10, 0);
     expect(buckets.look("a", 10, 0)).toBe(600);
     expect(buckets.look("a", 10, 600)).toBe(0);
   });

@@ -1,6 +1,6 @@
 import { UnavailableError } from "../../lib/errors.ts";
 import { freeBuffer } from "../../lib/free-buffer.ts";
-import { FairBudget } from "../../limits/fairness.ts";
+import { type Budgets, ownBudgets } from "../../limits/budgets.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { encodeLimits, QUARANTINE_LIMITS, type QuarantineLimits } from "../quarantine/quarantine-record.ts";
 import type { PublishBatch, PublishResult } from "./publish-batch.ts";
@@ -61,6 +61,8 @@ export interface PublishDeps extends QuarantineDeps {
   readonly onCall?: (seconds: number) => void;
   /** Maximum bytes of unfinished deliveries, shared fairly among organizations. Deliveries above it are rejected. Default: 64 MiB. */
   readonly maxBytesInFlight?: number;
+  /** Budgets that all processes of this machine share. */
+  readonly budgets?: Budgets | undefined;
   readonly quarantineLimits?: QuarantineLimits;
 }
 
@@ -71,7 +73,7 @@ export interface PublishDeps extends QuarantineDeps {
 const LARGE_BYTES = 128 * 1024;
 
 export function createPublish(deps: PublishDeps): Publish {
-  const { redis, onAppended, maxBytesInFlight = 64 * 1024 * 1024 } = deps;
+  const { redis, onAppended, maxBytesInFlight = 64 * 1024 * 1024, budgets = ownBudgets } = deps;
   const limits = encodeLimits(deps.quarantineLimits ?? QUARANTINE_LIMITS);
   const lanes = { quarantineLimits: limits, onCall: deps.onCall };
   const submitSmall = createLanes(redis, { ...lanes, writes: redis.writes, maxCallBytes: MAX_CALL_BYTES });
@@ -85,7 +87,7 @@ export function createPublish(deps: PublishDeps): Publish {
     );
   const { isSlotted } = redis.writes;
   const writeParts = isSlotted ? createWriteBySlot(submit) : createWriteInOrder(submit);
-  const inFlight = new FairBudget<string>(maxBytesInFlight);
+  const inFlight = budgets.open("inFlight", { total: maxBytesInFlight });
   const encodePolicy = createPolicyEncoder();
 
   return (batch, { signal, sinceMs = performance.now() }) =>
@@ -95,9 +97,6 @@ export function createPublish(deps: PublishDeps): Publish {
       const delivery = { organizationId, signal, sinceMs };
       const policy = encodePolicy(batch.policy);
       const whole = createGroup(batch, policy, deps);
-      if (!inFlight.take(organizationId, whole.bytes)) {
-        throw new UnavailableError("The organization has too many bytes in flight to Redis. Retry later.");
-      }
       const fail = (error: unknown): void => {
         inFlight.giveBack(organizationId, whole.bytes);
         reject(error);
@@ -110,9 +109,15 @@ export function createPublish(deps: PublishDeps): Publish {
         for (const { large } of batch.events) if (large !== undefined) freeBuffer(large.bytes);
         resolve(result);
       };
-      if (!isSlotted && fitsOneCall(whole))
-        submit(0, whole, delivery, (words) => done(splitWords(words)), fail);
-      else writeParts(whole, delivery).then(done, fail);
+      const write = (): void => {
+        if (!isSlotted && fitsOneCall(whole))
+          submit(0, whole, delivery, (words) => done(splitWords(words)), fail);
+        else writeParts(whole, delivery).then(done, fail);
+      };
+      const isTaken = inFlight.take(organizationId, whole.bytes);
+      if (isTaken === true) write();
+      else if (isTaken === false) reject(createFullError());
+      else void isTaken.then((isGranted) => (isGranted ? write() : reject(createFullError())));
     });
 
   function reportAppended({ events, policy: { maxBytes } }: PublishBatch, { receipts }: PublishResult): void {
@@ -125,6 +130,9 @@ export function createPublish(deps: PublishDeps): Publish {
     }
   }
 }
+
+const createFullError = (): UnavailableError =>
+  new UnavailableError("The organization has too many bytes in flight to Redis. Retry later.");
 
 const fitsOneCall = ({ bytes, events }: PublishGroup): boolean =>
   events.length <= MAX_CALL_EVENTS && bytes <= MAX_CALL_BYTES;

@@ -50,19 +50,15 @@ export interface SourceRunsDeps<C extends SourceChannel = SourceChannel> extends
   readonly findSource: (channelNumber: number) => Promise<WantedSource<C> | undefined>;
   /** @throws UnavailableError */
   readonly recordFirstRun: (channelNumber: number) => Promise<void>;
+  /** Maximum size of all writes in flight, in bytes. Default: 16 MiB. A larger write waits until no other is in flight. */
+  readonly maxBytesInFlight?: number;
 }
 
-/**
- * Maximum size of all writes in flight on this worker, in bytes. It is lower than the limit of the Redis connection, so that sources wait
- * instead of failing.
- */
-const MAX_BYTES_IN_FLIGHT = 16 * 1024 * 1024;
-
 export function createSourceRuns<C extends SourceChannel>(deps: SourceRunsDeps<C>): SourceRuns {
-  const { findSource, recordFirstRun, positions } = deps;
+  const { findSource, recordFirstRun, positions, maxBytesInFlight = 16 * 1024 * 1024 } = deps;
   /** Sources whose first run is already recorded in the database. */
   const started = new Set<number>();
-  const inFlight = new FairLimiter(MAX_BYTES_IN_FLIGHT);
+  const inFlight = new FairLimiter(maxBytesInFlight);
   return {
     async openRun(channelNumber, { skipBackoff = false, spacing, wakeSpacingMs, ...options }) {
       const source = await findSource(channelNumber);

@@ -1,7 +1,8 @@
-import { FairBudget } from "../../limits/fairness.ts";
+import { type Budget, type Budgets, ownBudgets } from "../../limits/budgets.ts";
+import { ownRates, type Rates } from "../../limits/shared-rates.ts";
 import { createDecodeLimits, type DecodeLimits, DecodeTurn } from "./decode-turn.ts";
 
-/** Memory limit for all request bodies of this process, in bytes. A body counts until its response is sent. */
+/** Memory limit for all request bodies of a machine, in bytes. A body counts until its response is sent. */
 const MAX_BODIES_BYTES = 256 * 1024 * 1024;
 export const DEFAULT_BODY_BYTES = MAX_BODIES_BYTES / 2;
 /** Number of bytes of each body that do not count against the memory limit, so that small bodies are accepted even at the limit. */
@@ -14,7 +15,7 @@ const SLOW_BYTES_PER_SECOND = 400 * 1024;
 const MIN_RATED_AGE_MS = 2_000;
 
 export interface BodyBudget {
-  readonly room: Pick<FairBudget<string>, "take" | "giveBack">;
+  readonly room: Budget;
   /** Bodies that are still arriving, by organization. At its memory limit, an organization loses its slowest body. */
   readonly reading: Map<string, Set<HeldBody>>;
   readonly decoding: DecodeLimits;
@@ -27,18 +28,42 @@ interface BodyBudgetOptions {
   readonly nowMs?: () => number;
   /** Returns the memory limit of an organization in bytes. `undefined` stands for half of the total limit. */
   readonly bytesOf?: (organizationId: string) => number | undefined;
+  /** Budgets and rates that all processes of this machine share. */
+  readonly budgets?: Budgets;
+  readonly rates?: Rates;
 }
 
-export const createBodyBudget = ({
+export function createBodyBudget({
   totalBytes = MAX_BODIES_BYTES,
   nowMs = () => performance.now(),
-  bytesOf,
-}: BodyBudgetOptions = {}): BodyBudget => ({
-  room: new FairBudget(totalBytes, bytesOf),
-  reading: new Map(),
-  decoding: createDecodeLimits({ bytesOf: (id) => bytesOf?.(id) ?? totalBytes / 2, nowMs }),
-  nowMs,
-});
+  bytesOf = () => undefined,
+  budgets = ownBudgets,
+  rates = ownRates,
+}: BodyBudgetOptions = {}): BodyBudget {
+  const onShortage = (organizationId: string): void => void rejectSlowest(budget, organizationId);
+  const budget: BodyBudget = {
+    room: budgets.open("bodies", { total: totalBytes, limitOf: bytesOf, onShortage }),
+    reading: new Map(),
+    decoding: createDecodeLimits({ bytesOf: (id) => bytesOf(id) ?? totalBytes / 2, nowMs, rates }),
+    nowMs,
+  };
+  return budget;
+}
+
+/** Rejects the slowest of an organization's bodies. Returns false if all are fast or young. */
+function rejectSlowest({ reading, nowMs }: BodyBudget, organizationId: string, except?: HeldBody): boolean {
+  const now = nowMs();
+  let slowest: HeldBody | undefined;
+  let leastRate = SLOW_BYTES_PER_SECOND;
+  for (const body of reading.get(organizationId) ?? []) {
+    const rate = body === except ? undefined : body.bytesPerSecond(now);
+    if (rate === undefined || rate >= leastRate) continue;
+    slowest = body;
+    leastRate = rate;
+  }
+  slowest?.reject();
+  return slowest !== undefined;
+}
 
 /** The memory that one request body counts against its organization's limit, from its first byte until the response is sent. */
 export class HeldBody {
@@ -49,6 +74,9 @@ export class HeldBody {
   #rejectSlow: (() => void) | undefined;
   /** Exists only for a compressed body. */
   #decodeTurn: DecodeTurn | undefined;
+  /** Whether the sender is paused until the supervisor grants memory. */
+  #isWaiting = false;
+  #releases = 0;
 
   constructor(budget: BodyBudget, organizationId: string) {
     this.#budget = budget;
@@ -56,18 +84,48 @@ export class HeldBody {
   }
 
   /**
-   * Counts another chunk of the body against the memory limit. Returns false if the limit is reached.
+   * Counts another chunk of the body against the memory limit. Returns false if the limit is reached, and a promise if the supervisor has
+   * to be asked.
    *
    * @param bytes size of the body so far, including this chunk
    * @param rejectSlow stops reading from the sender, releases the charged bytes and rejects the delivery
    */
-  grow(bytes: number, chunkBytes: number, rejectSlow?: () => void): boolean {
+  grow(bytes: number, chunkBytes: number, rejectSlow?: () => void): boolean | Promise<boolean> {
     if (bytes <= FREE_BYTES) return true;
     if (rejectSlow !== undefined && this.#rejectSlow === undefined) this.#beginReading(rejectSlow);
     const { room } = this.#budget;
-    while (!room.take(this.#organizationId, chunkBytes)) if (!this.#rejectSlowest()) return false;
+    let taken = room.take(this.#organizationId, chunkBytes);
+    while (taken === false) {
+      if (!rejectSlowest(this.#budget, this.#organizationId, this)) return false;
+      taken = room.take(this.#organizationId, chunkBytes);
+    }
+    if (taken !== true) return this.#growLater(taken, chunkBytes);
     this.#charged += chunkBytes;
     return true;
+  }
+
+  async #growLater(taken: Promise<boolean>, chunkBytes: number): Promise<boolean> {
+    const releases = this.#releases;
+    this.#isWaiting = true;
+    const isTaken = await taken;
+    this.#isWaiting = false;
+    if (!isTaken) return false;
+    this.#charged += chunkBytes;
+    if (releases === this.#releases) return true;
+    // The request ended meanwhile.
+    this.release();
+    return false;
+  }
+
+  /** Returns `undefined` for a body that is too young to be rated, or that waits for the supervisor. */
+  bytesPerSecond(nowMs: number): number | undefined {
+    const ageMs = nowMs - this.#startedAtMs;
+    return this.#isWaiting || ageMs < MIN_RATED_AGE_MS ? undefined : (this.#charged / ageMs) * 1_000;
+  }
+
+  /** Ends a body that is still arriving. */
+  reject(): void {
+    this.#rejectSlow?.();
   }
 
   #beginReading(rejectSlow: () => void): void {
@@ -102,24 +160,9 @@ export class HeldBody {
   /** Frees all memory that this body counts. Called after the response was sent, or when only the decompressed copy is still needed. */
   release(): void {
     this.#decodeTurn?.end();
+    this.#releases++;
     if (this.#charged === 0) return;
     this.#budget.room.giveBack(this.#organizationId, this.#charged);
     this.#charged = 0;
-  }
-
-  #rejectSlowest(): boolean {
-    const nowMs = this.#budget.nowMs();
-    let slowest: HeldBody | undefined;
-    let leastRate = SLOW_BYTES_PER_SECOND;
-    for (const other of this.#budget.reading.get(this.#organizationId) ?? []) {
-      const ageMs = nowMs - other.#startedAtMs;
-      const rate = (other.#charged / ageMs) * 1_000;
-      if (other === this || ageMs < MIN_RATED_AGE_MS || rate >= leastRate) continue;
-      slowest = other;
-      leastRate = rate;
-    }
-    if (slowest === undefined) return false;
-    slowest.#rejectSlow?.();
-    return true;
   }
 }

@@ -76,13 +76,13 @@ export async function decodeBody(
   // A small body must wait too if its organization has exceeded its decompression rate.
   const mustWait = expected > LARGE_BODY_BYTES || !decodeTurn.mayStart();
   if (mustWait && !(await decodeTurn.wait(expected))) throw createBudgetError();
-  if (!held.grow(expected, expected)) throw createBudgetError();
+  if (!(await held.grow(expected, expected))) throw createBudgetError();
   let decoded = await decodeUpTo(expected);
   if (decoded === undefined && expected < maxBytes) {
     if (!(await decodeTurn.wait(maxBytes))) throw createBudgetError();
     decoded = await decodeUpTo(maxBytes + 1);
     const extra = (decoded?.length ?? 0) - expected;
-    if (extra > 0 && !held.grow(expected + extra, extra)) throw createBudgetError();
+    if (extra > 0 && !(await held.grow(expected + extra, extra))) throw createBudgetError();
   }
   if (decoded === undefined || decoded.length > maxBytes) throw createApiError(payloadTooLarge(maxBytes));
   decodeTurn.endDecoding(decoded.length);

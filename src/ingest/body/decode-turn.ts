@@ -1,6 +1,7 @@
 import { sleep } from "../../lib/sleep.ts";
 import { FairLimiter, type HeldWeight } from "../../limits/fairness.ts";
-import { TokenBuckets } from "../../limits/token-buckets.ts";
+import type { Rates } from "../../limits/shared-rates.ts";
+import type { TokenBuckets } from "../../limits/token-buckets.ts";
 
 /**
  * Bytes that an organization may decompress per second, as a fraction of its memory limit. Decompression needs a limit because it takes CPU
@@ -55,9 +56,12 @@ interface DecodeQueue {
   waiting: number;
 }
 
-export const createDecodeLimits = (options: Pick<DecodeLimits, "bytesOf" | "nowMs">): DecodeLimits => ({
+export const createDecodeLimits = ({
+  rates,
+  ...options
+}: Pick<DecodeLimits, "bytesOf" | "nowMs"> & { readonly rates: Rates }): DecodeLimits => ({
   ...options,
-  rate: new TokenBuckets(),
+  rate: rates.buckets("body.decode", { maxDebtMs: MAX_DEBT_MS }),
   queues: new Map(),
   maxWaitMs: MAX_WAIT_MS,
   maxLockMs: MAX_LOCK_MS,
@@ -124,7 +128,7 @@ export class DecodeTurn {
   /** Counts decompressed bytes against the organization's rate. */
   note(bytes: number): void {
     const { rate, nowMs } = this.#limits;
-    rate.overdraw(this.#organizationId, bytes, this.#bytesPerSecond(), nowMs(), MAX_DEBT_MS);
+    rate.overdraw(this.#organizationId, bytes, this.#bytesPerSecond(), nowMs());
   }
 
   /**

@@ -46,8 +46,13 @@ function readBytes(exchange: HookExchange, maxBytes: number, held: HeldBody): Bu
   const body = exchange.takeBody();
   if (!Buffer.isBuffer(body)) return readStream(body, maxBytes, held);
   if (body.length > maxBytes) throw createApiError(payloadTooLarge(maxBytes));
-  if (!held.grow(body.length, body.length)) throw createBudgetError();
-  return body;
+  const isHeld = held.grow(body.length, body.length);
+  if (isHeld === true) return body;
+  return requireHeld(isHeld).then(() => body);
+}
+
+async function requireHeld(isHeld: boolean | Promise<boolean>): Promise<void> {
+  if (!(await isHeld)) throw createBudgetError();
 }
 
 /** Reads a body while it arrives. Event listeners take only a third of the CPU time of an async iterator. */
@@ -56,6 +61,8 @@ function readStream(stream: Readable, maxBytes: number, held: HeldBody): Promise
     const chunks: Buffer[] = [];
     let bytes = 0;
     let isOver = false;
+    /** Settles when the supervisor has granted memory. The stream is paused until then. */
+    let growing: Promise<void> | undefined;
     const stop = (error: ApiError): void => {
       stream.off("data", onData);
       stream.pause();
@@ -68,12 +75,31 @@ function readStream(stream: Readable, maxBytes: number, held: HeldBody): Promise
     const rejectSlow = (): void => stop(createBudgetError());
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > maxBytes) stop(createApiError(payloadTooLarge(maxBytes)));
-      else if (!held.grow(bytes, chunk.length, rejectSlow)) stop(createBudgetError());
+      if (bytes > maxBytes) {
+        stop(createApiError(payloadTooLarge(maxBytes)));
+        return;
+      }
+      const isHeld = held.grow(bytes, chunk.length, rejectSlow);
+      if (isHeld === false) stop(createBudgetError());
       else chunks.push(chunk);
+      if (isHeld instanceof Promise) growing = pauseUntil(isHeld);
+    };
+    const pauseUntil = async (isHeld: Promise<boolean>): Promise<void> => {
+      stream.pause();
+      const isGranted = await isHeld;
+      growing = undefined;
+      if (isOver) return;
+      if (isGranted) stream.resume();
+      else stop(createBudgetError());
+    };
+    const finish = (): void => {
+      if (isOver) return;
+      isOver = true;
+      held.endReading();
+      resolve(concatAndFree(chunks, bytes));
     };
     const onClose = (): void => {
-      if (!isOver) stop(incompleteBodyError());
+      if (!isOver && !stream.readableEnded) stop(incompleteBodyError());
     };
     // The sender disconnected earlier, so no further event will be emitted.
     if (stream.destroyed) {
@@ -82,11 +108,8 @@ function readStream(stream: Readable, maxBytes: number, held: HeldBody): Promise
     }
     // `on` is enough, because `end` and `close` are emitted at most once. A listener for `error` is not needed, because `close` follows.
     stream.on("data", onData);
-    stream.on("end", () => {
-      isOver = true;
-      held.endReading();
-      resolve(concatAndFree(chunks, bytes));
-    });
+    // A stream may end although it is paused.
+    stream.on("end", () => (growing === undefined ? finish() : void growing.then(finish)));
     stream.on("close", onClose);
   });
 }

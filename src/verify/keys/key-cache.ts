@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { UnavailableError } from "../../lib/errors.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
+import { type Budgets, ownBudgets } from "../../limits/budgets.ts";
 import type { KeySource } from "./key-source.ts";
 import { type PublicKey, parsePublicKeys } from "./parse-keys.ts";
 
@@ -22,10 +23,7 @@ const RETRY_PAUSE_MS = 30_000;
 const MAX_ADDRESSES = 200;
 /** Default limit on concurrent key fetches per organization. A limit is needed because requests can name any number of key URLs. */
 export const DEFAULT_KEY_FETCHES = 16;
-/**
- * Limit on concurrent key fetches for an organization without its own limit. This limit bounds the sockets and memory of the
- * process.
- */
+/** Limit on concurrent key fetches for an organization without its own limit. It bounds the sockets and memory of the machine. */
 const MOST_KEY_FETCHES = 256;
 const MAX_ORGANIZATIONS = 10_000;
 
@@ -38,15 +36,25 @@ interface Known {
  * Creates one key cache per organization, so that slow or numerous key URLs of one organization do not affect others.
  *
  * @param fetchesOf returns an organization's limit on concurrent fetches, or `undefined` for none
+ * @param budgets budgets that all processes of this machine share
  */
 export function createKeyCaches(
   fetchPinned: FetchPinned,
   fetchesOf: (organizationId: string) => number | undefined = () => DEFAULT_KEY_FETCHES,
+  budgets: Budgets = ownBudgets,
 ): (organizationId: string) => KeySource {
+  const places = budgets.open("keyFetches", {
+    total: Number.POSITIVE_INFINITY,
+    limitOf: (organizationId) => fetchesOf(organizationId) ?? MOST_KEY_FETCHES,
+    slice: 0,
+  });
   const caches = new LRUCache<string, KeySource>({
     ...upToEntries(MAX_ORGANIZATIONS),
     memoMethod: (organizationId) =>
-      createKeyCache(fetchPinned, () => fetchesOf(organizationId) ?? MOST_KEY_FETCHES),
+      createKeyCache(fetchPinned, {
+        take: () => places.take(organizationId, 1),
+        giveBack: () => places.giveBack(organizationId, 1),
+      }),
   });
   // Create each cache on first use, because few organizations need to fetch keys.
   return (organizationId) => ({
@@ -55,11 +63,17 @@ export function createKeyCaches(
   });
 }
 
+/** The places of one organization for concurrent fetches. */
+interface Places {
+  readonly take: () => boolean | Promise<boolean>;
+  readonly giveBack: () => void;
+}
+
 /**
  * Caches the keys of each URL for one hour. Concurrent requests share one fetch, and a failed fetch is not repeated for 30 seconds. All
  * times are arrival times of requests.
  */
-function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): KeySource {
+function createKeyCache(fetchPinned: FetchPinned, places: Places): KeySource {
   const known = new LRUCache<string, Known>(upToEntries(MAX_ADDRESSES));
   // Cache fetch times separately, so that URLs that returned no keys cannot evict URLs with keys.
   const triedAtMs = new LRUCache<string, number>(upToEntries(MAX_ADDRESSES));
@@ -68,12 +82,24 @@ function createKeyCache(fetchPinned: FetchPinned, mostFetches: () => number): Ke
   function fetchOnce(url: string, nowMs: number): Promise<readonly PublicKey[]> {
     const inFlight = fetching.get(url);
     if (inFlight !== undefined) return inFlight;
-    if (fetching.size >= mostFetches())
-      return Promise.reject(unavailable("the organization has too many key fetches in flight"));
-    triedAtMs.set(url, nowMs);
-    const started = fetchKeys(url, nowMs).finally(() => fetching.delete(url));
+    const started = fetchInPlace(url, nowMs, places.take()).finally(() => fetching.delete(url));
     fetching.set(url, started);
     return started;
+  }
+
+  async function fetchInPlace(
+    url: string,
+    nowMs: number,
+    hasPlace: boolean | Promise<boolean>,
+  ): Promise<readonly PublicKey[]> {
+    if (!(hasPlace === true || (await hasPlace)))
+      throw unavailable("the organization has too many key fetches in flight");
+    triedAtMs.set(url, nowMs);
+    try {
+      return await fetchKeys(url, nowMs);
+    } finally {
+      places.giveBack();
+    }
   }
 
   async function fetchKeys(url: string, nowMs: number): Promise<readonly PublicKey[]> {
