@@ -43,6 +43,7 @@ import { deliveries } from "./events/deliveries/routes.ts";
 import { events } from "./events/events/routes.ts";
 import { eventStream } from "./events/events/stream.ts";
 import { inferences } from "./events/infer/routes.ts";
+import { lookup } from "./events/lookup/routes.ts";
 import { overview } from "./events/overview.ts";
 import { problems } from "./events/problems.ts";
 import { intakeQuarantine } from "./events/quarantine/intake-quarantine.ts";
@@ -152,6 +153,7 @@ const RESOURCES: readonly Resource[] = [
   subscriptionReaders,
   replays,
   deadLetters,
+  lookup,
   overview,
   deliveries,
   quarantine,

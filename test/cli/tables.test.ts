@@ -13,6 +13,9 @@ describe("a command at a terminal", () => {
   it.each<[string, RegExp]>([
     ["status", / is ready\.\n\n.*NOT ACTIVE .* LAG +DEAD LETTERS +QUARANTINE\napp_\S+ /],
     ["apps", /^ID +UID +TITLE +BLUEPRINT +CREATED\napp_\S+ /],
+    ["get {app}", /\nblueprintId: +bp_/],
+    ["get hooks", /\nuid: +hooks\n/],
+    ["get no-such-id", /^There is no entity with the id no-such-id, or your key may not read it\.\n$/],
     ["apps get {app}", /\nblueprintId: +bp_/],
     [
       "sources",
@@ -62,6 +65,8 @@ describe("a command at a terminal", () => {
       /^TIME +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +inbox +received +evt_\S+ +\d+-\d+ /,
     );
     expect((await atTerminal("events --type nothing")).text).toContain("No events found.");
+    const [{ id }] = rows((await run("events --channel inbox --since 1h --limit 1")).stdout);
+    expect((await atTerminal(`get ${id}`)).text).toMatch(/(?:^|\n)(?:event|id:) +/);
     await post("strict", '{"type":"b"}');
     const kept = "quarantine --reason no_match --channel strict --since 1h --until 2099-01-01T00:00:00Z";
     expect((await atTerminal(kept, { color: true })).text).toMatch(/qr_\S+ .*strict .*no_match/);

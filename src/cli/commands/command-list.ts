@@ -44,6 +44,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       "Check this installation and the gateway, and suggest fixes",
       () => import("./session/doctor.ts"),
     ],
+    get: ["Show the entity, delivery or event with an id", () => import("./session/get.ts")],
     problems: [
       "List and acknowledge problems of channels, handlers and subscriptions",
       () => import("./resources/problems.ts"),

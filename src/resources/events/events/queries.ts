@@ -9,6 +9,7 @@ import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
+import { readEntries } from "../read-entries.ts";
 import { eventJson, type listQuerySchema, MAX_WINDOW } from "./schema.ts";
 
 const CONCURRENCY = 16;
@@ -16,7 +17,6 @@ const CONCURRENCY = 16;
 const MAX_TOPICS = 5_000;
 /** Maximum length of a response, in characters. A response with large events therefore has fewer than `limit` events, but at least one. */
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
-const EVENTS_AT_ONCE = 8;
 /** Maximum number of entries that a search reads. The response contains the matches among these entries. */
 const MAX_SEARCHED = 5_000;
 
@@ -114,26 +114,6 @@ async function readEvents(deps: Deps, places: readonly EntryPlace[]): Promise<re
     if (characters >= MAX_ANSWER_CHARACTERS) break;
   }
   return events;
-}
-
-/** Reads entries in the given order, several at a time. `entry` is undefined if it was deleted after it was listed. */
-async function* readEntries(
-  { topics }: Deps,
-  places: AsyncIterable<EntryPlace> | Iterable<EntryPlace>,
-): AsyncGenerator<{ readonly topic: string; readonly entry: TopicEntry | undefined }> {
-  const next: EntryPlace[] = [];
-  const read = () =>
-    Promise.all(
-      next.splice(0).map(async ({ topic, entryId }) => ({
-        topic,
-        entry: await topics.findEntry(topic, entryId),
-      })),
-    );
-  for await (const place of places) {
-    next.push(place);
-    if (next.length === EVENTS_AT_ONCE) yield* await read();
-  }
-  yield* await read();
 }
 
 async function listTopicNames(
