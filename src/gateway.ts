@@ -182,7 +182,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const runtimes = new Map<ChannelKindName, ChannelRuntime>();
   for (const kind of channelKinds.values()) {
     // All workers must use the same clock, because a source can move from one worker to another.
-    const kindDeps = { clock: redisClock.now, outbound, log, readInWorker: path.readInWorker(kind) };
+    const kindDeps = { ...foundation, clock: redisClock.now, readInWorker: path.readInWorker(kind) };
     runtimes.set(kind.kind, opening.use(await kind.start(kindDeps)));
   }
   if (has("delivery")) opening.use(startGroupReconciler({ ...foundation, ...bus }));
@@ -260,6 +260,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
           runtimes,
           credentialsOf,
           issuerFetch,
+          traceUrl: config.traceUrl,
           sipProviders: config.sipProviders,
           requireRoom: createRowLimit((id) => limitsOf(id).rowsPerResource),
           limitDefaults,

@@ -8,6 +8,7 @@ import type { Log } from "../log.ts";
 import type { Outbound } from "../net/outbound.ts";
 import type { Fault } from "../normalize/fault.ts";
 import type { KindProfile } from "../normalize/profile.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import type { Presets } from "../verify/presets.ts";
 import type { CursorFormat, PolledSource, StreamSource } from "./source.ts";
 
@@ -17,6 +18,8 @@ export interface ChannelKindDeps {
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;
+  /** `undefined` if the gateway exports no traces. */
+  readonly tracing?: Tracing | undefined;
   /** Parses large responses on a worker thread, for channel kinds that fetch events. */
   readonly readInWorker: ReadInWorker;
 }

@@ -23,6 +23,7 @@ import {
   SAMPLERS,
   sipProviders,
   text,
+  traceUrl,
   url,
   webUrl,
   wholeNumber,
@@ -255,6 +256,11 @@ export const settingsSchema = z.object({
     defaultText: "",
     description:
       "Resource attributes of traces, such as deployment.environment.name=staging: comma-separated name=value pairs with percent-encoded values.",
+  }),
+  traceUrl: optional("INLET_TRACE_URL", traceUrl, {
+    unsetMeans: "no links",
+    description:
+      "Address of a trace in your tracing tool, such as https://tempo.example.com/trace/{traceId}. The console and the API then link deliveries to their traces.",
   }),
   databaseUrl: optional("DATABASE_URL", url(["postgresql:", "postgres:"], { anyPart: true }), {
     unsetMeans: "embedded PostgreSQL",

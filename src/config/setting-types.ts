@@ -129,6 +129,16 @@ export function url(schemes: readonly string[], { anyPart = false } = {}) {
 export const webUrl = url(["https:", "http:"]);
 export const baseUrl = webUrl.transform((text) => text.replace(/\/+$/, ""));
 
+const SAMPLE_TRACE_ID = "0".repeat(32);
+
+/** An absolute web URL with the placeholder `{traceId}` in its path, query or fragment. */
+export const traceUrl = accepted((text) => {
+  const parsed = URL.parse(text.replaceAll("{traceId}", SAMPLE_TRACE_ID));
+  if (parsed === null || !["https:", "http:"].includes(parsed.protocol)) return false;
+  const hasTraceId = parsed.href.slice(parsed.origin.length).includes(SAMPLE_TRACE_ID);
+  return hasTraceId && !parsed.host.includes(SAMPLE_TRACE_ID) && !parsed.username && !parsed.password;
+}, "must be a URL that begins with https:// or http://, without credentials, with {traceId} in its path, query or fragment");
+
 export const masterKey = z.string().transform((text, context) => {
   const key = parseMasterKey(text);
   if (key) return key;

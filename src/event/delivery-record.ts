@@ -60,6 +60,8 @@ export interface DeliveryRecord {
   readonly appId: string;
   readonly organizationId: string;
   readonly requestId: string | null;
+  /** `null` if the delivery is not sampled. Missing in records that an earlier version has written. */
+  readonly traceId?: string | null;
   /** IP address of the sender. `null` if the gateway fetched the delivery. */
   readonly clientAddress: string | null;
   readonly method: string;

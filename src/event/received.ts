@@ -1,3 +1,4 @@
+import type { TraceContext } from "../lib/traceparent.ts";
 import type { Values } from "./values.ts";
 
 /** An unverified request. Only verification may read it. */
@@ -14,6 +15,8 @@ export interface RawRequest {
   readonly clientAddress?: string;
   /** Id of the request, also sent to the client in the response header `X-Request-Id`. */
   readonly requestId?: string | undefined;
+  /** Id of the trace. Missing if the request is not sampled. */
+  readonly traceId?: string | undefined;
 }
 
 /**
@@ -34,6 +37,8 @@ export interface VerifiedDelivery {
   readonly bodyHash?: string | undefined;
   /** `traceparent` of the span that publishes the delivery. Missing if the delivery is not sampled. */
   readonly traceparent?: string | undefined;
+  /** The span of the poll that has fetched the delivery. Missing if that poll is not sampled. */
+  readonly fetchedBy?: TraceContext | undefined;
   /** Set if a poll has built the delivery from an item of the provider's API, to find events that the channel missed. */
   readonly reconciled?: Reconciled | undefined;
 }

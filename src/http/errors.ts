@@ -23,6 +23,8 @@ export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: readonly Finding[];
+  /** Id of the trace. Only in responses to deliveries that are traced. */
+  readonly traceId?: string;
 }
 
 /** An error response as a plain value, for hot paths where throwing would cost more than the rejection itself. */
@@ -104,8 +106,12 @@ export function toApiError(thrown: unknown): ApiError {
   });
 }
 
-export const toErrorBody = ({ code, message, details }: ErrorResponse): ErrorBody =>
-  details && details.length > 0 ? { code, message, details } : { code, message };
+export const toErrorBody = ({ code, message, details }: ErrorResponse, traceId?: string): ErrorBody => ({
+  code,
+  message,
+  ...(details && details.length > 0 && { details }),
+  ...(traceId !== undefined && { traceId }),
+});
 
 /** Returns the headers of an error response, with a link to the documentation of its error code (RFC 8288, relation `help`). */
 export const toErrorHeaders = ({ code, headers }: ErrorResponse): Readonly<Record<string, string>> => ({

@@ -81,7 +81,7 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
 
   /** Ends a request to a channel's address and sends the response. */
   function conclude(arrival: Arrival, result: DeliveryResult): void {
-    const { channel, exchange, requestId } = arrival;
+    const { channel, exchange, requestId, trace } = arrival;
     const response = toResponse(channel, result);
     if (channel !== undefined) {
       countResult(channel, result);
@@ -90,15 +90,15 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
     if ("code" in response) logRejection(arrival, response, result);
     try {
       if (exchange.hasReplied) exchange.abort();
-      else exchange.reply("code" in response ? toErrorReply(response) : response, requestId);
+      else exchange.reply("code" in response ? toErrorReply(response, trace?.traceId) : response, requestId);
     } catch (error) {
       // Sending the response failed, for example because a handshake contains an invalid header value.
       if (result.kind === "failed") exchange.abort();
       else conclude(arrival, toFailure(error));
       return;
     }
-    if (arrival.trace !== undefined && channel !== undefined)
-      spans?.endReceive(channel, arrival, arrival.trace, toSpanResult(result, response));
+    if (trace !== undefined && channel !== undefined)
+      spans?.endReceive(channel, arrival, trace, toSpanResult(result, response));
     if (channel !== undefined)
       metrics.hookSeconds.observe((performance.now() - exchange.sinceMs) / 1000, toOutcomeLabel(response));
   }
@@ -364,14 +364,14 @@ function toTextReply({
   return { status, headers: { ...headers, ...NOT_RENDERED, ...type }, body };
 }
 
-const toErrorReply = (response: ErrorResponse): HookReply =>
-  response === NO_CHANNEL_RESPONSE ? NO_CHANNEL_REPLY : buildErrorReply(response);
+const toErrorReply = (response: ErrorResponse, traceId: string | undefined): HookReply =>
+  response === NO_CHANNEL_RESPONSE ? NO_CHANNEL_REPLY : buildErrorReply(response, traceId);
 
-function buildErrorReply(response: ErrorResponse): HookReply {
+function buildErrorReply(response: ErrorResponse, traceId?: string): HookReply {
   return {
     status: STATUS_OF[response.code],
     headers: { ...toErrorHeaders(response), ...JSON_TYPE },
-    body: JSON.stringify(toErrorBody(response)),
+    body: JSON.stringify(toErrorBody(response, traceId)),
   };
 }
 
@@ -381,11 +381,19 @@ function formatReason({ message, details = [] }: ErrorResponse): string {
 }
 
 /** Returns the request as received. The body is empty if it was not read. */
-function toRawRequest({ exchange, request, arrivedAtMs, client, requestId }: Arrival): RawRequest {
+function toRawRequest({ exchange, request, arrivedAtMs, client, requestId, trace }: Arrival): RawRequest {
   if (request !== undefined) return request;
   const { method, target } = exchange;
-  const headers = exchange.readHeaderValues();
-  return { method, target, headers, body: NO_BYTES, arrivedAtMs, clientAddress: client.address, requestId };
+  return {
+    method,
+    target,
+    headers: exchange.readHeaderValues(),
+    body: NO_BYTES,
+    arrivedAtMs,
+    clientAddress: client.address,
+    requestId,
+    traceId: trace?.traceId,
+  };
 }
 
 /** Returns the fields of a log line. The request target is left out, because the channel's address is a credential. */

@@ -9,6 +9,7 @@ import type { Outcome } from "../event/outcome.ts";
 import type { RawRequest, VerifiedDelivery } from "../event/received.ts";
 import { createId } from "../lib/ids.ts";
 import { type Redact, redactBytes, redactTexts } from "../lib/secrets/redact.ts";
+import { parseTraceparent } from "../lib/traceparent.ts";
 import { maskSecretValues } from "../verify/hidden-values.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { Explain } from "./explain.ts";
@@ -48,6 +49,7 @@ export async function createRecord(sample: SampledDelivery, explain: Explain): P
     appId: identity.appId,
     organizationId: identity.organizationId,
     requestId: request?.requestId ?? null,
+    traceId: parseTraceparent(delivery?.traceparent)?.traceId ?? request?.traceId ?? null,
     clientAddress: request?.clientAddress ?? null,
     method: shown.method,
     headers: redactTexts(maskSecretValues(shown.headers), redact),

@@ -3,7 +3,7 @@ import type { Outcome } from "../event/outcome.ts";
 import type { VerifiedDelivery } from "../event/received.ts";
 import type { HookExchange } from "../http/hook-exchange.ts";
 import { formatTraceparent, parseTraceparent, type TraceContext } from "../lib/traceparent.ts";
-import { MESSAGING, TOPIC_TEMPLATE } from "../tracing/messaging.ts";
+import { MESSAGING, TOPIC_TEMPLATE, toChannelAttributes } from "../tracing/messaging.ts";
 import type { FinishedSpan, SpanKindName } from "../tracing/span.ts";
 import { createSpanId, createTraceId, linksTo, type Tracing } from "../tracing/tracing.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
@@ -69,7 +69,7 @@ export function createDeliverySpans(tracing: Tracing) {
     const endMs = performance.now();
     const isFailed = FAILED.has(result);
     const common = {
-      ...toChannelAttributes(channel),
+      ...toChannelAttributes(channel.identity),
       "inlet.result": result,
       ...(isFailed && { "error.type": result }),
     };
@@ -170,8 +170,10 @@ export function createDeliverySpans(tracing: Tracing) {
         result,
       );
     },
-    /** Starts the trace of a fetched delivery. Returns the delivery itself if it is not sampled. */
-    startFetched: (delivery: VerifiedDelivery): VerifiedDelivery => startTraced(delivery, []),
+    /** Starts the trace of a fetched delivery, unless it is not sampled. Links it to the poll that has fetched it. */
+    startFetched({ fetchedBy, ...delivery }: VerifiedDelivery): VerifiedDelivery {
+      return startTraced(delivery, linksTo(fetchedBy));
+    },
     endFetched: (channel: CompiledChannel, delivery: VerifiedDelivery, result: SpanResult): void =>
       endTraced(channel, delivery, "receive", "consumer", result),
     /** Starts the trace of a redrive, with a link to the delivery's first trace. Returns the delivery itself if it is not sampled. */
@@ -204,13 +206,6 @@ function createTrace({
     traceparent: formatTraceparent({ traceId, spanId: publishSpanId }),
   };
 }
-
-const toChannelAttributes = ({ identity }: CompiledChannel): FinishedSpan["attributes"] => ({
-  "inlet.organization.id": identity.organizationId,
-  "inlet.app.id": identity.appId,
-  "inlet.channel.uid": identity.uid,
-  "inlet.channel.kind": identity.kind,
-});
 
 const toCounts = ({ published, duplicates, ignored, quarantined }: Outcome): FinishedSpan["attributes"] => ({
   "inlet.events.published": published,

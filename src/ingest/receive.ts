@@ -143,13 +143,14 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
   }
 
   function read(arrival: Arrival, channel: CompiledChannel): Step {
-    const { exchange, client, arrivedAtMs, requestId } = arrival;
+    const { exchange, client, arrivedAtMs, requestId, trace } = arrival;
     const { method, target } = exchange;
     const clientAddress = client.address;
+    const traceId = trace?.traceId;
     arrival.held = new HeldBody(bodies, channel.identity.organizationId);
     return andThen(readBody(exchange, channel.limits.maxBodyBytes, arrival.held), (body) => {
       const headers = exchange.readHeaderValues();
-      arrival.request = { method, target, headers, body, arrivedAtMs, clientAddress, requestId };
+      arrival.request = { method, target, headers, body, arrivedAtMs, clientAddress, requestId, traceId };
       return verify(arrival, channel, arrival.request);
     });
   }

@@ -6,6 +6,7 @@ import { escapeJson, escapeText } from "../../src/cli/output/escape.ts";
 import { fitTo, widthOf } from "../../src/cli/output/width.ts";
 import { runInlet } from "../support/command.ts";
 import { API_KEY } from "../support/gateway-process.ts";
+import { until } from "../support/until.ts";
 import { NOBODY, openedCommands, rows } from "./opened-commands.ts";
 
 const { dir, world, run, post } = openedCommands();
@@ -249,6 +250,16 @@ describe("the event commands", () => {
     expect([printed.code, printed.stderr]).toEqual([0, expect.stringContaining("From 1 events")]);
     expect(JSON.parse(printed.stdout)).toMatchObject({ type: "object" });
     expect((await run("infer inbox --type other")).stderr).toContain("must be the type of a definition");
+  });
+
+  it("inlet deliveries lists the recorded deliveries of a channel with their traces, and shows one", async () => {
+    await run('send inbox --data {"a":1}');
+    const list = async () => rows((await run("deliveries --channel inbox --status published")).stdout);
+    await until(async () => (await list()).length > 0);
+    const [delivery] = await list();
+    expect(delivery).toMatchObject({ channelUid: "inbox", httpStatus: 200, traceId: null, traceUrl: null });
+    const shown = JSON.parse((await run(`deliveries get ${delivery?.id}`)).stdout);
+    expect(shown).toMatchObject({ id: delivery?.id, headers: expect.any(Object) });
   });
 
   it("inlet channels schemas lists the schema versions of a channel, and prints one", async () => {

@@ -106,6 +106,7 @@ describe("loadConfig", () => {
       OTEL_TRACES_SAMPLER_ARG: "0.01",
       OTEL_SERVICE_NAME: "gateway",
       OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=staging",
+      INLET_TRACE_URL: "https://tempo.example/explore?left=%22{traceId}%22#{traceId}",
       DATABASE_URL: "postgres://u:p@db.example/inlet?sslmode=require",
       INLET_PROCESSES: "4",
       REDIS_URL: "redis://a.example:6379,redis://b.example:6379",
@@ -116,6 +117,7 @@ describe("loadConfig", () => {
       backgroundProcesses: 0,
       otlpEndpoint: "https://otel.example/otlp",
       otlpHeaders: { authorization: "Bearer t", "x-team": "events" },
+      traceUrl: "https://tempo.example/explore?left=%22{traceId}%22#{traceId}",
       tracesSampler: "traceidratio",
       tracesSamplerArg: 0.01,
       otelServiceName: "gateway",
@@ -242,6 +244,10 @@ describe("loadConfig", () => {
     ["OTEL_RESOURCE_ATTRIBUTES", "a=%zz"],
     ["OTEL_TRACES_SAMPLER", "sometimes"],
     ["OTEL_TRACES_SAMPLER_ARG", "1.5"],
+    ["INLET_TRACE_URL", "https://tempo.example/trace/"],
+    ["INLET_TRACE_URL", "https://{traceId}.tempo.example/"],
+    ["INLET_TRACE_URL", "https://u:p@tempo.example/{traceId}"],
+    ["INLET_TRACE_URL", "javascript:alert('{traceId}')"],
   ])("rejects an invalid %s", (name, value) => {
     expect(findings({ [name]: value })).toEqual([
       { path: name, message: expect.stringContaining("must be") },

@@ -10,7 +10,9 @@ import { PollUpstream } from "../support/poll-upstream.ts";
 import { startStreamServer } from "../support/stream-server.ts";
 import { until } from "../support/until.ts";
 
+const INTERNAL = 1;
 const SERVER = 2;
+const CLIENT = 3;
 const PRODUCER = 4;
 const CONSUMER = 5;
 const SENDER = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
@@ -29,6 +31,7 @@ const settings = () => ({
   OTEL_EXPORTER_OTLP_ENDPOINT: receiver.origin,
   OTEL_EXPORTER_OTLP_HEADERS: "x-team=events%20and%20more",
   OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+  INLET_TRACE_URL: "https://tempo.example/trace/{traceId}",
 });
 const gateway = opened(() => startTestGateway(settings()));
 const withoutFastPath = opened(() => startTestGateway({ ...settings(), INLET_HTTP_FAST_PATH: "off" }));
@@ -40,11 +43,9 @@ let channels: ReadonlyMap<string, string>;
 let topics: ReadonlyMap<string, string>;
 beforeAll(async () => {
   const events = [{ type: "e", idPath: "$.id" }];
-  const signed = { scheme: "hmac", name: "x-signature" };
   const app = await installApp(gateway, [
     { uid: "plain", kind: "webhook", config: {}, events },
     { uid: "trusting", kind: "webhook", config: { trustTrace: true }, events },
-    { uid: "closed", kind: "webhook", config: { verification: signed }, events },
     { uid: "cloud", kind: "cloudevents", config: {}, events: [{ type: "e" }] },
   ]);
   appId = app.id;
@@ -57,13 +58,14 @@ beforeEach(() => {
 
 let ids = 0;
 async function send(
-  uid: string,
+  /** Uid of a channel of the app, or id of another channel. */
+  channel: string,
   headers: Readonly<Record<string, string>> = {},
   { origin }: { readonly origin: string } = gateway,
   body?: string,
 ) {
   const requestId = `request-${++ids}`;
-  const response = await fetch(`${origin}/hooks/${channels.get(uid)}`, {
+  const response = await fetch(`${origin}/hooks/${channels.get(channel) ?? channel}`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-request-id": requestId, ...headers },
     body: body ?? JSON.stringify({ id: requestId }),
@@ -86,10 +88,23 @@ async function traceOf(requestId: string): Promise<readonly ReceivedSpan[]> {
 const lastOf = async (uid: string, field: string) =>
   (await fieldsOn(stores, topics.get(uid) ?? "", field)).at(-1);
 
-it.each([
+const TRANSPORTS = [
   ["fast path", () => gateway],
   ["node:http", () => withoutFastPath],
-])("exports the spans of a delivery with a link to the sender's trace (%s)", async (_, find) => {
+] as const;
+
+/** Waits for the record of an app's delivery. */
+async function recordOf(app: string, query: string) {
+  const path = `/apps/${app}/deliveries?${query}`;
+  const read = () => gateway.api<readonly Record<"traceId" | "traceUrl", unknown>[]>("GET", path);
+  await until(async () => (await read()).length > 0);
+  const [record] = await read();
+  return record;
+}
+
+it.each(
+  TRANSPORTS,
+)("exports the spans of a delivery with a link to the sender's trace (%s)", async (_, find) => {
   const { requestId, status } = await send("plain", { traceparent: SAMPLED }, find());
   expect(status).toBe(200);
   const [server, producer, ...others] = await traceOf(requestId);
@@ -181,6 +196,52 @@ it.each([
   expect(await fieldsOn(stores, fetched.topicOf("source", "fetched"), "inlettrace")).toEqual([
     `00-${producer?.traceId}-${producer?.spanId}-01`,
   ]);
+  expect(await recordOf(fetched.id, "order=newest")).toMatchObject({ traceId: root?.traceId });
+});
+
+it("exports the span of a poll with those of its requests, without the address that it requests", async () => {
+  upstream.insert();
+  const config = {
+    run: "always",
+    request: { url: `${upstream.origin}/rows?key=secret-key`, headers: { "x-key": "secret-key" } },
+    schedule: { intervalSeconds: 5 },
+    discriminator: { by: "seenSet" },
+    itemId: "$.id",
+    itemsPath: "$.rows",
+    startAt: "earliest",
+  };
+  const channel = { uid: "polled", kind: "polling", config, events: [{ type: "fetched" }] };
+  const app = await installApp(gateway, [channel]);
+  const find = (name: string) =>
+    receiver.spans.find(
+      (span) => span.name === name && span.attributes["inlet.app.id"] === app.id && span.links.length > 0,
+    );
+  await until(() => find("receive polling") !== undefined);
+  const [link] = find("receive polling")?.links ?? [];
+  const findPoll = () => receiver.spans.find(({ spanId }) => spanId === link?.spanId);
+  await until(() => findPoll() !== undefined);
+  const poll = findPoll();
+  expect(poll).toMatchObject({
+    name: "poll polling",
+    kind: INTERNAL,
+    parentSpanId: "",
+    attributes: { "inlet.result": "done", "inlet.channel.uid": "polled" },
+  });
+  const requests = receiver.spans.filter(({ parentSpanId }) => parentSpanId === poll?.spanId);
+  const { hostname, port } = new URL(upstream.origin);
+  expect(requests[0]).toMatchObject({
+    name: "GET",
+    kind: CLIENT,
+    traceId: poll?.traceId,
+    attributes: {
+      "http.request.method": "GET",
+      "http.response.status_code": 200,
+      "server.address": hostname,
+      "server.port": Number(port),
+    },
+  });
+  const text = JSON.stringify([poll, requests]);
+  expect(text).not.toMatch(/secret-key|rows/);
 });
 
 it("continues the sender's trace on a channel that trusts it, and follows its decision to sample", async () => {
@@ -207,8 +268,13 @@ it("keeps the `traceparent` of a CloudEvent and drops its `inlettrace`", async (
   expect(await lastOf("cloud", "inlettrace")).toBe(`00-${producer?.traceId}-${producer?.spanId}-01`);
 });
 
-it("exports the span of a rejected delivery, whose log line has the trace id", async () => {
-  const { requestId, status } = await send("closed");
+it.each(
+  TRANSPORTS,
+)("exports the span of a rejected delivery, whose trace id is in the response, the log and the record (%s)", async (_, find) => {
+  const events = [{ type: "e" }];
+  const config = { verification: { scheme: "hmac", name: "x-signature" } };
+  const closed = await installApp(gateway, [{ uid: "closed", kind: "webhook", config, events }]);
+  const { requestId, status, body } = await send(closed.channels[0]?.id ?? "", {}, find());
   expect(status).toBe(401);
   const [server, ...others] = await traceOf(requestId);
   expect(others).toEqual([]);
@@ -216,8 +282,24 @@ it("exports the span of a rejected delivery, whose log line has the trace id", a
     status: 0,
     attributes: { "http.response.status_code": 401, "inlet.result": "unverified" },
   });
-  const line = gateway.lines.find((one) => one.requestId === requestId);
-  expect(line).toMatchObject({ event: "hook.refused", traceId: server?.traceId });
+  const traceId = server?.traceId;
+  expect(JSON.parse(body)).toEqual({ code: "unauthenticated", message: expect.any(String), traceId });
+  const line = find().lines.find((one) => one.requestId === requestId);
+  expect(line).toMatchObject({ event: "hook.refused", traceId });
+  expect(await recordOf(closed.id, `requestId=${requestId}`)).toMatchObject({
+    traceId,
+    traceUrl: `https://tempo.example/trace/${traceId}`,
+  });
+});
+
+it("names no trace in the response and the record of a delivery that is not sampled", async () => {
+  const config = { onInvalid: "reject", onNoMatch: "reject" };
+  const events = [{ type: "e", idPath: "$.id" }];
+  const strict = await installApp(gateway, [{ uid: "strict", kind: "webhook", config, events }]);
+  const { requestId, body } = await send(strict.channels[0]?.id ?? "", {}, silent, "{}");
+  expect(Object.keys(JSON.parse(body))).toEqual(["code", "message", "details"]);
+  const record = await recordOf(strict.id, `requestId=${requestId}`);
+  expect(record).toMatchObject({ traceId: null, traceUrl: null });
 });
 
 it("traces the call of a handler with a link to the span that published the event", async () => {

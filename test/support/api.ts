@@ -198,6 +198,7 @@ export async function createTestApi(
       outbound,
       credentialsOf: connections.credentialsOf,
       issuerFetch: connections.issuerFetch,
+      traceUrl: "https://tempo.example/trace/{traceId}",
       sipProviders: ["sip_provider_1", "sip_provider_2", "sip_provider_3"],
       readChanges: async () => changes.reset(),
       schemas,

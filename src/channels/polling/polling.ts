@@ -2,8 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { getStoredConfig } from "../../lib/stored-config.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
+import type { Tracing } from "../../tracing/tracing.ts";
 import type { ChannelKind } from "../kind.ts";
-import type { PolledSource, SourceRun } from "../source.ts";
+import type { PolledSource, SourceEnd, SourceRun } from "../source.ts";
 import { pollingConfigSchema } from "./config/config.ts";
 import { compilePlan, type Plan } from "./config/plan.ts";
 import { findStream } from "./config/preset-stream.ts";
@@ -12,6 +13,7 @@ import { pollCursorFormat } from "./cursor/cursor.ts";
 import { dryRunPoll } from "./dry-run.ts";
 import { type LargeRequest, readLargePage } from "./fetch/large-page.ts";
 import { type PollDeps, pollSource } from "./poll-source.ts";
+import { startPollTrace } from "./poll-trace.ts";
 import { pollingProfile } from "./profile.ts";
 import { parseOrigin } from "./request/request-template.ts";
 
@@ -42,10 +44,10 @@ export const polling: ChannelKind = {
   originOf: (config) => parseOrigin(getStoredConfig(pollingConfigSchema, config).request),
   needsSetup: () => false,
   readLarge: (request) => readLargePage(request as LargeRequest),
-  async start({ outbound, clock, readInWorker }) {
+  async start({ outbound, clock, readInWorker, tracing }) {
     const wait: PollDeps["wait"] = (ms, { signal }) => delay(ms, undefined, { signal });
     return {
-      polled: createPolledSource({ outbound, clock, wait, readInWorker, random: Math.random }),
+      polled: createPolledSource({ outbound, clock, wait, readInWorker, random: Math.random }, tracing),
       async [Symbol.asyncDispose]() {},
     };
   },
@@ -59,7 +61,8 @@ const MAX_BEHIND = 10_000;
 const BEHIND =
   "Several polls in a row returned only items below the cursor. If the server has restarted its numbering or was restored from a backup, set or reset the cursor";
 
-export function createPolledSource(deps: PollDeps): PolledSource {
+/** @param tracing `undefined` if the gateway exports no traces */
+export function createPolledSource(deps: PollDeps, tracing?: Tracing): PolledSource {
   /** Compiled settings, cached per settings object. All polls of an active channel share one settings object. */
   const plans = new WeakMap<object, Plan>();
 
@@ -87,8 +90,18 @@ export function createPolledSource(deps: PollDeps): PolledSource {
   return {
     schedule: (config) => toPollSchedule(planOf(config).config),
     origin: (config) => parseOrigin(planOf(config).config.request),
-    poll: (run) =>
-      pollSource(deps, planOf(run.config), run, { onPollEnd: (isBehind) => countBehind(run, isBehind) }),
+    async poll(run) {
+      const trace = tracing && startPollTrace(tracing, run, deps.outbound);
+      const pollDeps = trace === undefined ? deps : { ...deps, outbound: trace.outbound };
+      const onPollEnd = (isBehind: boolean): void => countBehind(run, isBehind);
+      let end: SourceEnd | undefined;
+      try {
+        end = await pollSource(pollDeps, planOf(run.config), trace?.run ?? run, { onPollEnd });
+        return end;
+      } finally {
+        trace?.end(end);
+      }
+    },
     dryRun: (run) => dryRunPoll(deps, planOf(run.config), run),
   };
 }

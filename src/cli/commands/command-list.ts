@@ -89,6 +89,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     send: ["Post a delivery to a channel as its provider would", () => import("./events/send.ts")],
     explain: ["Show step by step how a delivery would be processed", () => import("./events/explain.ts")],
+    deliveries: [
+      "List an app's newest deliveries, or get one with its body",
+      () => import("./events/deliveries.ts"),
+    ],
     quarantine: ["List, get, delete quarantined items", () => import("./events/quarantine.ts")],
     redrive: ["Process quarantined items again", () => import("./events/redrive.ts")],
     recover: ["Publish missed events that a source has only listed", () => import("./events/recover.ts")],

@@ -42,6 +42,8 @@ export interface Deps extends CheckChannelDeps, EntityDeps {
   readonly stopping: AbortSignal;
   /** Public base URL of the API, such as `https://inlet.example/v1`. */
   readonly baseUrl: string;
+  /** Address of a trace in the operator's tracing tool, with the placeholder `{traceId}`. `undefined` if it is not set. */
+  readonly traceUrl: string | undefined;
   /** Names of the configured carriers. */
   readonly sipProviders: readonly string[];
   readonly schemas: Pick<SchemaCompiler, "check">;

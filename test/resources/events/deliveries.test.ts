@@ -45,6 +45,8 @@ describe("the record of a delivery", () => {
       appId: app.id,
       channelUid: "main",
       requestId: "req-1",
+      traceId: null,
+      traceUrl: null,
       clientAddress: "127.0.0.1",
       method: "POST",
       receivedAt: expect.stringMatching(/Z$/),

@@ -109,6 +109,18 @@ const factsOf = (delivery: Whole): NamedFacts => ({
       <Copyable text={delivery.requestId} what="request id" />
     ),
   Delivery: <Copyable text={delivery.id} what="delivery id" />,
+  ...(delivery.traceId !== null && {
+    Trace: (
+      <>
+        <Copyable text={delivery.traceId} what="trace id" />{" "}
+        {delivery.traceUrl !== null && (
+          <a href={delivery.traceUrl} target="_blank" rel="noreferrer">
+            Open trace
+          </a>
+        )}
+      </>
+    ),
+  }),
   Method: delivery.method,
   From: <UntrustedText>{delivery.clientAddress}</UntrustedText>,
   Response: delivery.httpStatus ?? "–",

@@ -38,7 +38,7 @@ export const deliveries: Resource = {
       async handle({ caller, params, query: { limit, offset, order, ...filters } }) {
         const scope = appScopeOf(caller, params);
         const { items, total } = await listDeliveries(deps, scope, filters, { limit, offset, order });
-        return { items: items.map(renderDelivery), total };
+        return { items: items.map((record) => renderDelivery(record, deps.traceUrl)), total };
       },
     }),
     defineRoute({
@@ -59,7 +59,7 @@ export const deliveries: Resource = {
         const redact = channel?.sender.createRedactor(delivery) ?? withoutChannelIds;
         const explanation = explained.slice(0, MAX_EXPLAINED_ITEMS).map(renderExplainedItem);
         const shown = { ...found, body: body && redactBytes(body, redact) };
-        return redactTexts(renderWholeDelivery(shown, explanation), redact);
+        return redactTexts(renderWholeDelivery(shown, explanation, deps.traceUrl), redact);
       },
     }),
     defineRoute({

@@ -41,6 +41,8 @@ export const listQuerySchema = z.object({
 });
 export type Filters = Pick<z.output<typeof listQuerySchema>, keyof typeof filters>;
 
+const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
+
 const summaryFields = {
   id: id("del"),
   appId: id("app"),
@@ -48,6 +50,18 @@ const summaryFields = {
   requestId: z.string().nullable().meta({
     description: "Value of the X-Request-Id header in the response. Null if Inlet fetched the delivery.",
   }),
+  traceId: z
+    .string()
+    .nullable()
+    .meta({ description: "Id of the trace. Null if the delivery is not sampled.", example: TRACE_ID }),
+  traceUrl: z
+    .string()
+    .nullable()
+    .meta({
+      description:
+        "Address of the trace in your tracing tool. Null if the delivery is not sampled or `INLET_TRACE_URL` is not set.",
+      example: `https://tempo.example.com/trace/${TRACE_ID}`,
+    }),
   clientAddress: z.string().nullable().meta({ example: "192.0.2.1" }),
   method: z.string(),
   receivedAt: timestamp,
@@ -119,8 +133,14 @@ export const wholeDeliverySchema = z
 export type Delivery = Shown<z.output<typeof deliverySchema>>;
 export type WholeDelivery = Shown<z.output<typeof wholeDeliverySchema>>;
 
-export const renderDelivery = (record: DeliveryRecord): Delivery => ({
+/** @param traceUrl address of a trace, with the placeholder `{traceId}` */
+export const renderDelivery = (
+  { traceId = null, ...record }: DeliveryRecord,
+  traceUrl: string | undefined,
+): Delivery => ({
   ...pickFields(summaryFields, record),
+  traceId,
+  traceUrl: traceId === null || traceUrl === undefined ? null : traceUrl.replaceAll("{traceId}", traceId),
   ignored: 0,
   ...record.outcome,
   woken: [...(record.outcome.woken ?? [])],
@@ -130,8 +150,9 @@ export const renderDelivery = (record: DeliveryRecord): Delivery => ({
 export const renderWholeDelivery = (
   { record, items, body }: WholeDeliveryRecord,
   explanation: WholeDelivery["explanation"],
+  traceUrl: string | undefined,
 ): WholeDelivery => ({
-  ...renderDelivery(record),
+  ...renderDelivery(record, traceUrl),
   headers: record.headers,
   query: record.query,
   bodyBase64: body?.toString("base64") ?? null,
