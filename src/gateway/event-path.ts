@@ -145,7 +145,7 @@ export function createEventPath(deps: EventPathDeps) {
   const newDeliveryId = () => createId("dl", clock());
   const routing = openRouting({
     ...shared,
-    recorder,
+    ...concluding,
     quarantine,
     publishNormalized,
     publishTest: writer.publishTest,
@@ -161,6 +161,7 @@ export function createEventPath(deps: EventPathDeps) {
   });
   const drainPaused = createDrainPaused({
     ...shared,
+    ...concluding,
     quarantine,
     redrive: writer.redrive,
     route: routing.route,

@@ -111,6 +111,18 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
     recorder.settled(channel, delivery, result);
   }
 
+  /** Ends the part of an intake's delivery that the channel of an install has received. */
+  function concludeRouted(
+    channel: CompiledChannel,
+    delivery: VerifiedDelivery,
+    result: IngestResult,
+    request: RawRequest,
+  ): void {
+    if (delivery.traceparent !== undefined) spans?.endRouted(channel, delivery, toSpanResult(result));
+    countResult(channel, result);
+    recorder.settled(channel, delivery, result, request);
+  }
+
   /** Counts the result of a delivery. */
   function countResult({ identity }: Pick<CompiledChannel, "identity">, result: DeliveryResult): void {
     if (result.kind === "replied") return;
@@ -157,6 +169,11 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
       const status = delivery.reconciled === undefined ? "published" : "recovered";
       countEvents(channel.identity, metrics.countsOf(channel.identity), result.outcome, status);
     }
+  }
+
+  /** Ends the routing of a delivery that its intake has buffered during a pause. */
+  function concludeDrained(intake: CompiledChannel, delivery: VerifiedDelivery, result: RouteResult): void {
+    if (delivery.traceparent !== undefined) spans?.endRedrive(intake, delivery, toSpanResult(result));
   }
 
   /**
@@ -261,7 +278,15 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
       for (const attribute of unset) metrics.unsetAttributes.inc({ kind: identity.kind, attribute });
   }
 
-  return { conclude, concludeFetched, concludeRedriven, countResult, countUnset };
+  return {
+    conclude,
+    concludeFetched,
+    concludeRouted,
+    concludeRedriven,
+    concludeDrained,
+    countResult,
+    countUnset,
+  };
 }
 
 const NO_BYTES = Buffer.alloc(0);

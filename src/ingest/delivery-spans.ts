@@ -93,26 +93,30 @@ export function createDeliverySpans(tracing: Tracing) {
       tracing.record(delivered);
       return;
     }
-    const published: FinishedSpan = {
-      name: `send ${TOPIC_TEMPLATE}`,
-      kind: "producer",
+    const child = {
       traceId,
       spanId: publishSpanId,
       parentSpanId: spanId,
       links: [],
       startMs: publishedAtMs,
       endMs,
-      attributes: {
-        ...common,
-        ...MESSAGING,
-        "messaging.operation.name": "send",
-        "messaging.operation.type": "send",
-        "messaging.destination.template": TOPIC_TEMPLATE,
-        ...(outcome && { "messaging.batch.message_count": outcome.published }),
-      },
       isFailed,
     };
-    tracing.record(delivered, published);
+    const routed: FinishedSpan = {
+      ...child,
+      name: `route ${channel.identity.kind}`,
+      kind: "internal",
+      attributes: common,
+    };
+    tracing.record(delivered, channel.routes === undefined ? toSendSpan(child, common, outcome) : routed);
+  }
+
+  function startChild(delivery: VerifiedDelivery, parent: TraceContext): VerifiedDelivery {
+    const { traceId, spanId: parentSpanId } = parent;
+    const started = createTrace({ traceId, parentSpanId, links: [] });
+    const traced = { ...delivery, traceparent: started.traceparent };
+    traces.set(traced, started);
+    return traced;
   }
 
   function endTraced(
@@ -176,6 +180,28 @@ export function createDeliverySpans(tracing: Tracing) {
     },
     endFetched: (channel: CompiledChannel, delivery: VerifiedDelivery, result: SpanResult): void =>
       endTraced(channel, delivery, "receive", "consumer", result),
+    /** Starts the span that publishes the items of an install, as a part of the trace of the intake's delivery. */
+    startRouted(delivery: VerifiedDelivery): VerifiedDelivery {
+      const parent = parseTraceparent(delivery.traceparent);
+      return parent === undefined ? delivery : startChild(delivery, parent);
+    },
+    endRouted(channel: CompiledChannel, delivery: VerifiedDelivery, { result, outcome }: SpanResult): void {
+      const started = traces.get(delivery);
+      if (started === undefined) return;
+      traces.delete(delivery);
+      const { traceId, publishSpanId: spanId, parentSpanId, links, startMs } = started;
+      const span = {
+        traceId,
+        spanId,
+        parentSpanId,
+        links,
+        startMs,
+        endMs: performance.now(),
+        isFailed: false,
+      };
+      const common = { ...toChannelAttributes(channel.identity), "inlet.result": result };
+      tracing.record(toSendSpan(span, common, outcome));
+    },
     /** Starts the trace of a redrive, with a link to the delivery's first trace. Returns the delivery itself if it is not sampled. */
     startRedrive: (delivery: VerifiedDelivery): VerifiedDelivery =>
       startTraced(delivery, linksTo(parseTraceparent(delivery.traceparent))),
@@ -188,6 +214,26 @@ const HOOK_ROUTE = "/hooks/{channelId}";
 
 /** Results that count as errors of the gateway. A rejected delivery is an error of its sender, so its span has no error status. */
 const FAILED: ReadonlySet<string> = new Set(["unavailable", "internal"]);
+
+function toSendSpan(
+  span: Omit<FinishedSpan, "name" | "kind" | "attributes">,
+  attributes: FinishedSpan["attributes"],
+  outcome: Outcome | undefined,
+): FinishedSpan {
+  return {
+    ...span,
+    name: `send ${TOPIC_TEMPLATE}`,
+    kind: "producer",
+    attributes: {
+      ...attributes,
+      ...MESSAGING,
+      "messaging.operation.name": "send",
+      "messaging.operation.type": "send",
+      "messaging.destination.template": TOPIC_TEMPLATE,
+      ...(outcome && { "messaging.batch.message_count": outcome.published }),
+    },
+  };
+}
 
 function createTrace({
   traceId,

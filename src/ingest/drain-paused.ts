@@ -8,6 +8,7 @@ import { createDeliveryFailure, type Outcome, tooManyItemsFailure } from "../eve
 import type { Normalized, Selection } from "../normalize/normalize.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
 import type { Conclude } from "./conclude.ts";
+import type { DeliverySpans } from "./delivery-spans.ts";
 import type { Normalizer } from "./normalizer.ts";
 import type { Routes } from "./route/compile-routing.ts";
 import type { Route, RouteLimits } from "./route/route-result.ts";
@@ -19,6 +20,9 @@ export interface DrainPausedDeps {
   readonly quarantine: Pick<QuarantineStore, "put" | "delete">;
   readonly redrive: Redrive;
   readonly countResult: Conclude["countResult"];
+  readonly concludeDrained: Conclude["concludeDrained"];
+  /** `undefined` if the gateway exports no traces. */
+  readonly spans?: DeliverySpans | undefined;
   /** Routes the items of an intake's delivery. */
   readonly route: Route;
 }
@@ -47,7 +51,7 @@ interface CleanDelivery {
 
 /** Publishes deliveries that arrived during a pause. Invalid items are quarantined, because the sender already has its response. */
 export function createDrainPaused(deps: DrainPausedDeps) {
-  const { normalize, publish, quarantine, redrive, countResult, route } = deps;
+  const { normalize, publish, quarantine, redrive, countResult, route, spans } = deps;
 
   /** @throws UnavailableError if the result is uncertain. Calling again is safe. */
   async function one(
@@ -73,7 +77,9 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     routes: Routes,
     buffered: BufferedDelivery,
   ): Promise<Outcome> {
-    const result = await route(channel, routes, buffered.delivery, NO_LIMITS);
+    const delivery = spans === undefined ? buffered.delivery : spans.startRedrive(buffered.delivery);
+    const result = await route(channel, routes, delivery, NO_LIMITS);
+    deps.concludeDrained(channel, delivery, result);
     const outcome =
       result.kind === "routed"
         ? result.outcome

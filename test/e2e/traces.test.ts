@@ -1,9 +1,11 @@
 import { beforeAll, beforeEach, expect, it } from "vitest";
 import { installApp } from "../support/channels.ts";
+import { post } from "../support/deliver.ts";
 import { createTestStores, fieldsOn, startTestGateway } from "../support/gateway.ts";
 import { readMetrics } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
+import { createIntake } from "../support/intakes.ts";
 import { opened } from "../support/opened.ts";
 import { type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
@@ -334,6 +336,61 @@ it("links a redrive to the span that published the delivery first", async () => 
     links: [{ traceId: producer?.traceId, spanId: producer?.spanId }],
     attributes: { "inlet.events.published": 0, "inlet.events.quarantined": 1 },
   });
+});
+
+it("links each call of a replay to the span that published the event first", async () => {
+  const events = [{ type: "e", idPath: "$.id" }];
+  const app = await installApp(gateway, [{ uid: "main", kind: "webhook", config: {}, events }]);
+  const subscriptions = `/apps/${app.id}`;
+  const { id } = await gateway.api<{ id: string }>("POST", `${subscriptions}/events/subscribe`, {
+    eventUid: "*",
+    handler: { url: handler.urlOf("/replayed") },
+  });
+  const { requestId, body } = await send(app.channels[0]?.id ?? "");
+  const [, producer] = await traceOf(requestId);
+  const findCalls = () => receiver.spans.filter(({ links }) => links[0]?.spanId === producer?.spanId);
+  await until(() => findCalls().length === 1);
+  const [{ topic, entryId }] = JSON.parse(body).events;
+  const entries = [{ topic, entryId }];
+  await gateway.api("POST", `${subscriptions}/subscriptions/${id}/replay`, { entries });
+  await until(() => findCalls().length === 2);
+  const calls = findCalls();
+  for (const call of calls) {
+    const link = { traceId: producer?.traceId, spanId: producer?.spanId };
+    expect(call).toMatchObject({ kind: CONSUMER, parentSpanId: "", links: [link] });
+  }
+  expect(new Set(calls.map(({ traceId }) => traceId)).size).toBe(2);
+});
+
+it.each(
+  TRANSPORTS,
+)("exports one trace of an intake's delivery, with a span for each install that receives items (%s)", async (_, find) => {
+  const intake = await createIntake(gateway);
+  const tenant = await intake.addOrganization("Tenant");
+  const installs = [await tenant.install(), await tenant.install()];
+  await Promise.all(installs.map((install, n) => intake.setKeys(install, [`team-${n}`])));
+  const requestId = `intake-${++ids}`;
+  const text = JSON.stringify({ events: ["team-0", "team-1", "none"].map((team) => ({ id: team, team })) });
+  const url = intake.url.replace(gateway.origin, find().origin);
+  const sent = await post(url, text, { ...intake.signed(text), "x-request-id": requestId });
+  expect(sent.body).toMatchObject({ published: 2, quarantined: 1 });
+  const spans = await traceOf(requestId);
+  expect(spans).toHaveLength(4);
+  const server = spans.find(({ kind }) => kind === SERVER);
+  const route = spans.find(({ name }) => name === "route webhook");
+  expect(server?.attributes).toMatchObject({ "inlet.result": "routed", "inlet.events.published": 2 });
+  expect(route).toMatchObject({ kind: INTERNAL, parentSpanId: server?.spanId });
+  for (const install of installs) {
+    const own = spans.find(({ attributes }) => attributes["inlet.app.id"] === install.appId);
+    expect(own).toMatchObject({
+      kind: PRODUCER,
+      parentSpanId: route?.spanId,
+      attributes: { "inlet.organization.id": tenant.organizationId, "messaging.batch.message_count": 1 },
+    });
+    expect(await fieldsOn(stores, install.topic, "inlettrace")).toEqual([
+      `00-${own?.traceId}-${own?.spanId}-01`,
+    ]);
+  }
 });
 
 it("keeps the sender's `traceparent` without a receiver", async () => {

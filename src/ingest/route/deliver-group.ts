@@ -6,7 +6,7 @@ import { UnavailableError } from "../../lib/errors.ts";
 import type { NewId } from "../../lib/ids.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import type { Conclude } from "../conclude.ts";
-import type { DeliveryRecorder } from "../delivery-recorder.ts";
+import type { DeliverySpans } from "../delivery-spans.ts";
 import type { HookLimits } from "../hook-limits.ts";
 import { MAX_CHECK_MS, type Normalizer } from "../normalizer.ts";
 import type { BufferWhilePaused } from "../pause-buffer.ts";
@@ -19,8 +19,9 @@ export interface DeliverGroupDeps {
   readonly reactFirst: ReactFirst;
   readonly normalize: Normalizer;
   readonly publishNormalized: Writer["publishNormalized"];
-  readonly countResult: Conclude["countResult"];
-  readonly recorder: Pick<DeliveryRecorder, "settled">;
+  readonly concludeRouted: Conclude["concludeRouted"];
+  /** `undefined` if the gateway exports no traces. */
+  readonly spans?: DeliverySpans | undefined;
   readonly newDeliveryId: NewId;
   readonly maxCheckMs?: number | undefined;
 }
@@ -45,7 +46,7 @@ const NEVER_ABORTED = { signal: new AbortController().signal };
  * install's organization is full, and `LateValidationError`.
  */
 export function createDeliverGroup(deps: DeliverGroupDeps) {
-  const { normalize, publishNormalized, quarantine, maxCheckMs = MAX_CHECK_MS } = deps;
+  const { normalize, publishNormalized, quarantine, spans, maxCheckMs = MAX_CHECK_MS } = deps;
 
   async function publish(channel: CompiledChannel, delivery: VerifiedDelivery): Promise<IngestResult> {
     let normalized: Awaited<ReturnType<Normalizer>>;
@@ -86,11 +87,12 @@ export function createDeliverGroup(deps: DeliverGroupDeps) {
 
   return async (
     installed: CompiledChannel,
-    delivery: VerifiedDelivery,
+    received: VerifiedDelivery,
     items: number,
     limits: Pick<HookLimits, "checkVerified" | "countItems">,
   ): Promise<Outcome> => {
     const channel = toRouted(installed);
+    const delivery = spans === undefined ? received : spans.startRouted(received);
     const limited = limits.checkVerified(channel);
     limits.countItems(channel, items);
     const result = await (limited !== undefined
@@ -99,8 +101,7 @@ export function createDeliverGroup(deps: DeliverGroupDeps) {
         ? publishUnlessPaused(channel, delivery)
         : deps.reactFirst(channel, delivery, () => publishUnlessPaused(channel, delivery)));
     if (result.kind !== "accepted") throw new Error(`a routed delivery was ${result.kind}`);
-    deps.countResult(channel, result);
-    deps.recorder.settled(channel, delivery, result, toRequest(delivery));
+    deps.concludeRouted(channel, delivery, result, toRequest(delivery));
     return result.outcome;
   };
 }
