@@ -13,17 +13,17 @@ import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<Delivery>[] = [
-  { title: "received", value: ({ receivedAt }) => receivedAt, whole: true },
-  { title: "id", value: ({ id }) => id, whole: true },
+  { title: "received", value: ({ receivedAt }) => receivedAt },
+  { title: "id", value: ({ id }) => id },
   { title: "channel", value: ({ channelUid }) => channelUid },
   {
     title: "status",
     value: ({ status }) => status,
     colors: { published: "green", quarantined: "yellow", refused: "red", failed: "red" },
   },
-  { title: "http", value: ({ httpStatus }) => httpStatus },
-  { title: "trace", value: ({ traceId }) => traceId, whole: true },
-  { title: "reason", value: ({ reason }) => reason },
+  { title: "http", value: ({ httpStatus }) => httpStatus, isOptional: true },
+  { title: "trace", value: ({ traceId }) => traceId },
+  { title: "reason", value: ({ reason }) => reason, wraps: true },
 ];
 
 interface ListOptions {
