@@ -3,7 +3,6 @@ import type { Reconciled } from "../event/received.ts";
 import type { Values } from "../event/values.ts";
 import type { Finding } from "../lib/errors.ts";
 import type { Result } from "../lib/result.ts";
-import type { TraceContext } from "../lib/traceparent.ts";
 import type { Credentials } from "../net/credentials.ts";
 
 /** One event or page that the gateway fetched from a server. Secrets are already removed. */
@@ -16,8 +15,8 @@ export interface FetchedDelivery {
   readonly deliveryId?: string;
   /** Query parameters of a delivery that stands for a request. */
   readonly query?: Values;
-  /** The span of the poll, if it is sampled. */
-  readonly fetchedBy?: TraceContext;
+  /** `traceparent` of the poll, if it is sampled. */
+  readonly fetchedBy?: string;
   /** Set if the delivery stands for a webhook that its channel may have missed. */
   readonly reconciled?: Reconciled;
 }

@@ -1,4 +1,3 @@
-import type { TraceContext } from "../lib/traceparent.ts";
 import type { Values } from "./values.ts";
 
 /** An unverified request. Only verification may read it. */
@@ -37,8 +36,8 @@ export interface VerifiedDelivery {
   readonly bodyHash?: string | undefined;
   /** `traceparent` of the span that publishes the delivery. Missing if the delivery is not sampled. */
   readonly traceparent?: string | undefined;
-  /** The span of the poll that has fetched the delivery. Missing if that poll is not sampled. */
-  readonly fetchedBy?: TraceContext | undefined;
+  /** `traceparent` of the poll that has fetched the delivery. Missing if that poll is not sampled. */
+  readonly fetchedBy?: string | undefined;
   /** Set if a poll has built the delivery from an item of the provider's API, to find events that the channel missed. */
   readonly reconciled?: Reconciled | undefined;
 }

@@ -176,7 +176,7 @@ export function createDeliverySpans(tracing: Tracing) {
     },
     /** Starts the trace of a fetched delivery, unless it is not sampled. Links it to the poll that has fetched it. */
     startFetched({ fetchedBy, ...delivery }: VerifiedDelivery): VerifiedDelivery {
-      return startTraced(delivery, linksTo(fetchedBy));
+      return startTraced(delivery, linksTo(parseTraceparent(fetchedBy)));
     },
     endFetched: (channel: CompiledChannel, delivery: VerifiedDelivery, result: SpanResult): void =>
       endTraced(channel, delivery, "receive", "consumer", result),

@@ -1,5 +1,5 @@
-import type { Outbound } from "../../net/outbound.ts";
-import { OutboundError } from "../../net/outbound.ts";
+import { formatTraceparent } from "../../lib/traceparent.ts";
+import { type Outbound, OutboundError } from "../../net/outbound.ts";
 import { toChannelAttributes } from "../../tracing/messaging.ts";
 import { createSpanId, createTraceId, type Tracing } from "../../tracing/tracing.ts";
 import type { SourceEnd, SourceRun } from "../source.ts";
@@ -21,7 +21,8 @@ export function startPollTrace(
   outbound: Pick<Outbound, "request">,
 ): PollTrace | undefined {
   if (!tracing.samplesRoot()) return undefined;
-  const context = { traceId: createTraceId(), spanId: createSpanId(), isSampled: true };
+  const context = { traceId: createTraceId(), spanId: createSpanId() };
+  const fetchedBy = formatTraceparent(context);
   const channel = toChannelAttributes(run.channel.identity);
   const startMs = performance.now();
   return {
@@ -58,7 +59,7 @@ export function startPollTrace(
         }
       },
     },
-    run: { ...run, ingest: (delivery, options) => run.ingest({ ...delivery, fetchedBy: context }, options) },
+    run: { ...run, ingest: (delivery, options) => run.ingest({ ...delivery, fetchedBy }, options) },
     end(end) {
       const { traceId, spanId } = context;
       const error = end !== undefined && "code" in end ? end.code : undefined;
