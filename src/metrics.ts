@@ -6,6 +6,7 @@ import {
   EVENT_OUTCOMES,
 } from "./metrics/channel-counts.ts";
 import { createTally, createTimings, SECONDS } from "./metrics/frequent-metrics.ts";
+import { type MetricsFormat, renderOpenMetrics } from "./metrics/open-metrics.ts";
 
 /**
  * The gateway's metrics. All label values come from closed sets, never from event types or paths, to limit the number of series.
@@ -14,7 +15,10 @@ import { createTally, createTimings, SECONDS } from "./metrics/frequent-metrics.
  */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+export const METRICS_CONTENT_TYPES: Readonly<Record<MetricsFormat, string>> = {
+  prometheus: Registry.PROMETHEUS_CONTENT_TYPE,
+  openMetrics: Registry.OPENMETRICS_CONTENT_TYPE,
+};
 
 /**
  * How several processes of one machine export a gauge. `max` and `min` describe the machine or its stores, so that one value is exported.
@@ -100,6 +104,8 @@ export function createMetrics({
   );
   return {
     registry,
+    render: async (format: MetricsFormat): Promise<string> =>
+      format === "prometheus" ? registry.metrics() : renderOpenMetrics(await registry.getMetricsAsJSON()),
     /**
      * Returns the counts of a channel, which the caller increments directly. Do not keep them, because a channel may stop being
      * counted individually.

@@ -71,9 +71,9 @@ export function openHandlers(deps: OpenHandlersDeps): OpenedHandlers {
           attempt: createAttempt({ ...deps, createAgentEvent: agents.createAgentEvent }),
           filter: createFilter({ validatorFor: createValidatorFor(deps.schemas) }),
           onIgnored: () => metrics.handlerIgnored.inc(),
-          observe({ kind, attempt: { status, durationMs } }) {
+          observe({ kind, attempt: { status, durationMs }, traceId }) {
             metrics.handlerAttempts.add(kind, status === null ? "none" : `${Math.floor(status / 100)}xx`);
-            metrics.handlerSeconds.observe(durationMs / 1000, kind);
+            metrics.handlerSeconds.observe(durationMs / 1000, kind, traceId);
           },
         }),
       );

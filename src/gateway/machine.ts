@@ -4,7 +4,7 @@ import type { HealthReport } from "../http/health.ts";
 import type { Budgets } from "../limits/budgets.ts";
 import type { Share } from "../limits/share.ts";
 import type { Rates } from "../limits/shared-rates.ts";
-import type { MetricsSnapshot } from "../metrics/machine-metrics.ts";
+import type { MetricsFormat, MetricsSnapshot } from "../metrics/open-metrics.ts";
 
 /** Services of a supervisor for one of its gateway processes. */
 export interface Machine {
@@ -22,7 +22,7 @@ export interface Machine {
   /** Reads the health of all processes. */
   readonly health: () => Promise<HealthReport>;
   /** Renders the metrics of all processes, including counters of processes that have ended. */
-  readonly metrics: () => Promise<string>;
+  readonly metrics: (format: MetricsFormat) => Promise<string>;
   /** Called once with functions for the requests of the supervisor. */
   readonly provide: (own: OwnReadings) => void;
 }

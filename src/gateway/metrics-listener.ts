@@ -2,6 +2,7 @@ import type { Config } from "../config/schema.ts";
 import { createMetricsApp } from "../http/health.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
 import { type Listener, type ListenerOptions, startListener } from "./listener.ts";
 
 /** Serves `/metrics` on its own address. */
@@ -15,7 +16,7 @@ export async function startMetricsListener(
   }: ListenerOptions & {
     readonly clock: Clock;
     readonly log: Log;
-    readonly metrics: { readonly registry: { readonly metrics: () => Promise<string> } };
+    readonly metrics: Pick<Metrics, "render">;
   },
 ): Promise<Listener> {
   const listener = await startListener(address, createMetricsApp({ clock, metrics }), options);

@@ -8,6 +8,7 @@ import { createSpanId, createTraceId, linksTo, type Tracing } from "../tracing/t
 
 /** The span of one request to a handler. It is recorded when the request ends. */
 export interface AttemptSpan {
+  readonly traceId: string;
   /** Context that the handler receives. */
   readonly traceparent: string;
   readonly end: (attempt: HandlerAttempt, isTaken: boolean) => void;
@@ -27,6 +28,7 @@ export function startAttemptSpan(
   const ids = { traceId: createTraceId(), spanId: createSpanId() };
   const startMs = performance.now();
   return {
+    traceId: ids.traceId,
     traceparent: formatTraceparent(ids),
     end({ status, code }, isTaken) {
       tracing.record({

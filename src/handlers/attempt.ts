@@ -12,8 +12,15 @@ import type { Tracing } from "../tracing/tracing.ts";
 import type { CreateAgentEvent } from "./agents.ts";
 import { startAttemptSpan } from "./attempt-span.ts";
 
+interface Traced {
+  /** `undefined` if the request is not sampled. */
+  readonly traceId?: string | undefined;
+}
+
 /** Result of one request to a handler. `isGone` means that the handler responded with 410 Gone and wants no more events. */
-export type AttemptResult =
+export type AttemptResult = Traced & Sent;
+
+type Sent =
   | {
       readonly kind: "taken";
       readonly attempt: HandlerAttempt;
@@ -102,8 +109,9 @@ export function createAttempt({
   return async (subscription, events, { signal }) => {
     const span = tracing && startAttemptSpan(tracing, subscription, events);
     const result = await send(subscription, events, signal, span?.traceparent);
-    span?.end(result.attempt, result.kind === "taken");
-    return result;
+    if (span === undefined) return result;
+    span.end(result.attempt, result.kind === "taken");
+    return { ...result, traceId: span.traceId };
   };
 
   async function send(
@@ -111,7 +119,7 @@ export function createAttempt({
     events: readonly DeliveredEvent[],
     signal: AbortSignal,
     traceparent: string | undefined,
-  ): Promise<AttemptResult> {
+  ): Promise<Sent> {
     const startedAtMs = clock();
     const since = performance.now();
     const attempt = (status: number | null, code: string): HandlerAttempt => ({

@@ -1,8 +1,10 @@
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
+import { accepts } from "hono/accepts";
 import type { Clock } from "../lib/clock.ts";
 import { isSecretIn } from "../lib/constant-time.ts";
-import { METRICS_CONTENT_TYPE, type Metrics } from "../metrics.ts";
+import type { MetricsFormat } from "../metrics/open-metrics.ts";
+import { METRICS_CONTENT_TYPES, type Metrics } from "../metrics.ts";
 import { bearerToken } from "./callers/authenticate.ts";
 import type { Fetch, RequestEnv } from "./context.ts";
 import { ApiError, answerErrors } from "./errors.ts";
@@ -40,7 +42,7 @@ export interface HealthDeps {
 
 interface MachineHealth {
   readonly health: () => Promise<HealthReport>;
-  readonly metrics: () => Promise<string>;
+  readonly metrics: (format: MetricsFormat) => Promise<string>;
 }
 
 export type HealthEnv = RequestEnv & { Bindings: HttpBindings };
@@ -75,7 +77,7 @@ export function createHealth(deps: HealthDeps): Hono<HealthEnv> {
         },
       );
     }
-    return answerMetrics(c, deps.machine?.metrics ?? (() => deps.metrics.registry.metrics()));
+    return answerMetrics(c, deps.machine?.metrics ?? deps.metrics.render);
   });
 
   return health;
@@ -87,17 +89,27 @@ export function createMetricsApp({
   metrics,
 }: {
   readonly clock: Clock;
-  readonly metrics: { readonly registry: { readonly metrics: () => Promise<string> } };
+  readonly metrics: Pick<Metrics, "render">;
 }): Fetch {
   const app = new Hono<HealthEnv>();
   app.use(requestId(clock));
-  app.get("/metrics", (c) => answerMetrics(c, () => metrics.registry.metrics()));
+  app.get("/metrics", (c) => answerMetrics(c, metrics.render));
   answerErrors(app);
   return app.fetch;
 }
 
-const answerMetrics = async (c: Context, readMetrics: () => Promise<string>): Promise<Response> =>
-  c.text(await readMetrics(), 200, { "content-type": METRICS_CONTENT_TYPE });
+/** Sends the metrics. Only scrapers that prefer OpenMetrics get that format, which has exemplars. */
+async function answerMetrics(c: Context, render: Metrics["render"]): Promise<Response> {
+  const type = accepts(c, {
+    header: "Accept",
+    supports: [OPEN_METRICS, "text/plain"],
+    default: "text/plain",
+  });
+  const format: MetricsFormat = type === OPEN_METRICS ? "openMetrics" : "prometheus";
+  return c.text(await render(format), 200, { "content-type": METRICS_CONTENT_TYPES[format], vary: "Accept" });
+}
+
+const OPEN_METRICS = "application/openmetrics-text";
 
 /** Runs all checks. */
 export const readHealth = async (checks: readonly HealthCheck[], timeoutMs?: number): Promise<HealthReport> =>

@@ -100,7 +100,11 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
     if (trace !== undefined && channel !== undefined)
       spans?.endReceive(channel, arrival, trace, toSpanResult(result, response));
     if (channel !== undefined)
-      metrics.hookSeconds.observe((performance.now() - exchange.sinceMs) / 1000, toOutcomeLabel(response));
+      metrics.hookSeconds.observe(
+        (performance.now() - exchange.sinceMs) / 1000,
+        toOutcomeLabel(response),
+        trace?.traceId,
+      );
   }
 
   /** Ends a delivery that the gateway has fetched. No response is sent. */

@@ -1,5 +1,6 @@
 /** Counters and histograms for frequent use. Those of prom-client allocate an object and hash the labels for each value. */
 import { Counter, Histogram, type Registry } from "prom-client";
+import type { Exemplar } from "./open-metrics.ts";
 
 /**
  * A counter with two labels. It keeps plain numbers, because hashing labels in prom-client would cost 10 % of a delivery's CPU time.
@@ -39,8 +40,11 @@ export function createTally(config: {
 
 /** Durations in seconds, with at most one label from a closed set. */
 export interface Timings {
-  /** @param value value of the label */
-  readonly observe: (seconds: number, value?: string) => void;
+  /**
+   * @param value value of the label
+   * @param traceId the trace that the duration belongs to, if it is sampled. It becomes the exemplar of its bucket
+   */
+  readonly observe: (seconds: number, value?: string, traceId?: string) => void;
 }
 
 /** Upper bounds of the buckets in seconds, from one millisecond to the longest usual timeout. */
@@ -65,16 +69,19 @@ export function createTimings({ buckets = SECONDS, label, ...config }: Histogram
       ),
   });
   return {
-    observe(seconds, value = "") {
+    observe(seconds, value = "", traceId) {
       let one = series.get(value);
       if (one === undefined) {
-        one = { counts: new Float64Array(buckets.length + 1), sum: 0 };
+        one = { counts: new Float64Array(buckets.length + 1), sum: 0, exemplars: undefined };
         series.set(value, one);
       }
       let i = 0;
       while (i < buckets.length && seconds > (buckets[i] ?? 0)) i++;
       one.counts[i] = (one.counts[i] ?? 0) + 1;
       one.sum += seconds;
+      if (traceId === undefined) return;
+      one.exemplars ??= [];
+      one.exemplars[i] = { traceId, value: seconds, atMs: Date.now() };
     },
   };
 }
@@ -83,19 +90,22 @@ interface Series {
   /** Number of values in each bucket, not cumulative. The last element counts values above all bounds. */
   readonly counts: Float64Array;
   sum: number;
+  /** The newest exemplar of each bucket. `undefined` until a duration belongs to a trace. */
+  exemplars: (Exemplar | undefined)[] | undefined;
 }
 
 interface Value {
   readonly metricName: string;
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
+  readonly exemplar?: Exemplar | undefined;
 }
 
 function toValues(
   name: string,
   buckets: readonly number[],
   labels: Readonly<Record<string, string>>,
-  { counts, sum }: Series,
+  { counts, sum, exemplars }: Series,
 ): readonly Value[] {
   let count = 0;
   const values: Value[] = [];
@@ -105,6 +115,7 @@ function toValues(
       metricName: `${name}_bucket`,
       labels: { ...labels, le: buckets[i] ?? "+Inf" },
       value: count,
+      ...(exemplars?.[i] && { exemplar: exemplars[i] }),
     });
   }
   values.push({ metricName: `${name}_sum`, labels, value: sum });
@@ -126,8 +137,10 @@ class ReadHistogram extends Histogram {
     this.#facts = { name, help };
   }
 
+  // The text format of Prometheus has no exemplars.
   async getForPromString() {
-    return { ...this.#facts, type: "histogram", values: this.#read() };
+    const values = this.#read().map(({ exemplar: _, ...value }) => value);
+    return { ...this.#facts, type: "histogram", values };
   }
 
   override async get() {

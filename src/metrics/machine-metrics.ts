@@ -1,9 +1,14 @@
 /** Combines the metrics of several processes. */
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from "prom-client";
+import { AggregatorRegistry, type MetricValue } from "prom-client";
+import {
+  type Exemplar,
+  type MetricsFormat,
+  type MetricsSnapshot,
+  renderOpenMetrics,
+  type SampledValue,
+} from "./open-metrics.ts";
 
-type MetricObject = MetricObjectWithValues<MetricValue<string>>;
-/** Values of all metrics of a process, as plain objects. */
-export type MetricsSnapshot = readonly MetricObject[];
+type MetricObject = MetricsSnapshot[number];
 
 /** Label of all series that belong to one process. */
 const PROCESS = "process";
@@ -14,8 +19,7 @@ export interface MachineMetrics {
   readonly update: (key: number, process: number, values: MetricsSnapshot) => void;
   /** Adds the counters of a process that has ended to all later results. Forgets its gauges. */
   readonly end: (key: number) => void;
-  /** Returns the metrics in the text format of Prometheus. */
-  readonly render: () => Promise<string>;
+  readonly render: (format: MetricsFormat) => Promise<string>;
 }
 
 export function createMachineMetrics(): MachineMetrics {
@@ -35,7 +39,11 @@ export function createMachineMetrics(): MachineMetrics {
       ended = sum([ended, counters]);
     },
     // The running processes come first, because the help of a metric comes from the first process that has it.
-    render: () => aggregate([...running.values(), ended]).metrics(),
+    async render(format) {
+      const registry = aggregate([...running.values(), ended]);
+      if (format === "prometheus") return registry.metrics();
+      return renderOpenMetrics(addExemplars(await registry.getMetricsAsJSON(), [...running.values()].flat()));
+    },
   };
 }
 
@@ -66,11 +74,25 @@ function sum(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
     const known = byName.get(metric.name) ?? { metric, values: new Map() };
     byName.set(metric.name, known);
     for (const value of metric.values) {
-      const { metricName = "" } = value as { readonly metricName?: string };
-      const key = JSON.stringify([metricName, Object.entries(value.labels).sort()]);
+      const key = toKey(value);
       const before = known.values.get(key)?.value ?? 0;
       known.values.set(key, { ...value, value: before + value.value });
     }
   }
   return [...byName.values()].map(({ metric, values }) => ({ ...metric, values: [...values.values()] }));
+}
+
+/** Returns a key that is the same for all values with the same name and labels. */
+const toKey = ({ metricName = "", labels }: SampledValue): string =>
+  JSON.stringify([metricName, Object.entries(labels).sort()]);
+
+/** Adds the exemplars of the processes to values with the same names and labels. prom-client drops them. */
+function addExemplars(metrics: MetricsSnapshot, ofProcesses: MetricsSnapshot): MetricsSnapshot {
+  const exemplars = new Map<string, Exemplar>();
+  for (const value of ofProcesses.flatMap(({ values }): readonly SampledValue[] => values))
+    if (value.exemplar !== undefined) exemplars.set(toKey(value), value.exemplar);
+  return metrics.map((metric) => ({
+    ...metric,
+    values: metric.values.map((value) => ({ ...value, exemplar: exemplars.get(toKey(value)) })),
+  }));
 }

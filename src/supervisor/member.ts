@@ -4,7 +4,7 @@ import type { Machine, OwnReadings } from "../gateway/machine.ts";
 import type { HealthReport } from "../http/health.ts";
 import { createLeasedBudgets, type LeasedBudgets } from "../limits/leased-budgets.ts";
 import { createSharedRates } from "../limits/shared-rates.ts";
-import type { Readings, StartMessage, ToProcess, ToSupervisor } from "./messages.ts";
+import type { MachineReading, Readings, StartMessage, ToProcess, ToSupervisor } from "./messages.ts";
 
 /** Maximum time in ms for which a replaced process keeps connections that send no request. */
 const REPLACED_MS = 10_000;
@@ -83,7 +83,7 @@ export async function joinSupervisor(): Promise<Member> {
     } else closing.resolve();
   });
 
-  async function ask(what: keyof Readings): Promise<HealthReport | string> {
+  async function ask(what: MachineReading): Promise<HealthReport | string> {
     const id = ++asked;
     const { promise, resolve } = Promise.withResolvers<HealthReport | string>();
     answers.set(id, resolve);
@@ -114,7 +114,7 @@ export async function joinSupervisor(): Promise<Member> {
       rates,
       budgets,
       health: async () => (await ask("health")) as HealthReport,
-      metrics: async () => (await ask("metrics")) as string,
+      metrics: async (format) => (await ask(format)) as string,
       provide(readings) {
         own = readings;
       },

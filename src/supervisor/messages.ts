@@ -3,7 +3,7 @@ import type { HealthReport } from "../http/health.ts";
 import type { LeaseReply, LeaseRequest } from "../limits/leased-budgets.ts";
 import type { Share } from "../limits/share.ts";
 import type { TakenTokens } from "../limits/shared-rates.ts";
-import type { MetricsSnapshot } from "../metrics/machine-metrics.ts";
+import type { MetricsFormat, MetricsSnapshot } from "../metrics/open-metrics.ts";
 
 /** Everything that a process needs to know at its start. */
 export interface StartMessage {
@@ -30,6 +30,9 @@ export interface Readings {
   readonly health: HealthReport;
   readonly metrics: MetricsSnapshot;
 }
+
+/** Readings of the whole machine that a process can ask for: its health, or its metrics in this format. */
+export type MachineReading = "health" | MetricsFormat;
 
 /** Tokens that a process has taken. The supervisor sends them to all other processes. */
 interface RatesMessage {
@@ -61,7 +64,8 @@ export type ToSupervisor =
   | { readonly type: "ready" }
   /** The process has received a connection. */
   | { readonly type: "took" }
-  | { readonly type: "ask"; readonly what: keyof Readings; readonly id: number }
+  /** Asks for `answer`. */
+  | { readonly type: "ask"; readonly what: MachineReading; readonly id: number }
   | { readonly type: "reported"; readonly id: number; readonly reading: Readings[keyof Readings] | undefined }
   /** Values just before the end of the process. */
   | { readonly type: "last"; readonly metrics: MetricsSnapshot };

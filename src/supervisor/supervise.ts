@@ -7,6 +7,7 @@ import { lockDataDir, openStores, ownsServers, type Stores } from "../gateway/st
 import type { HealthReport } from "../http/health.ts";
 import type { Log } from "../log.ts";
 import { createMachineMetrics } from "../metrics/machine-metrics.ts";
+import type { MetricsFormat } from "../metrics/open-metrics.ts";
 import { combineHealth } from "./collect.ts";
 import { openControlSocket } from "./control.ts";
 import { createDistributor } from "./distribute.ts";
@@ -81,7 +82,7 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     else if (message.type === "last") metrics.update(from.key, from.number, message.metrics);
     else if (message.type === "ask") {
       const { id } = message;
-      const reading = message.what === "health" ? readHealth() : readMetrics();
+      const reading = message.what === "health" ? readHealth() : readMetrics(message.what);
       void reading.then((answer) => from.send({ type: "answer", id, answer }));
     }
   }
@@ -113,9 +114,9 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     );
   }
 
-  async function readMetrics(): Promise<string> {
+  async function readMetrics(format: MetricsFormat): Promise<string> {
     await updateMetrics();
-    return metrics.render();
+    return metrics.render(format);
   }
 
   opening.defer(() =>
@@ -133,10 +134,8 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
   if (!started.ok) throw new FirstProcessError(`the first process ended with ${started.ended}`);
   opening.use(repeat(COUNTERS_MS, () => void updateMetrics()));
   if (config.metricsListen) {
-    const registry = { metrics: readMetrics };
-    opening.use(
-      await startMetricsListener(config.metricsListen, { clock: Date.now, log, metrics: { registry } }),
-    );
+    const listening = { clock: Date.now, log, metrics: { render: readMetrics } };
+    opening.use(await startMetricsListener(config.metricsListen, listening));
   }
   opening.use(await openControlSocket(dataDir, { restart: fleet.restart }));
   fleet

@@ -12,6 +12,7 @@ import { createTestStores, startTestGateway, type TestGateway } from "../support
 import { METRICS_TOKEN, readMetrics } from "../support/gateway-process.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { listenLocally } from "../support/local-server.ts";
+import { startOtlpReceiver } from "../support/otlp-receiver.ts";
 import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
@@ -62,7 +63,9 @@ describe.skipIf(prometheus === undefined)(`Prometheus that scrapes a gateway und
 
   beforeAll(async () => {
     const stores = open.use(await createTestStores());
-    gateway = open.use(await startTestGateway({ ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" }));
+    const receiver = open.use(await startOtlpReceiver());
+    const settings = { INLET_ALLOW_NETWORKS: "127.0.0.0/8", OTEL_EXPORTER_OTLP_ENDPOINT: receiver.origin };
+    gateway = open.use(await startTestGateway({ ...stores.env, ...settings }));
     open.use(await startLoad(gateway));
     origin = open.use(await startPrometheus(prometheus ?? "", gateway.origin)).origin;
   }, 60_000);
@@ -104,6 +107,18 @@ describe.skipIf(prometheus === undefined)(`Prometheus that scrapes a gateway und
       const [base = ""] = question.split(/ > [\d.]+$/);
       expect({ base, samples: (await query(base)).length }).not.toEqual({ base, samples: 0 });
       await query(question);
+    }
+  });
+
+  it("stores the traces of deliveries and handler calls as exemplars", async () => {
+    for (const name of ["inlet_hook_duration_seconds_bucket", "inlet_handler_duration_seconds_bucket"]) {
+      const query = new URLSearchParams({ query: name, start: "0", end: String(Date.now()) });
+      await until(async () => {
+        const answer = await (await fetch(`${origin}/api/v1/query_exemplars?${query}`)).json();
+        const { data = [] } = answer as { data?: { exemplars: { labels: Record<string, string> }[] }[] };
+        const labels = data.flatMap(({ exemplars }) => exemplars.map((one) => one.labels));
+        return labels.length > 0 && labels.every(({ trace_id = "" }) => /^[\da-f]{32}$/.test(trace_id));
+      });
     }
   });
 
@@ -155,6 +170,7 @@ async function startPrometheus(program: string, gateway: string) {
       `--storage.tsdb.path=${join(dir, "data")}`,
       `--web.listen-address=127.0.0.1:${port}`,
       "--log.level=error",
+      "--enable-feature=exemplar-storage",
     ],
     { stdio: "ignore" },
   );

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, it } from "vitest";
 import { installApp } from "../support/channels.ts";
 import { post } from "../support/deliver.ts";
 import { createTestStores, fieldsOn, startTestGateway } from "../support/gateway.ts";
-import { readMetrics } from "../support/gateway-process.ts";
+import { METRICS_TOKEN, readMetrics } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
 import { createIntake } from "../support/intakes.ts";
@@ -321,6 +321,34 @@ it("traces the call of a handler with a link to the span that published the even
     attributes: { "messaging.destination.subscription.name": id, "http.response.status_code": 200 },
   });
   expect(handler.at("/traced").at(-1)?.headers.traceparent).toBe(`00-${span?.traceId}-${span?.spanId}-01`);
+});
+
+it.each(
+  TRANSPORTS,
+)("exports the trace of a delivery as an exemplar to a scraper that accepts OpenMetrics (%s)", async (_, find) => {
+  const { requestId } = await send("plain", {}, find());
+  const [server] = await traceOf(requestId);
+  const scrape = async (accept: string) => {
+    const headers = { authorization: `Bearer ${METRICS_TOKEN}`, accept };
+    const response = await fetch(`${find().origin}/metrics`, { headers });
+    return { type: response.headers.get("content-type"), text: await response.text() };
+  };
+  // The header of Prometheus 3.
+  const rich = await scrape(
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+  );
+  expect(rich.type).toBe("application/openmetrics-text; version=1.0.0; charset=utf-8");
+  expect(rich.text).toMatch(
+    new RegExp(
+      `^inlet_hook_duration_seconds_bucket\\{outcome="ok",.* # \\{trace_id="${server?.traceId}"\\}`,
+      "m",
+    ),
+  );
+  for (const accept of ["*/*", "text/plain"]) {
+    const plain = await scrape(accept);
+    expect(plain.type).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(plain.text).not.toContain("trace_id");
+  }
 });
 
 it("links a redrive to the span that published the delivery first", async () => {

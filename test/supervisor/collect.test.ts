@@ -48,7 +48,7 @@ it("the metrics of a machine keep the counts of ended processes, and export gaug
   machine.end(1);
   machine.update(3, 1, await createProcess(11));
   machine.end(4);
-  const lines = (await machine.render()).split("\n");
+  const lines = (await machine.render("prometheus")).split("\n");
   expect(lines).toEqual(
     expect.arrayContaining([
       'inlet_deliveries_total{kind="webhook",result="accepted",process="1"} 16',
@@ -63,6 +63,27 @@ it("the metrics of a machine keep the counts of ended processes, and export gaug
     ]),
   );
   expect(lines.filter((line) => line.startsWith("inlet_used"))).toHaveLength(1);
+});
+
+it("the metrics of a machine have the exemplars of its running processes in the format OpenMetrics", async () => {
+  const createProcess = (traceId: string | undefined) => {
+    const metrics = createMetrics();
+    metrics.hookSeconds.observe(0.003, "ok", traceId);
+    return metrics.registry.getMetricsAsJSON();
+  };
+  const machine = createMachineMetrics();
+  machine.update(1, 1, await createProcess("a".repeat(32)));
+  machine.update(2, 2, await createProcess("b".repeat(32)));
+  machine.update(3, 3, await createProcess(undefined));
+  machine.end(2);
+  const text = await machine.render("openMetrics");
+  const exemplars = text.split("\n").filter((line) => line.includes(" # "));
+  expect(exemplars).toEqual([
+    expect.stringMatching(
+      /^inlet_hook_duration_seconds_bucket\{outcome="ok",le="0.005",process="1"\} 1 # \{trace_id="a{32}"\} 0.003 [\d.]+$/,
+    ),
+  ]);
+  expect(text.endsWith("\n# EOF\n")).toBe(true);
 });
 
 it("a line writer writes only whole lines, in their order", () => {
