@@ -7,7 +7,10 @@
  * With `--against`, compares the gateway of this checkout with that of another one instead. A figure fails only if the whole 95 % interval
  * of its ratio is beyond 3 %.
  *
- * usage: npm run bench [-- --rounds 5 --seconds 3 --against <another checkout>]; a second or less skips the warm-up
+ * With `--traces 0.01`, compares a gateway that exports the traces of this share of the deliveries with one that exports none. Use many
+ * short rounds, such as `--rounds 40 --seconds 1.5`, because the difference is smaller than the noise of a round.
+ *
+ * usage: npm run bench [-- --rounds 5 --seconds 3 --against <another checkout> --traces 0]; a second or less skips the warm-up
  */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
@@ -17,7 +20,8 @@ import { text as readText } from "node:stream/consumers";
 import { compileHmac } from "../../src/lib/secrets/hmac.ts";
 import { installApp } from "../support/channels.ts";
 import { PROGRAM_ENV, startGatewayProcess, UNLIMITED } from "../support/gateway-process.ts";
-import { confidenceInterval } from "./cpu.ts";
+import { startOtlpReceiver } from "../support/otlp-receiver.ts";
+import { confidenceInterval, median, spreadOf } from "./cpu.ts";
 import { readFlags } from "./flags.ts";
 import { startBenchRedis } from "./redis.ts";
 import type { RejectionResponse } from "./rejections.ts";
@@ -36,7 +40,7 @@ import {
   type Target,
 } from "./rounds.ts";
 
-const { rounds, seconds, against } = readFlags({ rounds: 5, seconds: 3, against: "" });
+const { rounds, seconds, against, traces } = readFlags({ rounds: 5, seconds: 3, against: "", traces: 0 });
 const SECRET = "a-secret-of-the-bench";
 const SHARES_OF_MAXIMUM = [0.5, 0.75];
 /** More connections than a gateway has in flight at these rates, unless it stalls. */
@@ -95,6 +99,7 @@ const rejections: readonly Rejection[] = [
 ];
 
 const goals = createGoals();
+let databases = 0;
 await using stack = new AsyncDisposableStack();
 const redis = stack.use(await startBenchRedis());
 const redisPid = redis.process.pid ?? 0;
@@ -103,8 +108,9 @@ const targetOf = await startInlet("Inlet");
 process.stdout.write(
   `${rounds} rounds of ${seconds} s, Node.js ${process.version}, machine load ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
 );
-if (against === "") await compareWithBaselines();
-else await compareWithCheckout(await startInlet("the other", join(resolve(against), "src/main.ts")));
+if (traces > 0) await compareWithTraces();
+else if (against === "") await compareWithBaselines();
+else await compareWithCheckout(await startInlet("the other", { main: join(resolve(against), "src/main.ts") }));
 goals.tell();
 
 async function compareWithBaselines(): Promise<void> {
@@ -246,6 +252,34 @@ async function compareWithCheckout(otherOf: typeof targetOf): Promise<void> {
   }
 }
 
+/** Compares the gateway with one that exports traces to a receiver. */
+async function compareWithTraces(): Promise<void> {
+  const receiver = stack.use(await startOtlpReceiver());
+  const tracedOf = await startInlet("with traces", {
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.origin,
+      OTEL_TRACES_SAMPLER: "traceidratio",
+      OTEL_TRACES_SAMPLER_ARG: String(traces),
+    },
+  });
+  for (const { title, channel, plan } of deliveries) {
+    const before = receiver.spans.length;
+    const [plain = [], traced = []] = await alternate(settings, [
+      [targetOf(channel), plan],
+      [tracedOf(channel), plan],
+    ]);
+    process.stdout.write(`\n${title}\n`);
+    print("without traces", plain);
+    print("with traces", traced);
+    const ratios = traced.map(({ cpuMicros }, i) => cpuMicros / (plain[i]?.cpuMicros ?? Number.NaN));
+    const { low, high } = confidenceInterval(ratios);
+    process.stdout.write(
+      `  ${receiver.spans.length - before} spans received; ratios ${spreadOf(ratios, 3)}, mean ${low.toFixed(3)} to ${high.toFixed(3)} (95 % interval)\n`,
+    );
+    goals.check(`${title}: CPU with traces to that without, median`, median(ratios), WORSE, "most");
+  }
+}
+
 /** Returns the time to sign a body of this size, in µs. */
 function hmacMicros(body: string): number {
   const bytes = Buffer.from(body);
@@ -262,15 +296,20 @@ function hmacMicros(body: string): number {
 }
 
 /** Starts a gateway with a channel for each case. Returns a function that returns the target of a channel. */
-async function startInlet(name: string, main?: string) {
+async function startInlet(
+  name: string,
+  { main, env = {} }: { readonly main?: string; readonly env?: Readonly<Record<string, string>> } = {},
+) {
+  const database = databases++;
   const gateway = stack.use(
     await startGatewayProcess(
       {
         ...PROGRAM_ENV,
         ...UNLIMITED,
-        INLET_DATA_DIR: join(redis.dir, `data-${main === undefined ? 0 : 1}`),
-        REDIS_URL: `unix://${redis.socket}?db=${main === undefined ? 0 : 1}`,
+        INLET_DATA_DIR: join(redis.dir, `data-${database}`),
+        REDIS_URL: `unix://${redis.socket}?db=${database}`,
         INLET_LOG_LEVEL: "warn",
+        ...env,
       },
       main === undefined ? {} : { main },
     ),
