@@ -90,7 +90,7 @@ const toKey = ({ metricName = "", labels }: SampledValue): string =>
 function addExemplars(metrics: MetricsSnapshot, ofProcesses: MetricsSnapshot): MetricsSnapshot {
   const exemplars = new Map<string, Exemplar>();
   for (const value of ofProcesses.flatMap(({ values }): readonly SampledValue[] => values))
-    if (value.exemplar !== undefined) exemplars.set(toKey(value), value.exemplar);
+    if (value.exemplar) exemplars.set(toKey(value), value.exemplar);
   return metrics.map((metric) => ({
     ...metric,
     values: metric.values.map((value) => ({ ...value, exemplar: exemplars.get(toKey(value)) })),

@@ -18,7 +18,8 @@ export interface Exemplar {
 /** A value of a histogram. `prom-client` does not declare these fields. */
 export type SampledValue = MetricValue<string> & {
   readonly metricName?: string;
-  readonly exemplar?: Exemplar | undefined;
+  /** `null` in the values of prom-client's own histograms. */
+  readonly exemplar?: Exemplar | null | undefined;
 };
 
 const TOTAL = /_total$/;
@@ -40,7 +41,7 @@ export function renderOpenMetrics(metrics: MetricsSnapshot): string {
 function formatSample(name: string, { metricName = name, labels, value, exemplar }: SampledValue): string {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${formatLabel(label, text)}"`);
   const sample = `${metricName}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${formatNumber(value)}`;
-  if (exemplar === undefined) return sample;
+  if (!exemplar) return sample;
   const { traceId, value: seconds, atMs } = exemplar;
   return `${sample} # {trace_id="${traceId}"} ${formatNumber(seconds)} ${atMs / 1_000}`;
 }

@@ -110,7 +110,8 @@ process.stdout.write(
 );
 if (traces > 0) await compareWithTraces();
 else if (against === "") await compareWithBaselines();
-else await compareWithCheckout(await startInlet("the other", { main: join(resolve(against), "src/main.ts") }));
+else
+  await compareWithCheckout(await startInlet("the other", { main: join(resolve(against), "src/main.ts") }));
 goals.tell();
 
 async function compareWithBaselines(): Promise<void> {

@@ -5,19 +5,27 @@ import { type GivenChannel, givenChannel } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
 import { post } from "../support/deliver.ts";
 import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
+import { type OtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.ts";
 import { until } from "../support/until.ts";
 
 let console: TestConsole;
 let channel: GivenChannel;
 let handlers: HandlerServer;
+let spans: OtlpReceiver;
 beforeAll(async () => {
   handlers = await startHandlerServer();
-  console = await startTestConsole({ INLET_ALLOW_NETWORKS: "127.0.0.1/32" });
+  spans = await startOtlpReceiver();
+  console = await startTestConsole({
+    INLET_ALLOW_NETWORKS: "127.0.0.1/32",
+    OTEL_EXPORTER_OTLP_ENDPOINT: spans.origin,
+    INLET_TRACE_URL: "https://tempo.example/trace/{traceId}",
+  });
   channel = await givenChannel(console.gateway, { uid: "orders", events: [definition("number")] });
 });
 afterAll(async () => {
   await console?.[Symbol.asyncDispose]();
   await handlers?.[Symbol.asyncDispose]();
+  await spans?.[Symbol.asyncDispose]();
 });
 
 const definition = (type: string): object => ({
@@ -379,6 +387,7 @@ describe("the deliveries view", () => {
   interface Recorded {
     readonly id: string;
     readonly requestId: string;
+    readonly traceId: string;
     readonly events: readonly { readonly entryId: string }[];
     readonly quarantine: readonly { readonly id: string }[];
   }
@@ -416,7 +425,7 @@ describe("the deliveries view", () => {
       `${channel.appPath}/events/subscribe`,
       { eventUid: "orders:*" },
     );
-    const { id, requestId, events } = await recorded((n) => order(`told-${n}`, 12));
+    const { id, requestId, traceId, events } = await recorded((n) => order(`told-${n}`, 12));
     await using opened = await console.open(`${channel.appPath}/deliveries?requestId=${requestId}`);
     const { page } = opened;
     await page.getByText("1 delivery", { exact: true }).waitFor();
@@ -427,6 +436,9 @@ describe("the deliveries view", () => {
     const text = await steps.textContent();
     for (const step of ["Received", "Verified", "Matched", "Validated", "Published", "Read", subscription.id])
       expect(text).toContain(step);
+    expect(await page.getByRole("link", { name: "Open trace" }).getAttribute("href")).toBe(
+      `https://tempo.example/trace/${traceId}`,
+    );
     await page.getByRole("button", { name: "Hex" }).click();
     await page.getByText(/^\s*1\s*00000000 {2}7b 22 74 79/).waitFor();
     await page.getByRole("heading", { name: "With the current definitions" }).waitFor();
