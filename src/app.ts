@@ -1,8 +1,8 @@
 import { Hono } from "hono";
 import { type ConsoleDeps, createConsole } from "./http/console.ts";
-import type { App, Fetch } from "./http/context.ts";
+import type { App } from "./http/context.ts";
 import { createDocs } from "./http/docs/docs.ts";
-import { ApiError, answerErrors } from "./http/errors.ts";
+import { answerErrors } from "./http/errors.ts";
 import { createHealth, type HealthDeps, type HealthEnv } from "./http/health.ts";
 import type { ReceiveHook } from "./http/hook-exchange.ts";
 import { createHooks, getRoutePath } from "./http/hooks.ts";
@@ -10,18 +10,6 @@ import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
 import { createMcp, type McpDeps } from "./mcp/mcp.ts";
 import { type ApiDeps, createApi } from "./resources/resources.ts";
-
-/** Responds while the gateway starts. Health checks work, and all other requests receive 503. */
-export function createStartingApp({ clock, health }: Pick<AppDeps, "clock" | "health">): Fetch {
-  const app = new Hono<HealthEnv>();
-  app.use(requestId(clock), oneHost);
-  app.route("/", createHealth(health));
-  app.all("*", () => {
-    throw new ApiError("unavailable", "Inlet is starting. Try again.", { headers: { "retry-after": "1" } });
-  });
-  answerErrors(app);
-  return app.fetch;
-}
 
 export interface AppDeps {
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-import { createApp, createStartingApp } from "./app.ts";
+import { createApp } from "./app.ts";
 import { createGroups } from "./bus/groups/groups.ts";
 import { createGroupProgressReader } from "./bus/groups/readings.ts";
 import { startOverLimit } from "./bus/limits/over-limit.ts";
@@ -33,6 +33,7 @@ import type { HandlersTiming } from "./handlers/handlers.ts";
 import { consoleSignIn } from "./http/console.ts";
 import { type HealthCheck, readHealth } from "./http/health.ts";
 import { createInvalidRequestReport } from "./http/invalid-requests.ts";
+import { createStartingApp } from "./http/starting-app.ts";
 import { createBodyBudget } from "./ingest/body/body-budget.ts";
 import { checkDefinitions } from "./ingest/check-definitions.ts";
 import { createHookLimits } from "./ingest/hook-limits.ts";
@@ -100,7 +101,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const presets = readPresets();
   const outbound = opening.use(createOutbound(config));
   const { dataDir } = opening.use(claimDataDir(config, machine));
-  let starting = "is starting its embedded servers";
+  let starting = machine ? "is starting" : "is starting its embedded servers";
   const health = { metrics, metricsToken: config.metricsToken };
   const startingCheck: HealthCheck = { name: "running", check: () => ({ ok: false, reason: starting }) };
   const onInvalid = createInvalidRequestReport({ metrics, log });

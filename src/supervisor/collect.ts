@@ -11,10 +11,11 @@ function worseOf(a: CheckResult, b: CheckResult): CheckResult {
  * starting do not count, because they get none.
  *
  * @param reports `undefined` for a process that did not respond in time
+ * @param recentlyEnded number of processes that ended without being stopped in the last ten minutes
  */
 export function combineHealth(
   reports: readonly (HealthReport | undefined)[],
-  { processes }: { readonly processes: number },
+  { processes, recentlyEnded }: { readonly processes: number; readonly recentlyEnded: number },
 ): HealthReport {
   const checks: Record<string, CheckResult> = {};
   for (const report of reports)
@@ -24,7 +25,7 @@ export function combineHealth(
     }
   const silent = reports.filter((report) => report === undefined).length;
   const ready = reports.length;
-  const facts = { processes, ready };
+  const facts = { processes, ready, recentlyEnded };
   const warning = silent > 0 ? [`${silent} of ${ready} ready processes do not respond`] : [];
   const missing = ready < processes ? [`${ready} of ${processes} processes are ready`] : [];
   const own: CheckResult =

@@ -34,10 +34,11 @@ const STALLED_MS = 50;
  *
  * `node:cluster` is not used for two reasons. It closes the port with the last process. If a process is killed, the client of a connection in
  * transit would wait forever.
+ *
+ * @param takeHomeless takes the connections that arrive or wait while no process runs
  */
-export function createDistributor(): Distributor {
+export function createDistributor(takeHomeless: (socket: Socket) => void): Distributor {
   const lines: Line[] = [];
-  let homeless: Socket[] = [];
   let turn = 0;
 
   const findLine = (target: Target): Line | undefined => lines.find((line) => line.target === target);
@@ -46,7 +47,7 @@ export function createDistributor(): Distributor {
     const ready = lines.filter(({ isReady }) => isReady);
     const candidates = ready.length > 0 ? ready : lines;
     const line = candidates[turn++ % candidates.length];
-    if (line === undefined) homeless.push(socket);
+    if (line === undefined) takeHomeless(socket);
     else {
       line.waiting.push(socket);
       passNext(line);
@@ -77,17 +78,10 @@ export function createDistributor(): Distributor {
     if (line.isBusy) line.timer = setTimeout(moveWaiting, STALLED_MS, line).unref();
   }
 
-  function placeHomeless(): void {
-    const sockets = homeless;
-    homeless = [];
-    for (const socket of sockets) if (!socket.destroyed) take(socket);
-  }
-
   return {
     take,
     add(target) {
       lines.push({ target, isReady: false, isBusy: false, waiting: [], timer: undefined });
-      placeHomeless();
     },
     markReady(target) {
       const line = findLine(target);
@@ -105,8 +99,7 @@ export function createDistributor(): Distributor {
       if (line === undefined) return;
       clearTimeout(line.timer);
       lines.splice(lines.indexOf(line), 1);
-      homeless.push(...line.waiting);
-      if (lines.length > 0) placeHomeless();
+      for (const socket of line.waiting) if (!socket.destroyed) take(socket);
     },
   };
 }

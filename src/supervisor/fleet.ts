@@ -11,6 +11,8 @@ const SETTLED_MS = 10_000;
 /** Maximum time in ms until a replacement is ready. */
 const READY_MS = 60_000;
 const HEALTH_POLL_MS = 100;
+/** Time in ms for which the end of a process counts as recent. */
+const RECENT_MS = 600_000;
 /** Maximum time in ms for which a process may drain: 10 s for idle connections, 20 s for requests in flight, and a reserve. */
 const DRAIN_MS = 45_000;
 
@@ -27,6 +29,8 @@ export interface Fleet {
   /** Starts process 1, and then the others at the same time. Returns false if process 1 has ended before it was ready. */
   readonly start: (count: number) => Promise<Started>;
   readonly running: () => readonly GatewayProcess[];
+  /** Returns how many processes ended without being stopped in the last ten minutes. */
+  readonly countRecentEnds: () => number;
   /** Replaces the processes one after another. A process keeps running until its replacement is ready. */
   readonly restart: () => AsyncGenerator<{ readonly process: number; readonly pid: number | undefined }>;
   /** Stops all processes. `closing` resolves when they may stop accepting requests. */
@@ -45,6 +49,13 @@ export function createFleet({ launch, onLeaving, log }: FleetOptions): Fleet {
   const live = new Set<GatewayProcess>();
   const stopping = new AbortController();
   let restarting = false;
+  let endedAtMs: number[] = [];
+
+  function countRecentEnds(): number {
+    const sinceMs = performance.now() - RECENT_MS;
+    endedAtMs = endedAtMs.filter((ms) => ms > sinceMs);
+    return endedAtMs.length;
+  }
 
   function launchTracked(number: number): GatewayProcess {
     const started = launch(number);
@@ -61,6 +72,7 @@ export function createFleet({ launch, onLeaving, log }: FleetOptions): Fleet {
       const reason = await current.exited;
       if (stopping.signal.aborted) return;
       if (slot.current !== current) continue;
+      endedAtMs.push(performance.now());
       failures = performance.now() - beganAtMs > SETTLED_MS ? 1 : failures + 1;
       log.warn(
         { event: "process.ended", ended: slot.number, pid: current.pid, reason, attempt: failures },
@@ -134,6 +146,7 @@ export function createFleet({ launch, onLeaving, log }: FleetOptions): Fleet {
       return { ok: true };
     },
     running: () => [...live],
+    countRecentEnds,
     async *restart() {
       if (restarting) throw new Error("a restart is already in progress");
       if (stopping.signal.aborted) throw new Error("the gateway is stopping");

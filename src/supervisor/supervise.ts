@@ -16,6 +16,7 @@ import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
 import { createLeases } from "./leases.ts";
 import { createLineWriter } from "./log-lines.ts";
 import type { StartMessage, ToSupervisor, Work } from "./messages.ts";
+import { createStartingResponder } from "./starting-responder.ts";
 
 /** Interval at which the counters of all processes are read, so that those of a killed process are not lost. */
 const COUNTERS_MS = 5_000;
@@ -49,7 +50,9 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
   await using opening = new AsyncDisposableStack();
   // Needed also with external servers, because the control socket is in the data directory.
   const { dataDir } = opening.use(lockDataDir(config));
-  const distributor = createDistributor();
+  let starting = "is starting its embedded servers";
+  const responder = opening.use(await createStartingResponder(config, () => starting));
+  const distributor = createDistributor(responder.take);
   const { port, close: closePort } = opening.use(await acceptConnections(config, distributor.take));
   const stores = opening.use(await openStores(config, { dataDir, log, signal }));
   const metrics = createMachineMetrics();
@@ -101,7 +104,7 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
 
   async function readHealth(): Promise<HealthReport> {
     const reports = await Promise.all(serving().map((each) => each.report("health")));
-    return combineHealth(reports, config);
+    return combineHealth(reports, { ...config, recentlyEnded: fleet.countRecentEnds() });
   }
 
   async function updateMetrics(): Promise<void> {
@@ -127,6 +130,7 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
   );
   const onAbort = (): void => void fleet.stop(async () => {});
   signal.addEventListener("abort", onAbort, { once: true });
+  starting = "is starting its processes";
   opening.use(repeat(SERVERS_MS, createProblemReporter(stores, fleet.running)));
   const started = await fleet.start(config.processes);
   signal.removeEventListener("abort", onAbort);

@@ -50,7 +50,7 @@ describe("a gateway with two processes", () => {
         return Number(text.split(series)[1]?.split("\n")[0] ?? 0);
       });
     };
-    expect(await readProcesses()).toEqual({ processes: 2, ready: 2 });
+    expect(await readProcesses()).toEqual({ processes: 2, ready: 2, recentlyEnded: 0 });
     for (let n = 0; n < 10; n++) await deliver();
     expect(await countDeliveries()).toEqual([5, 5]);
     expect(statSync(join(stores.env.INLET_DATA_DIR ?? "", "run/supervisor.sock")).mode & 0o777).toBe(0o600);
@@ -70,7 +70,12 @@ describe("a gateway with two processes", () => {
     process.kill(Number(victim), "SIGKILL");
     await until(() => readLog().some(({ event }) => event === "process.ended"));
     await deliver();
-    await until(async () => JSON.stringify(await readProcesses()) === '{"processes":2,"ready":2}');
+    await until(
+      async () => JSON.stringify(await readProcesses()) === '{"processes":2,"ready":2,"recentlyEnded":1}',
+    );
+    expect(run("doctor", "--gateway-only", "--url", `${gateway.origin}/v1`).stdout).toMatch(
+      /processes +ok +2 of 2 processes are ready\.[^]*processes +warning +Processes ended unexpectedly in the last 10 minutes: 1/,
+    );
 
     gateway.kill("SIGHUP");
     expect(await gateway.exited).toBe(0);

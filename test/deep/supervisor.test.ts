@@ -11,6 +11,7 @@ import { freePort } from "../support/free-port.ts";
 import { createTestStores } from "../support/gateway.ts";
 import { type GatewayProcess, PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
+import { readProcessIds } from "../support/supervised.ts";
 import { until } from "../support/until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -24,15 +25,6 @@ const port = opened(async () => ({ number: await freePort(), async [Symbol.async
 
 const start = (): Promise<GatewayProcess> =>
   startGatewayProcess({ ...stores.env, INLET_PORT: String(port.number), INLET_PROCESSES: "2" });
-
-/** Returns the process ids of a supervisor's gateway processes. */
-const readPids = async (supervisor: number): Promise<readonly number[]> => {
-  const { stdout } = await promisify(execFile)("ps", ["-o", "pid=,args=", "--ppid", String(supervisor)]);
-  return stdout
-    .split("\n")
-    .filter((line) => line.includes("--supervised"))
-    .map((line) => Number.parseInt(line, 10));
-};
 
 interface Senders extends AsyncDisposable {
   /** Ids of deliveries with a response 2xx. */
@@ -117,7 +109,7 @@ describe("two processes under the load of 64 keep-alive connections", () => {
     const { hookPath, topic } = await givenEvents(gateway);
     const senders = startSenders(hookPath);
     await until(() => senders.accepted.size > 500);
-    const [victim] = await readPids(gateway.pid);
+    const [victim] = await readProcessIds(gateway.pid);
     if (victim === undefined) throw new Error("there is no process");
     process.kill(victim, "SIGKILL");
     const before = senders.accepted.size;
@@ -135,7 +127,7 @@ describe("two processes under the load of 64 keep-alive connections", () => {
     const { hookPath, topic } = await givenEvents(first);
     const senders = startSenders(hookPath);
     await until(() => senders.accepted.size > 500);
-    const old = await readPids(first.pid);
+    const old = await readProcessIds(first.pid);
     first.kill("SIGKILL");
     await first.exited;
     await using second = await start();

@@ -12,11 +12,11 @@ describe("the health of a machine", () => {
   } as const;
 
   it("is ready if all processes are, and sums up their shards", () => {
-    expect(combineHealth([ok, ok], { processes: 2 })).toEqual({
+    expect(combineHealth([ok, ok], { processes: 2, recentlyEnded: 1 })).toEqual({
       status: "ready",
       checks: {
         redis: { ok: true, facts: { shards: 6 } },
-        processes: { ok: true, warnings: [], facts: { processes: 2, ready: 2 } },
+        processes: { ok: true, warnings: [], facts: { processes: 2, ready: 2, recentlyEnded: 1 } },
       },
     });
   });
@@ -28,7 +28,7 @@ describe("the health of a machine", () => {
     { reports: [undefined, undefined], status: "notReady" },
     { reports: [], status: "notReady" },
   ])("has the worst status of the processes: $status", ({ reports, status }) => {
-    expect(combineHealth(reports, { processes: 2 }).status).toBe(status);
+    expect(combineHealth(reports, { processes: 2, recentlyEnded: 0 }).status).toBe(status);
   });
 });
 

@@ -13,7 +13,15 @@ const WARNING_ACTION = "Run `inlet problems list` for a suggested action, or see
 interface Ready {
   readonly status?: string;
   readonly checks?: Readonly<
-    Record<string, { readonly ok: boolean; readonly reason?: string; readonly warnings?: readonly string[] }>
+    Record<
+      string,
+      {
+        readonly ok: boolean;
+        readonly reason?: string;
+        readonly warnings?: readonly string[];
+        readonly facts?: Readonly<Record<string, unknown>>;
+      }
+    >
   >;
 }
 
@@ -65,11 +73,22 @@ async function checkReadiness(baseUrl: string, signal: AbortSignal): Promise<rea
     ready.status !== "notReady"
       ? ok("gateway", `${origin} is ready.`)
       : wrong("gateway", `${origin} is not ready: hooks respond with 503.`, "See the failed checks below."),
+    ...checkProcesses(ready),
     ...failing.map(([name, { reason = "" }]) => wrong(`gateway: ${name}`, reason, suggestedAction)),
     ...Object.entries(ready.checks ?? {}).flatMap(([name, { warnings = [] }]) =>
       warnings.map((text) => warning(`gateway: ${name}`, text, WARNING_ACTION)),
     ),
   ];
+}
+
+/** Reports the processes of a gateway with `INLET_PROCESSES`. */
+function checkProcesses({ checks }: Ready): readonly Found[] {
+  const { processes, ready, recentlyEnded } = checks?.processes?.facts ?? {};
+  if (typeof processes !== "number" || typeof ready !== "number") return [];
+  const count = ok("processes", `${ready} of ${processes} processes are ready.`);
+  if (typeof recentlyEnded !== "number" || recentlyEnded === 0) return [count];
+  const ended = `Processes ended unexpectedly in the last 10 minutes: ${recentlyEnded}`;
+  return [count, warning("processes", ended, "Look for `process.ended` and the lines before it in the log.")];
 }
 
 async function checkWithKey(credentials: Credentials, signal: AbortSignal): Promise<readonly Found[]> {
