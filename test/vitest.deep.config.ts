@@ -1,12 +1,23 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import base from "./vitest.config.ts";
+
+const { test } = base;
+const root = join(import.meta.dirname, "..");
+
+/** Test files of `npm test` with tests that only run here. */
+const alsoDeep = globSync("test/**/*.test.ts", { cwd: root, exclude: test?.exclude ?? [] }).filter((file) =>
+  readFileSync(join(root, file), "utf8").includes("/support/deep-run.ts"),
+);
 
 /** More of what `npm test` shows (long random stories, a whole fuzz, every schema of GitHub), and what takes long: kills in a row, all examples and pages, pasted. */
 export default defineConfig({
   test: {
-    ...base.test,
-    include: ["test/deep/**/*.test.ts"],
+    ...test,
+    include: ["test/deep/**/*.test.ts", ...alsoDeep],
     exclude: [],
+    env: { INLET_TEST_DEEP: "1" },
     testTimeout: 1_800_000,
     hookTimeout: 1_800_000,
   },

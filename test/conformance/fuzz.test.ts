@@ -18,10 +18,10 @@ describe("random requests passed to the API without a network connection", () =>
   afterAll(() => spine?.[Symbol.asyncDispose]());
 
   it("only get responses that the OpenAPI document describes, and never a 5xx", async () => {
-    const tally = await fuzz(await targetIn(spine), { drafts: 1 });
+    const tally = await fuzz(await targetIn(spine), { drafts: 1, operations: 60 });
     report("in process", tally);
     expect(tally.findings).toEqual([]);
-    expect(tally.requests).toBeGreaterThan(150);
+    expect(tally.requests).toBeGreaterThanOrEqual(60);
     expect(rejections.seen).toEqual([]);
   });
 });

@@ -18,7 +18,8 @@ import { OPAQUE } from "./recipes.ts";
 import { visible } from "./requests.ts";
 import { idsIn, keptOf } from "./victim.ts";
 
-// The tests run in order and build on each other. `test/deep/leaks.test.ts` covers every combination, and idempotency keys.
+// The tests run in order and build on each other. The last two tests of the operations use a quarter of them;
+// `test/deep/leaks.test.ts` covers every operation and combination, and idempotency keys.
 let matrix: LeakMatrix;
 /** The victim's ids, which no response to another caller may contain. */
 let ourIds: ReadonlySet<string>;

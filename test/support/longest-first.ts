@@ -8,12 +8,9 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const BUSY = filesOf(`
   simulation/simulation
-  e2e/first-start
-  cli/backup
   lib/servers/supervise
   e2e/setup
   main
-  e2e/stopping
   data/local-postgres
   cli/revoke-key
   conformance/leaks
@@ -34,7 +31,6 @@ const WAITING = filesOf(`
   consumer/consumer
   maintenance/housekeeper
   bus/jobs/job-queue
-  consumer/readers
   bus/connection/write-connection
   e2e/polling
   channels/pull/polls/wrong-clock

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
+import { readAll } from "../conformance/read-all.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { opened } from "../support/opened.ts";
 import { startTestSpine } from "../support/spine.ts";
-import { readAll } from "./read-all.ts";
 
 const spine = opened(startTestSpine);
 

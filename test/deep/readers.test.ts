@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import type { ConsumerOptions } from "../../src/consumer/consumer.ts";
+import { makeSubscription, startTestRedis } from "../consumer/support.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
-import { makeSubscription, startTestRedis } from "./support.ts";
 
 const server = opened(startTestRedis);
 
@@ -23,7 +23,7 @@ async function startReader(
   options: Partial<ConsumerOptions> & { readonly subscription: string },
   handleMs = 0,
 ): Promise<Reader> {
-  const script = join(import.meta.dirname, "reader-process.ts");
+  const script = join(import.meta.dirname, "../consumer/reader-process.ts");
   const settings = JSON.stringify({ redis: server.url, deadAfterMs: 1_000, ...options });
   const child = spawn(process.execPath, [script, settings, String(handleMs)], {
     stdio: ["ignore", "pipe", "inherit"],
