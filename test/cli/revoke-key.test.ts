@@ -13,6 +13,7 @@ import { migrate } from "../../src/data/migrate.ts";
 import { acquireDataLock } from "../../src/lib/servers/data-lock.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestApi } from "../support/api.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { opened } from "../support/opened.ts";
 
 const api = opened(createTestApi);
@@ -80,7 +81,7 @@ it("keys create --local creates an API key for the operator's organization, reco
   expect(entry).toMatchObject({ action: "create", accountId: null, keyId: null });
 });
 
-it("keys revoke --local revokes a key while a gateway runs on the embedded PostgreSQL", async () => {
+itDeep("keys revoke --local revokes a key while a gateway runs on the embedded PostgreSQL", async () => {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "inlet-revoke-")));
   try {
     const lock = acquireDataLock(dataDir);

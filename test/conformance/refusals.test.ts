@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestApi, type TestApi } from "../support/api.ts";
+import { describeDeep } from "../support/deep-run.ts";
 import type { OpenApi } from "../support/documented.ts";
 import { type ApiOperation, follow, pathNames, readOperations } from "./operations.ts";
 
@@ -241,7 +242,7 @@ describe("every API operation with query parameters", () => {
 /** Values that violate bounds, formats and enumerations. */
 const ODD = ["", "?", "x".repeat(100_000), -1e15, 1e15, 1.5, true, [], [null], ["", ""], {}, { "": null }];
 
-describe("an error response", () => {
+describeDeep("an error response", () => {
   it("is worded by Inlet and never passes on a message of the validation library", async () => {
     for (const operation of operations.filter(({ bodySchema }) => bodySchema !== undefined)) {
       for (const { steps, schema } of partsOf(operation)) {

@@ -18,6 +18,7 @@ import { binariesIn, findPostgresBinaries } from "../../src/data/local-postgres/
 import { chooseServerUser } from "../../src/data/local-postgres/server-user.ts";
 import { startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { createLog } from "../../src/log.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { until } from "../support/until.ts";
 import { makeDataDir, query, survivesKills } from "./local-postgres-kills.ts";
 
@@ -67,8 +68,10 @@ function usedFolder(name?: string): string {
 
 describe("the embedded PostgreSQL", () => {
   // `test/deep/local-postgres.test.ts` repeats this as other users.
-  it("survives a kill of the gateway, recovers after a kill of gateway and server, and stops on request", () =>
-    survivesKills({ dataDir: usedFolder() }));
+  itDeep(
+    "survives a kill of the gateway, recovers after a kill of gateway and server, and stops on request",
+    () => survivesKills({ dataDir: usedFolder() }),
+  );
 
   it("runs with fsync, without a network port and with a fixed locale", async () => {
     const dataDir = usedFolder();

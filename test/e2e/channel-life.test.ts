@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Outcome } from "../../src/event/outcome.ts";
 import { type GivenChannel, givenChannel, type InstalledChannel } from "../support/channels.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { deliver, post } from "../support/deliver.ts";
 import { fieldsOn, type TestGateway } from "../support/gateway.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
@@ -60,27 +61,30 @@ describe("a channel that is served by two gateways", () => {
     expect(order).toEqual(range(0, next));
   });
 
-  it("loses no delivery if the gateway that resumes it is killed while publishing buffered deliveries", async () => {
-    const channel = await install();
-    const dying = await startGatewayProcess(stores.env);
-    await act(dying, channel, "pause");
-    for (let n = 0; n < 120; n += 20) {
-      // Until both gateways know of the pause, a delivery could still pass.
-      await Promise.all(range(n, n + 20).map((i) => send(dying, channel, i)));
-    }
-    await act(dying, channel, "resume");
-    await until(async () => (await onTopic(channel)).length > 0, { everyMs: 1 });
-    dying.kill("SIGKILL");
-    await dying.exited;
-    // Expires the dead gateway's lease, so that the test need not wait for its end.
-    await stores.db
-      .updateTable("leases")
-      .set({ expiresAt: new Date(0) })
-      .where("name", "like", "resume.%")
-      .execute();
-    await until(async () => (await onTopic(channel)).length >= 120, { everyMs: 50 });
-    expect([...(await onTopic(channel))].sort((a, b) => a - b)).toEqual(range(0, 120));
-  });
+  itDeep(
+    "loses no delivery if the gateway that resumes it is killed while publishing buffered deliveries",
+    async () => {
+      const channel = await install();
+      const dying = await startGatewayProcess(stores.env);
+      await act(dying, channel, "pause");
+      for (let n = 0; n < 120; n += 20) {
+        // Until both gateways know of the pause, a delivery could still pass.
+        await Promise.all(range(n, n + 20).map((i) => send(dying, channel, i)));
+      }
+      await act(dying, channel, "resume");
+      await until(async () => (await onTopic(channel)).length > 0, { everyMs: 1 });
+      dying.kill("SIGKILL");
+      await dying.exited;
+      // Expires the dead gateway's lease, so that the test need not wait for its end.
+      await stores.db
+        .updateTable("leases")
+        .set({ expiresAt: new Date(0) })
+        .where("name", "like", "resume.%")
+        .execute();
+      await until(async () => (await onTopic(channel)).length >= 120, { everyMs: 50 });
+      expect([...(await onTopic(channel))].sort((a, b) => a - b)).toEqual(range(0, 120));
+    },
+  );
 });
 
 const GRACE_S = 3_600;

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
 import { createHandlerRequest } from "../../src/event/handler-request.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { freePort } from "../support/free-port.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
@@ -70,49 +71,52 @@ async function startRelay(target: string, env: Readonly<Record<string, string>>)
   };
 }
 
-it("the commands on the problems page list problems and start a relay that posts the start and end of a problem to Slack", async () => {
-  const port = await freePort();
-  const pasted = [...PAGE.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
-    .map(([, block]) => block)
-    .join("\n")
-    .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
-    .replaceAll("http://127.0.0.1:8080", gateway.origin)
-    .replaceAll("http://127.0.0.1:8090", `http://127.0.0.1:${port}`);
-  const shell = `${pasted}\necho "$HANDLER_SECRET"`;
-  const { stdout } = await promisify(execFile)("sh", ["-euc", shell], { cwd: dir.path });
-  const [list, ...rest] = stdout.trim().split("\n");
-  expect(list).toBe("[]");
-  const secret = rest.at(-1) ?? "";
+itDeep(
+  "the commands on the problems page list problems and start a relay that posts the start and end of a problem to Slack",
+  async () => {
+    const port = await freePort();
+    const pasted = [...PAGE.matchAll(/(?<!-->\n)^```sh\n([\s\S]*?)^```/gm)]
+      .map(([, block]) => block)
+      .join("\n")
+      .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
+      .replaceAll("http://127.0.0.1:8080", gateway.origin)
+      .replaceAll("http://127.0.0.1:8090", `http://127.0.0.1:${port}`);
+    const shell = `${pasted}\necho "$HANDLER_SECRET"`;
+    const { stdout } = await promisify(execFile)("sh", ["-euc", shell], { cwd: dir.path });
+    const [list, ...rest] = stdout.trim().split("\n");
+    expect(list).toBe("[]");
+    const secret = rest.at(-1) ?? "";
 
-  // Slack's first response is a 429, so the relay has to retry.
-  outside.answers.set("/slack", (_, times) => ({ status: times === 1 ? 429 : 200 }));
-  const child = spawn(process.execPath, ["relay.mjs", "./to-slack.mjs"], {
-    cwd: dir.path,
-    env: { SLACK_URL: outside.urlOf("/slack"), HANDLER_SECRET: secret, PORT: String(port) },
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-  try {
-    const { id } = await gateway.api<{ id: string }>("POST", "/connections", {
-      name: "Calendar",
-      kind: "oauth2",
-      allowedOrigins: ["https://api.example.com"],
-      config: {
-        grant: "authorizationCode",
-        clientId: "inlet",
-        clientSecret: "secret",
-        tokenEndpoint: "https://id.example.com/token",
-        authorizationEndpoint: "https://id.example.com/authorize",
-      },
+    // Slack's first response is a 429, so the relay has to retry.
+    outside.answers.set("/slack", (_, times) => ({ status: times === 1 ? 429 : 200 }));
+    const child = spawn(process.execPath, ["relay.mjs", "./to-slack.mjs"], {
+      cwd: dir.path,
+      env: { SLACK_URL: outside.urlOf("/slack"), HANDLER_SECRET: secret, PORT: String(port) },
+      stdio: ["ignore", "inherit", "inherit"],
     });
-    const texts = () => outside.taken("/slack").map(({ body }) => JSON.parse(body).text);
-    await until(() => texts().some((text) => text.startsWith("New: connection_needs_reauth")));
-    await gateway.api("DELETE", `/connections/${id}`);
-    await until(() => texts().some((text) => text.startsWith("Over: connection_needs_reauth")));
-  } finally {
-    child.kill();
-    await once(child, "exit");
-  }
-});
+    try {
+      const { id } = await gateway.api<{ id: string }>("POST", "/connections", {
+        name: "Calendar",
+        kind: "oauth2",
+        allowedOrigins: ["https://api.example.com"],
+        config: {
+          grant: "authorizationCode",
+          clientId: "inlet",
+          clientSecret: "secret",
+          tokenEndpoint: "https://id.example.com/token",
+          authorizationEndpoint: "https://id.example.com/authorize",
+        },
+      });
+      const texts = () => outside.taken("/slack").map(({ body }) => JSON.parse(body).text);
+      await until(() => texts().some((text) => text.startsWith("New: connection_needs_reauth")));
+      await gateway.api("DELETE", `/connections/${id}`);
+      await until(() => texts().some((text) => text.startsWith("Over: connection_needs_reauth")));
+    } finally {
+      child.kill();
+      await once(child, "exit");
+    }
+  },
+);
 
 it("the documented e-mail relay sends signed problems, responds with an error if sending fails, and rejects unsigned problems", async () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Caller, callerOf } from "../support/api.ts";
+import { describeDeep } from "../support/deep-run.ts";
 import { readMetrics } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
@@ -221,7 +222,7 @@ describe("problems of each kind", () => {
   });
 });
 
-describe("the handler of problem events", () => {
+describeDeep("the handler of problem events", () => {
   it("receives no events about its own failures, but another handler does", async () => {
     const one = await organization("/deaf");
     const other = await one.call.post(`/apps/${one.system.id}/events/subscribe`, {

@@ -9,6 +9,7 @@ import { CommandError } from "../../src/cli/exit.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createLog } from "../../src/log.ts";
 import { runInlet } from "../support/command.ts";
+import { describeDeep } from "../support/deep-run.ts";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { PROGRAM_ENV } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
@@ -137,7 +138,7 @@ describe("applying a config file", () => {
   });
 });
 
-describe("apply", () => {
+describeDeep("apply", () => {
   it("starts the embedded servers if no gateway is running, and reports the result in its exit code", async () => {
     const own = { INLET_DATA_DIR: join(dir, "data") };
     const env = { ...own, GITHUB_WEBHOOK_SECRET: SECRET };

@@ -11,6 +11,7 @@ import { prepareNextMasterKey } from "../../src/lib/secrets/master-key.ts";
 import { createLog } from "../../src/log.ts";
 import { createTestChanges } from "../support/changes.ts";
 import { runInlet } from "../support/command.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
@@ -106,7 +107,7 @@ describe("rotate-master-key", () => {
     });
   });
 
-  it("creates a new key in the data directory, and the next start uses this key", async () => {
+  itDeep("creates a new key in the data directory, and the next start uses this key", async () => {
     expect(await run({ INLET_DATA_DIR: dir })).toContain("master.key contains the new key");
     expect(await readdir(dir)).not.toContain("master.key.next");
     await run({ INLET_DATA_DIR: dir, INLET_NEW_MASTER_KEY: fresh });

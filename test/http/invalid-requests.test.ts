@@ -7,6 +7,7 @@ import { createHealth } from "../../src/http/health.ts";
 import type { InvalidRequest } from "../../src/http/invalid-requests.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createTestReceive, pushChannel } from "../ingest/receive-support.ts";
+import { isDeepRun } from "../support/deep-run.ts";
 
 const MIB = 1024 * 1024;
 const OUTCOME = {
@@ -151,8 +152,7 @@ describe.each([
     ["404 for an unknown channel", "/hooks/ch_2", "404"],
     ["404 for an unknown path", "/elsewhere", "404"],
   ])("lose no early response behind a proxy that sends the whole body first: %s", async (_name, target, status) => {
-    const results: string[] = [];
-    for (let i = 0; i < 5; i++) results.push(await sendLikeNginx(target, 12 * MIB));
-    expect(results).toEqual(Array(5).fill(status));
+    const attempts = isDeepRun ? 5 : 1;
+    for (let i = 0; i < attempts; i++) expect(await sendLikeNginx(target, 12 * MIB)).toBe(status);
   });
 });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { beforeAll, expect, it } from "vitest";
 import type { GivenChannel } from "../support/channels.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { moveMonotonicClock } from "../support/moved-clock.ts";
@@ -128,7 +129,7 @@ async function openStalled(key: string, params: object): Promise<Socket> {
 /** More data than the buffers of a connection hold, in events of this size. */
 const STALLING = { events: 8, characters: 3_000_000 };
 
-it("ends a stream whose client accepts no data for ten seconds, and frees its place", async () => {
+itDeep("ends a stream whose client accepts no data for ten seconds, and frees its place", async () => {
   const { key } = await createKey(["apps.read"]);
   const own = await givenTicks(gateway);
   using clock = moveMonotonicClock();

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type GivenChannel, givenChannel } from "../support/channels.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
@@ -445,7 +446,7 @@ describe("events/subscribe", () => {
     expect(await findError(unsubscribe(params, limited))).toMatchObject({ code: -32012 });
   });
 
-  it("rejects the subscription above the limit of a caller, until another one ends", async () => {
+  itDeep("rejects the subscription above the limit of a caller, until another one ends", async () => {
     const { params } = await given();
     const { key } = await keyWith("apps.read", "apps.write");
     const agent = await connectAgent(gateway, { token: key });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PresetRegistration } from "../../src/verify/preset-registration.ts";
 import { installApp } from "../support/channels.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { sharedPresets } from "../support/presets.ts";
 import type { Emulator, Hook } from "../support/providers/emulator.ts";
@@ -52,20 +53,21 @@ describe.concurrent("a registration", () => {
     expect(provider.hooks()).toEqual(foreign === undefined ? [] : [foreign]);
   });
 
-  it.each(
-    samplesWith(({ check, list }) => check !== undefined || list !== undefined),
-  )("at $preset ($target) creates the webhook again that the provider has dropped", async (sample) => {
-    await using provider = await start(sample);
-    const channel = await givenRegistered(sample, provider);
-    await channel.untilState("active");
-    const before = await eventually(() => channel.onlyHook());
-    provider.drop(before.id);
-    await gateway.api("POST", `${channel.path}/registration/check`, {});
-    await eventually(() => channel.onlyHook());
-    await channel.untilState("active");
-    await channel.untilDelivered();
-    await channel.remove();
-  });
+  itDeep.each(samplesWith(({ check, list }) => check !== undefined || list !== undefined))(
+    "at $preset ($target) creates the webhook again that the provider has dropped",
+    async (sample) => {
+      await using provider = await start(sample);
+      const channel = await givenRegistered(sample, provider);
+      await channel.untilState("active");
+      const before = await eventually(() => channel.onlyHook());
+      provider.drop(before.id);
+      await gateway.api("POST", `${channel.path}/registration/check`, {});
+      await eventually(() => channel.onlyHook());
+      await channel.untilState("active");
+      await channel.untilDelivered();
+      await channel.remove();
+    },
+  );
 
   it.each(
     samplesWith(({ slots, check }) => slots === "one" && check !== undefined),
@@ -122,39 +124,41 @@ describe.concurrent("a registration", () => {
     await channel.remove();
   });
 
-  it.each(
-    samplesWith(({ secret }) => secret === "ours"),
-  )("at $preset ($target) gives the provider a new secret, with one webhook left", async (sample) => {
-    await using provider = await start(sample);
-    const channel = await givenRegistered(sample, provider);
-    await channel.untilState("active");
-    const secret = "a-secret-that-a-person-chose";
-    await gateway.api("PUT", channel.path, { config: { secrets: [{ value: secret }] } });
-    await eventually(() =>
-      expect(channel.onlyHook()).toMatchObject(
-        channel.onlyHook().channelToken === undefined ? { secret } : { channelToken: secret },
-      ),
-    );
-    await channel.untilState("active");
-    await channel.untilDelivered();
-    await channel.remove();
-  });
+  itDeep.each(samplesWith(({ secret }) => secret === "ours"))(
+    "at $preset ($target) gives the provider a new secret, with one webhook left",
+    async (sample) => {
+      await using provider = await start(sample);
+      const channel = await givenRegistered(sample, provider);
+      await channel.untilState("active");
+      const secret = "a-secret-that-a-person-chose";
+      await gateway.api("PUT", channel.path, { config: { secrets: [{ value: secret }] } });
+      await eventually(() =>
+        expect(channel.onlyHook()).toMatchObject(
+          channel.onlyHook().channelToken === undefined ? { secret } : { channelToken: secret },
+        ),
+      );
+      await channel.untilState("active");
+      await channel.untilDelivered();
+      await channel.remove();
+    },
+  );
 
-  it.each(
-    samplesWith(({ events }) => events !== undefined),
-  )("at $preset ($target) changes the event types with the definitions, with one webhook left", async (sample) => {
-    await using provider = await start(sample);
-    const channel = await givenRegistered(sample, provider);
-    await channel.untilState("active");
-    const [all = "*"] = getRegistration(sample).events?.all ?? [];
-    const type = all === "*" ? "push" : all;
-    await gateway.api("PUT", channel.path, { events: [{ type }] });
-    await eventually(() => expect(channel.onlyHook()).toMatchObject({ events: [type] }));
-    await channel.untilState("active");
-    await channel.remove();
-  });
+  itDeep.each(samplesWith(({ events }) => events !== undefined))(
+    "at $preset ($target) changes the event types with the definitions, with one webhook left",
+    async (sample) => {
+      await using provider = await start(sample);
+      const channel = await givenRegistered(sample, provider);
+      await channel.untilState("active");
+      const [all = "*"] = getRegistration(sample).events?.all ?? [];
+      const type = all === "*" ? "push" : all;
+      await gateway.api("PUT", channel.path, { events: [{ type }] });
+      await eventually(() => expect(channel.onlyHook()).toMatchObject({ events: [type] }));
+      await channel.untilState("active");
+      await channel.remove();
+    },
+  );
 
-  it.each(
+  itDeep.each(
     // The address of a Pub/Sub subscription belongs to the person who created it, and a hub keeps the old address until its lease ends.
     PROVIDER_SAMPLES.filter(({ prepare, endsWithLease }) => prepare === undefined && endsWithLease !== true),
   )("at $preset ($target) gives the provider a new address, with one webhook left", async (sample) => {

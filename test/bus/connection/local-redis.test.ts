@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { startLocalRedis } from "../../../src/bus/connection/local-redis.ts";
 import { processIncarnation } from "../../../src/lib/servers/process-info.ts";
 import { createLog } from "../../../src/log.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { startOwnServer } from "../../support/embedded-server-process.ts";
 import { until } from "../../support/until.ts";
 
@@ -53,32 +54,35 @@ describe("the embedded Redis", () => {
     expect(Number(setting("maxmemory"))).toBeLessThanOrEqual(totalmem() / 2);
   });
 
-  it("keeps running when the gateway is killed, and is reused by the next gateway without losing data", async () => {
-    const dataDir = folder();
-    const start = () => startOwnServer({ dataDir, which: "redis" });
-    const first = await start();
-    const { pid, socketPath } = first.report;
-    await withClient(socketPath, (client) => client.xadd("topic", "*", "n", "1"));
-    await first.killGroup();
+  itDeep(
+    "keeps running when the gateway is killed, and is reused by the next gateway without losing data",
+    async () => {
+      const dataDir = folder();
+      const start = () => startOwnServer({ dataDir, which: "redis" });
+      const first = await start();
+      const { pid, socketPath } = first.report;
+      await withClient(socketPath, (client) => client.xadd("topic", "*", "n", "1"));
+      await first.killGroup();
 
-    const second = await start();
-    expect(second.report).toMatchObject({ adopted: true, pid });
-    await withClient(socketPath, (client) => client.xadd("topic", "*", "n", "2"));
-    await second.killGroup();
-    process.kill(pid, "SIGKILL");
-    await until(() => isGone(pid));
+      const second = await start();
+      expect(second.report).toMatchObject({ adopted: true, pid });
+      await withClient(socketPath, (client) => client.xadd("topic", "*", "n", "2"));
+      await second.killGroup();
+      process.kill(pid, "SIGKILL");
+      await until(() => isGone(pid));
 
-    const third = await start();
-    expect(third.report.adopted).toBe(false);
-    const entries = await withClient(socketPath, (client) => client.xrange("topic", "-", "+"));
-    expect(entries.map(([, fields]) => fields)).toEqual([
-      ["n", "1"],
-      ["n", "2"],
-    ]);
-    await third.stop();
-    expect(await isGone(third.report.pid)).toBe(true);
-    expect(existsSync(socketPath)).toBe(false);
-  });
+      const third = await start();
+      expect(third.report.adopted).toBe(false);
+      const entries = await withClient(socketPath, (client) => client.xrange("topic", "-", "+"));
+      expect(entries.map(([, fields]) => fields)).toEqual([
+        ["n", "1"],
+        ["n", "2"],
+      ]);
+      await third.stop();
+      expect(await isGone(third.report.pid)).toBe(true);
+      expect(existsSync(socketPath)).toBe(false);
+    },
+  );
 
   it("restarts automatically after a kill -9, and is reported as not ready until then", async () => {
     await using redis = await startLocalRedis({ dataDir: folder(), log, signal });
@@ -91,18 +95,21 @@ describe("the embedded Redis", () => {
     expect(await withClient(redis.socketPath, (client) => client.get("kept"))).toBe("1");
   });
 
-  it("stops an earlier Redis process whose socket file is gone before it starts a new one on the same data", async () => {
-    const dataDir = folder();
-    const first = await startOwnServer({ dataDir, which: "redis" });
-    const { pid, socketPath } = first.report;
-    await withClient(socketPath, (client) => client.set("kept", "1"));
-    await first.killGroup();
-    rmSync(socketPath);
-    // Also limits how long the new server may take to reply.
-    await using redis = await startLocalRedis({ dataDir, log, signal, maxSilenceMs: 5_000 });
-    expect(await isGone(pid)).toBe(true);
-    expect(await withClient(redis.socketPath, (client) => client.get("kept"))).toBe("1");
-  });
+  itDeep(
+    "stops an earlier Redis process whose socket file is gone before it starts a new one on the same data",
+    async () => {
+      const dataDir = folder();
+      const first = await startOwnServer({ dataDir, which: "redis" });
+      const { pid, socketPath } = first.report;
+      await withClient(socketPath, (client) => client.set("kept", "1"));
+      await first.killGroup();
+      rmSync(socketPath);
+      // Also limits how long the new server may take to reply.
+      await using redis = await startLocalRedis({ dataDir, log, signal, maxSilenceMs: 5_000 });
+      expect(await isGone(pid)).toBe(true);
+      expect(await withClient(redis.socketPath, (client) => client.get("kept"))).toBe("1");
+    },
+  );
 
   it("works in a folder whose path is too long for a Unix socket and contains quotes and spaces", async () => {
     await using redis = await startLocalRedis({

@@ -7,6 +7,7 @@ import { type JobQueue, openJobQueue } from "../../../src/bus/jobs/job-queue.ts"
 import type { Job, WorkOptions } from "../../../src/bus/jobs/job-worker.ts";
 import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts";
 import { createLog } from "../../../src/log.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { opened } from "../../support/opened.ts";
 import { openClient, type RedisServer, startRedis } from "../../support/redis.ts";
 import { createTestLog } from "../../support/test-log.ts";
@@ -248,7 +249,7 @@ describe("a worker of the job queue", () => {
     expect(ended).toEqual(["a"]);
   });
 
-  it("that is killed leaves its jobs and schedules to other workers", async () => {
+  itDeep("that is killed leaves its jobs and schedules to other workers", async () => {
     const name = `test-${queues++}`;
     const child = spawn(process.execPath, [join(import.meta.dirname, "job-child.ts"), server.url, name], {
       stdio: ["pipe", "pipe", "inherit"],

@@ -7,6 +7,7 @@ import { recordFirstRun } from "../../../src/data/channels/sources.ts";
 import type { IngestResult } from "../../../src/event/ingest.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { givenChannel, numberOf } from "../../support/channels.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { listEntries } from "../../support/entries.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
@@ -133,21 +134,24 @@ describe("deliveries of a pull source that are sent as one batch", () => {
     expect(await source.cursor()).toBe("after");
   });
 
-  it("are all published in order, even if 150 of them are too large to be parsed on the main thread", async () => {
-    const source = await install({}, { ...TICK, idPath: "$..id" });
-    const open = await source.open();
-    const large = (v: number) => ({
-      ...delivery(),
-      body: Buffer.from(JSON.stringify({ id: `l${v}`, v, text: "x".repeat(140_000) })),
-    });
-    const { outcomes } = await sendAll(
-      open,
-      Array.from({ length: 150 }, (_, v) => large(v)),
-    );
-    expect(outcomes).toHaveLength(150);
-    expect(await source.values()).toEqual(Array.from({ length: 150 }, (_, v) => v));
-    expect(await source.cursor()).toBe("at 149");
-  });
+  itDeep(
+    "are all published in order, even if 150 of them are too large to be parsed on the main thread",
+    async () => {
+      const source = await install({}, { ...TICK, idPath: "$..id" });
+      const open = await source.open();
+      const large = (v: number) => ({
+        ...delivery(),
+        body: Buffer.from(JSON.stringify({ id: `l${v}`, v, text: "x".repeat(140_000) })),
+      });
+      const { outcomes } = await sendAll(
+        open,
+        Array.from({ length: 150 }, (_, v) => large(v)),
+      );
+      expect(outcomes).toHaveLength(150);
+      expect(await source.values()).toEqual(Array.from({ length: 150 }, (_, v) => v));
+      expect(await source.cursor()).toBe("at 149");
+    },
+  );
 
   it("are published or quarantined one by one, so that an invalid delivery does not affect the rest of the batch", async () => {
     const source = await install();

@@ -4,6 +4,7 @@ import { SHARDS } from "../../../src/bus/sources/shard-leases.ts";
 import { createSourceBus } from "../../../src/gateway/sources.ts";
 import { openTestRedis } from "../../bus/support.ts";
 import { startCuttableLink } from "../../support/cuttable-link.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { opened } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -99,7 +100,7 @@ describe("shards (groups of stream sources)", () => {
 });
 
 describe("stream sources on several workers", () => {
-  it("run once each, and lose no event when workers join, leave or lose their connection", async () => {
+  itDeep("run once each, and lose no event when workers join, leave or lose their connection", async () => {
     const sources = await rig.install(12);
     const { client } = rig.server;
     rig.upstream.mostOpen = 0;

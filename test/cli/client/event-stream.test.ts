@@ -6,6 +6,7 @@ import { afterAll, afterEach, expect, it } from "vitest";
 import { createApi } from "../../../src/cli/client/api.ts";
 import { writeCredentials } from "../../../src/cli/client/credentials.ts";
 import { followEvents, type StreamStep } from "../../../src/cli/client/event-stream.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { listenLocally } from "../../support/local-server.ts";
 import { until } from "../../support/until.ts";
 
@@ -113,7 +114,7 @@ it("reports a response that is not an event stream, such as a proxy's page", asy
   expect(waits).toEqual([expect.stringContaining("text/event-stream")]);
 });
 
-it("reads no faster than its events are consumed", async () => {
+itDeep("reads no faster than its events are consumed", async () => {
   const block = `id: 2\ndata: ${"x".repeat(64 * 1024)}\n\n`;
   let sent = 0;
   const { steps } = await startGateway([

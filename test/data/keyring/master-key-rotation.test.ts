@@ -6,6 +6,7 @@ import { rotateMasterKey, SEALED_COLUMNS } from "../../../src/data/keyring/maste
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { insertLeftover } from "../../conformance/victim.ts";
 import { createTestApi, type TestApi } from "../../support/api.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { until } from "../../support/until.ts";
 
 const from = Buffer.alloc(32, 1);
@@ -164,7 +165,7 @@ describe("rotating the master key", () => {
     );
   });
 
-  it("reencrypts all rows, even if there are more rows than fit into one batch", async () => {
+  itDeep("reencrypts all rows, even if there are more rows than fit into one batch", async () => {
     const id = await connect();
     await sql`
       INSERT INTO connections (id, organization_id, name, kind, config, sealed_secrets, allowed_origins, state, created_at, updated_at)

@@ -13,6 +13,7 @@ import { explainEach } from "../../../src/normalize/explain.ts";
 import { type NormalizeDeps, type Normalized, normalize } from "../../../src/normalize/normalize.ts";
 import { compileRules } from "../../../src/normalize/rule-set.ts";
 import { channel, deliveryOf, rulesOf, type Settings } from "../../normalize/support.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { sharedSchemas } from "../../support/schemas.ts";
 
 const { signal } = new AbortController();
@@ -207,15 +208,18 @@ describe("compiled schema code on the worker thread", () => {
     expect(await thread.normalize(typed("unused", "used"), delivery)).toMatchObject(published);
   });
 
-  it("is sent to the thread once per schema, even if all schemas together have more than 100 MB", async () => {
-    // Fifty times 1.4 MB, in fewer strings.
-    const { requestedTypes, thread } = startWith((type) => `${fits}//${type.padEnd(14_000_000)}`);
-    await using _ = thread;
-    const channels = [typed("used", "a", "b", "c", "d"), typed("used", "e", "f", "g", "h")];
-    for (const rules of [...channels, ...channels])
-      expect(await thread.normalize(rules, delivery)).toMatchObject(published);
-    expect(requestedTypes).toHaveLength(10);
-  });
+  itDeep(
+    "is sent to the thread once per schema, even if all schemas together have more than 100 MB",
+    async () => {
+      // Fifty times 1.4 MB, in fewer strings.
+      const { requestedTypes, thread } = startWith((type) => `${fits}//${type.padEnd(14_000_000)}`);
+      await using _ = thread;
+      const channels = [typed("used", "a", "b", "c", "d"), typed("used", "e", "f", "g", "h")];
+      for (const rules of [...channels, ...channels])
+        expect(await thread.normalize(rules, delivery)).toMatchObject(published);
+      expect(requestedTypes).toHaveLength(10);
+    },
+  );
 });
 
 describe("the choice between the main thread and the worker thread", () => {

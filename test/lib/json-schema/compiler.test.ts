@@ -8,6 +8,7 @@ import type {
   SchemaCompiler,
 } from "../../../src/lib/json-schema/compiled-schema.ts";
 import { startSchemaCompiler } from "../../../src/lib/json-schema/compiler.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { CEILING_MS } from "../../support/until.ts";
 
 const CALLER = { lane: "a" };
@@ -258,36 +259,42 @@ const wide = (name: string, members: number): JsonSchema => ({
   ),
 });
 
-test("the schema compiler rejects a schema that takes too much CPU time, and then compiles the next schemas", async () => {
-  await using own = startSchemaCompiler({ maxCompileCpuMs: 250 });
-  const [slow, good] = await Promise.all([
-    own.compile(wide("p", 12_000), { signal, lane: "a" }),
-    own.compile({ type: "null", title: "long".repeat(3_000) }, { signal, lane: "a" }),
-  ]);
-  expect(slow).toMatchObject({
-    ok: false,
-    error: [{ path: "", message: expect.stringContaining("too much CPU time") }],
-  });
-  expect(good?.ok).toBe(true);
-});
+itDeep(
+  "the schema compiler rejects a schema that takes too much CPU time, and then compiles the next schemas",
+  async () => {
+    await using own = startSchemaCompiler({ maxCompileCpuMs: 250 });
+    const [slow, good] = await Promise.all([
+      own.compile(wide("p", 12_000), { signal, lane: "a" }),
+      own.compile({ type: "null", title: "long".repeat(3_000) }, { signal, lane: "a" }),
+    ]);
+    expect(slow).toMatchObject({
+      ok: false,
+      error: [{ path: "", message: expect.stringContaining("too much CPU time") }],
+    });
+    expect(good?.ok).toBe(true);
+  },
+);
 
-test("the schema compiler compiles a schema soon, even if another organization has queued many large schemas", async () => {
-  await using own = startSchemaCompiler();
-  const done: string[] = [];
-  const compile = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
-    const result = await own.compile(schema, { signal, lane });
-    if (result.ok) done.push(name);
-  };
-  // Each is longer than the 8 kB limit of short schemas.
-  const many = Array.from({ length: 16 }, (_, i) => compile(`many${i}`, wide(`m${i}_`, 600), "a"));
-  const others = Promise.allSettled(many);
-  await Promise.all([compile("tiny", { const: "tiny" }, "b"), compile("large", wide("l", 600), "b")]);
-  // Only the job in flight and one more of the other organization run before.
-  expect(done.indexOf("tiny")).toBeLessThanOrEqual(2);
-  expect(done.indexOf("large")).toBeLessThanOrEqual(3);
-  await own[Symbol.asyncDispose]();
-  await others;
-});
+itDeep(
+  "the schema compiler compiles a schema soon, even if another organization has queued many large schemas",
+  async () => {
+    await using own = startSchemaCompiler();
+    const done: string[] = [];
+    const compile = async (name: string, schema: JsonSchema, lane: string): Promise<void> => {
+      const result = await own.compile(schema, { signal, lane });
+      if (result.ok) done.push(name);
+    };
+    // Each is longer than the 8 kB limit of short schemas.
+    const many = Array.from({ length: 16 }, (_, i) => compile(`many${i}`, wide(`m${i}_`, 600), "a"));
+    const others = Promise.allSettled(many);
+    await Promise.all([compile("tiny", { const: "tiny" }, "b"), compile("large", wide("l", 600), "b")]);
+    // Only the job in flight and one more of the other organization run before.
+    expect(done.indexOf("tiny")).toBeLessThanOrEqual(2);
+    expect(done.indexOf("large")).toBeLessThanOrEqual(3);
+    await own[Symbol.asyncDispose]();
+    await others;
+  },
+);
 
 test.each<[string, JsonSchema, string]>([
   ["with many characters", { title: "x".repeat(600_000) }, "has more than 524288 characters"],
@@ -375,8 +382,10 @@ test("a closed schema compiler rejects new and pending jobs with UnavailableErro
   await expect(recursive.validate({}, CALLER)).rejects.toThrow(UnavailableError);
 });
 
-test("an idle schema compiler does not keep the process alive, and loads the code generator only in its worker", async () => {
-  const source = `
+itDeep(
+  "an idle schema compiler does not keep the process alive, and loads the code generator only in its worker",
+  async () => {
+    const source = `
     import { Module } from "node:module";
     import { startSchemaCompiler } from ${JSON.stringify(new URL("../../../src/lib/json-schema/compiler.ts", import.meta.url).href)};
     const compiler = startSchemaCompiler();
@@ -384,8 +393,9 @@ test("an idle schema compiler does not keep the process alive, and loads the cod
     const compiled = await compiler.compile({ $ref: "#/$defs/a", $defs: { a: { properties: { a: { $ref: "#/$defs/a" } } } } }, { signal, lane: "a" });
     const loaded = Object.keys(Module._cache).filter((file) => /ajv\\/dist\\/(core|compile\\/index)\\.js$/.test(file));
     console.log(compiled.ok, await compiled.value.validate({}, { lane: "a" }), loaded.length);`;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], {
-    timeout: CEILING_MS,
-  });
-  expect(stdout.trim()).toBe("true undefined 0");
-});
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], {
+      timeout: CEILING_MS,
+    });
+    expect(stdout.trim()).toBe("true undefined 0");
+  },
+);

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonSchema } from "../../../src/lib/json-schema/compiled-schema.ts";
 import { createTypeWriter, TypesTooLongError } from "../../../src/lib/json-schema/typescript/write-types.ts";
+import { describeDeep } from "../../support/deep-run.ts";
 
 const MAX = 1_000_000;
 
@@ -173,7 +174,7 @@ const { schema: schemas } = fc.letrec<{ schema: JsonSchema }>((tie) => ({
   ),
 }));
 
-describe("the types of random schemas with hostile names and texts", () => {
+describeDeep("the types of random schemas with hostile names and texts", () => {
   it("compile, and declare types only", async () => {
     const writer = createTypeWriter(100 * MAX);
     const samples = fc.sample(fc.record({ a: schemas, b: schemas, root: schemas, name: hostile }), 300);

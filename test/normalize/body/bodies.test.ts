@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseBodyFormat, readBody } from "../../../src/normalize/body/bodies.ts";
+import { itDeep } from "../../support/deep-run.ts";
 import { runToEnd } from "../../support/run-to-end.ts";
 
 function read(body: Buffer | string, contentType?: string) {
@@ -138,7 +139,7 @@ describe("a form body", () => {
     expect({ ...(readValue(text, "application/x-www-form-urlencoded") as object) }).toEqual(expected);
   });
 
-  it("is parsed in linear time if half a million fields have the same name", () => {
+  itDeep("is parsed in linear time if half a million fields have the same name", () => {
     const value = runToEnd(() => readValue("a&".repeat(500_000), "application/x-www-form-urlencoded"));
     expect(value).toMatchObject({ a: { length: 500_000 } });
   });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { itDeep } from "../../support/deep-run.ts";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
 import { until } from "../../support/until.ts";
@@ -138,7 +139,7 @@ describe("the catalog of an app", () => {
     expect(entries).toMatchObject([{ type: "gone", eventsLastDay: 0, example: null }]);
   });
 
-  it("ends a page before its schemas exceed 4 MiB", async () => {
+  itDeep("ends a page before its schemas exceed 4 MiB", async () => {
     const schema = { description: "x".repeat(450_000) };
     const [first, ...others] = ["a", "b", "c", "d", "e"].map((uid) => ({
       uid,

@@ -12,6 +12,7 @@ import type { SourceEnd, SourceRun } from "../../../../src/channels/source.ts";
 import { UnavailableError } from "../../../../src/lib/errors.ts";
 import { createLog } from "../../../../src/log.ts";
 import { LONG_WRITE_TIMEOUT, openedBus, openTestRedis } from "../../../bus/support.ts";
+import { itDeep } from "../../../support/deep-run.ts";
 import { opened } from "../../../support/opened.ts";
 import { startRedis } from "../../../support/redis.ts";
 import { createTestRedis } from "../../../support/test-redis.ts";
@@ -446,7 +447,7 @@ describe.concurrent("a polling worker", () => {
     await until(() => continuing.seen.polls.length === 1);
   });
 
-  it("that is killed has its sources polled by another worker once its slots expire", async () => {
+  itDeep("that is killed has its sources polled by another worker once its slots expire", async () => {
     const { queueName, number } = uniqueNames();
     const child = spawn(
       process.execPath,

@@ -9,6 +9,7 @@ import type { PollJob } from "../../../../src/channels/pull/polls/poll-target.ts
 import type { SourceEnd } from "../../../../src/channels/source.ts";
 import { UnavailableError } from "../../../../src/lib/errors.ts";
 import { LONG_WRITE_TIMEOUT, openedBus, openTestRedis } from "../../../bus/support.ts";
+import { itDeep } from "../../../support/deep-run.ts";
 import { opened } from "../../../support/opened.ts";
 import { startRedis } from "../../../support/redis.ts";
 import { until } from "../../../support/until.ts";
@@ -202,28 +203,31 @@ describe.concurrent("a wake", () => {
     expect(seen.started).toBe(1);
   });
 
-  it("is polled by another worker if the worker that polls the source is killed while the wake waits", async () => {
-    await using own = openSource();
-    const args = [join(import.meta.dirname, "polls-child.ts"), server.url];
-    const child = spawn(process.execPath, [...args, own.queueName, String(own.number), own.appId], {
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
-    await once(child.stdout, "data");
-    await own.wake();
-    child.kill("SIGKILL");
-    await once(child, "exit");
-    expect(await jobsOf(own.queueName)).toHaveLength(1);
-    // Deletes the locks of the dead worker, as if they had expired.
-    const locks = await server.client.keys(`inlet:{jobs.${own.queueName}}*:lock`);
-    const checks = await server.client.keys(`inlet:{jobs.${own.queueName}}*:stalled-check`);
-    await server.client.del(slotsKey(`c.${own.number}`), ...locks, ...checks);
-    const { seen, poll } = record();
-    await using other = startPollsWorker(redis, poll, own);
-    other.engine.sync([own.source]);
-    await until(() => seen.ended >= 1);
-    await untilNoWake(own.queueName);
-  });
+  itDeep(
+    "is polled by another worker if the worker that polls the source is killed while the wake waits",
+    async () => {
+      await using own = openSource();
+      const args = [join(import.meta.dirname, "polls-child.ts"), server.url];
+      const child = spawn(process.execPath, [...args, own.queueName, String(own.number), own.appId], {
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      using _ = { [Symbol.dispose]: () => void child.kill("SIGKILL") };
+      await once(child.stdout, "data");
+      await own.wake();
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      expect(await jobsOf(own.queueName)).toHaveLength(1);
+      // Deletes the locks of the dead worker, as if they had expired.
+      const locks = await server.client.keys(`inlet:{jobs.${own.queueName}}*:lock`);
+      const checks = await server.client.keys(`inlet:{jobs.${own.queueName}}*:stalled-check`);
+      await server.client.del(slotsKey(`c.${own.number}`), ...locks, ...checks);
+      const { seen, poll } = record();
+      await using other = startPollsWorker(redis, poll, own);
+      other.engine.sync([own.source]);
+      await until(() => seen.ended >= 1);
+      await untilNoWake(own.queueName);
+    },
+  );
 
   it("runs again if its poll could not start, because Redis did not confirm that it stopped waiting", async () => {
     await using own = openSource();
