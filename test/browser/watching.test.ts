@@ -476,3 +476,63 @@ describe("the deliveries view", () => {
     });
   });
 });
+
+describe("the palette", () => {
+  it("finds a delivery by the id of its request from any page, with two actions", async () => {
+    const requestId = createId("req", Date.now());
+    const listed = () =>
+      console.gateway.api<{ id: string }[]>("GET", `${channel.appPath}/deliveries?requestId=${requestId}`);
+    // Only some deliveries are recorded.
+    await until(
+      async () => {
+        await channel.send(order(createId("o", Date.now()), 1), { "x-request-id": requestId });
+        return (await listed()).length === 1;
+      },
+      { everyMs: 300 },
+    );
+    const [delivery] = await listed();
+    await using opened = await console.open("/audit");
+    const { page } = opened;
+    await page.getByRole("heading", { name: "Audit" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Id, app or page" }).fill(requestId);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`**/deliveries/${delivery?.id}`);
+    await page.getByRole("list", { name: "Processing steps" }).waitFor();
+  });
+
+  it("goes to pages by name with the keyboard, says when there are no results, and closes with Escape", async () => {
+    await using opened = await console.open("/");
+    const { page } = opened;
+    await page.getByRole("button", { name: "Find or go to" }).click();
+    const input = page.getByRole("combobox", { name: "Id, app or page" });
+    await input.fill("no such thing anywhere");
+    await page.getByText("No results.").waitFor();
+    await page.keyboard.press("Escape");
+    await input.waitFor({ state: "detached" });
+    await page.keyboard.press("Control+k");
+    await input.fill("quar");
+    const options = page.getByRole("dialog").getByRole("option");
+    await options.filter({ hasText: "Quarantine" }).waitFor();
+    await input.fill("e");
+    await options.nth(2).waitFor();
+    const second = await options.nth(1).getAttribute("href");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`**${second}`);
+  });
+
+  it("is accessible and fits the window, in both themes and two window sizes", async () => {
+    await lookAt(console, {
+      name: "palette",
+      path: "/audit",
+      ready: async (page) => {
+        await page.keyboard.press("Control+k");
+        await page.getByRole("combobox", { name: "Id, app or page" }).fill("orders");
+        await page.getByRole("dialog").getByRole("option").filter({ hasText: "Channel" }).first().waitFor();
+      },
+    });
+  });
+});

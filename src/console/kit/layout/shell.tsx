@@ -4,6 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { NAV_GROUPS, VIEWS, type View } from "../../routes.ts";
 import { caller, hasPermission, signOut } from "../../session/session.ts";
+import { Palette, PaletteButton } from "../palette/palette.tsx";
 import { formatShort } from "../text/numbers.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 import { AppSwitcher, reloadApps, useAppId } from "./apps.tsx";
@@ -62,6 +63,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         <a class="brand" href="/console/">
           Inlet
         </a>
+        <PaletteButton />
         <AppSwitcher />
         {NAV_GROUPS.map((group) => (
           <NavGroup key={group} group={group} />
@@ -72,6 +74,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       <main id="main" tabIndex={-1}>
         {children}
       </main>
+      <Palette />
     </div>
   );
 }
