@@ -55,7 +55,9 @@ export async function alternate(
   }
   const all = cases.map((): Figures[] => []);
   for (let round = 0; round < rounds; round++) {
-    for (const [i, [target, plan]] of cases.entries()) {
+    const order = [...cases.entries()];
+    // Every other round is in reverse order, so that other load that grows or shrinks affects all cases alike.
+    for (const [i, [target, plan]] of round % 2 === 0 ? order : order.reverse()) {
       all[i]?.push(await measure(target, { ...plan, seconds }, redisPid));
     }
   }

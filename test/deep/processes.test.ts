@@ -6,11 +6,19 @@ import { givenChannel } from "../support/channels.ts";
 import { createTestStores } from "../support/gateway.ts";
 import { PROGRAM_ENV, readMetrics, startGatewayProcess } from "../support/gateway-process.ts";
 import { opened } from "../support/opened.ts";
+import { startOtlpReceiver } from "../support/otlp-receiver.ts";
 import { until } from "../support/until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const stores = opened(createTestStores);
-const gateway = opened(() => startGatewayProcess({ ...stores.env, INLET_PROCESSES: "2" }));
+const receiver = opened(startOtlpReceiver);
+const gateway = opened(() =>
+  startGatewayProcess({
+    ...stores.env,
+    INLET_PROCESSES: "2",
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.origin,
+  }),
+);
 
 /** Runs a command on the machine of the gateway. */
 const run = (...args: readonly string[]) =>
@@ -53,6 +61,14 @@ describe("a gateway with two processes", () => {
     expect(await readProcesses()).toEqual({ processes: 2, ready: 2, recentlyEnded: 0 });
     for (let n = 0; n < 10; n++) await deliver();
     expect(await countDeliveries()).toEqual([5, 5]);
+    const openMetrics = await readMetrics(gateway.origin, "application/openmetrics-text");
+    for (const number of [1, 2])
+      expect(openMetrics).toMatch(
+        new RegExp(
+          `^inlet_hook_duration_seconds_bucket.*process="${number}".* # \\{trace_id="[0-9a-f]{32}"\\}`,
+          "m",
+        ),
+      );
     expect(statSync(join(stores.env.INLET_DATA_DIR ?? "", "run/supervisor.sock")).mode & 0o777).toBe(0o600);
 
     expect(run("start")).toMatchObject({

@@ -111,9 +111,9 @@ export async function startGatewayProcess(
 }
 
 /** Reads the metrics of a gateway, as Prometheus does. */
-export async function readMetrics(origin: string): Promise<string> {
+export async function readMetrics(origin: string, accept = "text/plain"): Promise<string> {
   const response = await fetch(`${origin}/metrics`, {
-    headers: { authorization: `Bearer ${METRICS_TOKEN}` },
+    headers: { authorization: `Bearer ${METRICS_TOKEN}`, accept },
   });
   if (!response.ok) throw new Error(`/metrics: ${response.status}`);
   return response.text();
