@@ -89,9 +89,9 @@ describe("a gateway with two processes", () => {
     await until(
       async () => JSON.stringify(await readProcesses()) === '{"processes":2,"ready":2,"recentlyEnded":1}',
     );
-    expect(run("doctor", "--gateway-only", "--url", `${gateway.origin}/v1`).stdout).toMatch(
-      /processes +ok +2 of 2 processes are ready\.[^]*processes +warning +Processes ended unexpectedly in the last 10 minutes: 1/,
-    );
+    const { stdout } = run("doctor", "--gateway-only", "--url", `${gateway.origin}/v1`);
+    expect(stdout).toContain('"state":"ok","message":"2 of 2 processes are ready."');
+    expect(stdout).toContain("Processes ended unexpectedly in the last 10 minutes: 1");
 
     gateway.kill("SIGHUP");
     expect(await gateway.exited).toBe(0);

@@ -1,0 +1,153 @@
+import { request } from "node:http";
+import { describe, expect, it } from "vitest";
+import { type GivenChannel, givenChannel } from "../support/channels.ts";
+import { createTestStores } from "../support/gateway.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { opened } from "../support/opened.ts";
+import { readProcessIds } from "../support/supervised.ts";
+import { until } from "../support/until.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const BODY_BYTES = 512 * KIB;
+/** The memory limit of the organization. It has room for eight bodies, or for nine because 64 KiB of each are free. */
+const LIMIT_BYTES = 4 * MIB;
+const UPLOADS = 24;
+const RATE = 50;
+/** Status of a delivery that was read whole, and has no signature. Its memory is the same, but parsing it would take seconds. */
+const READ = 401;
+
+interface Upload {
+  /** Sends the last byte. */
+  readonly finish: () => void;
+  /** Resolves with the status, or 0 if the connection was lost. */
+  readonly ended: Promise<number>;
+  /** `undefined` before the end. */
+  readonly status: () => number | undefined;
+}
+
+/** Sends all but the last byte of a body, on its own connection. */
+function startUpload({ origin }: GatewayProcess, path: string, bytes: number): Upload {
+  const body = Buffer.from(JSON.stringify({ id: "x", text: "a".repeat(bytes - 20) }));
+  const headers = { "content-type": "application/json", "content-length": body.length, connection: "close" };
+  const sending = request(`${origin}${path}`, { method: "POST", headers, agent: false });
+  const { promise: ended, resolve } = Promise.withResolvers<number>();
+  let status: number | undefined;
+  const end = (result: number): void => {
+    status ??= result;
+    resolve(status);
+  };
+  sending.on("response", (response) => {
+    response.resume();
+    end(response.statusCode ?? 0);
+  });
+  sending.on("error", () => end(0));
+  sending.write(body.subarray(0, -1));
+  return { ended, status: () => status, finish: () => void sending.end(body.subarray(-1)) };
+}
+
+async function upload(gateway: GatewayProcess, path: string, bytes: number): Promise<number> {
+  const { finish, ended } = startUpload(gateway, path, bytes);
+  finish();
+  return ended;
+}
+
+const setBodyBytes = ({ api }: GatewayProcess, { organizationId }: GivenChannel, bodyBytes: number | null) =>
+  api("PUT", `/organizations/${organizationId}/limits`, { bodyBytes });
+
+const givenLargeChannel = (gateway: GatewayProcess) =>
+  givenChannel(gateway, {
+    config: {
+      limits: { maxBodyBytes: 25 * MIB },
+      verification: { scheme: "hmac", name: "x-signature" },
+    },
+    events: [{ type: "made" }],
+  });
+
+/** Starts uploads until the budget is full, and waits until the excess is rejected. Returns the others. */
+async function fillBudget(gateway: GatewayProcess, path: string): Promise<readonly Upload[]> {
+  const uploads = Array.from({ length: UPLOADS }, () => startUpload(gateway, path, BODY_BYTES));
+  const rejected = () => uploads.filter(({ status }) => status() !== undefined);
+  await until(() => rejected().length >= UPLOADS - LIMIT_BYTES / BODY_BYTES - 1);
+  for (const { status } of rejected()) expect(status()).toBe(503);
+  return uploads.filter(({ status }) => status() === undefined);
+}
+
+describe.each([1, 4])("a gateway with %i processes", (processes) => {
+  const stores = opened(createTestStores);
+  const gateway = opened(() => startGatewayProcess({ ...stores.env, INLET_PROCESSES: String(processes) }));
+
+  it("accepts the same bytes of bodies at once", async () => {
+    const channel = await givenLargeChannel(gateway);
+    await setBodyBytes(gateway, channel, LIMIT_BYTES);
+    // The change is active in all processes within two seconds.
+    await until(async () => {
+      const uploads = Array.from({ length: UPLOADS }, () =>
+        startUpload(gateway, channel.hookPath, BODY_BYTES),
+      );
+      for (const { finish } of uploads) finish();
+      const statuses = await Promise.all(uploads.map(({ ended }) => ended));
+      return statuses.includes(503);
+    });
+    const accepted = await fillBudget(gateway, channel.hookPath);
+    // Small bodies are free.
+    expect(await upload(gateway, channel.hookPath, KIB)).toBe(READ);
+    for (const { finish } of accepted) finish();
+    const statuses = await Promise.all(accepted.map(({ ended }) => ended));
+    const completed = statuses.filter((status) => status === READ).length;
+    console.info(`${processes} processes: ${completed} bodies of ${BODY_BYTES} bytes in ${LIMIT_BYTES}`);
+    expect(completed).toBeGreaterThanOrEqual(8);
+    expect(completed).toBeLessThanOrEqual(9);
+  });
+
+  it("accepts the largest body at any process while others hold theirs", async () => {
+    const channel = await givenLargeChannel(gateway);
+    await setBodyBytes(gateway, channel, 110 * MIB);
+    await until(async () => (await upload(gateway, channel.hookPath, 24 * MIB)) === READ);
+    const held = Array.from({ length: 3 }, () => startUpload(gateway, channel.hookPath, 25 * MIB));
+    for (let n = 0; n < processes; n++) expect(await upload(gateway, channel.hookPath, 25 * MIB)).toBe(READ);
+    for (const { finish, ended } of held) {
+      finish();
+      expect(await ended).toBe(READ);
+    }
+  });
+
+  it("accepts the same rate", async () => {
+    const { hookPath } = await givenChannel(gateway, {
+      config: { limits: { requestsPerSecond: RATE } },
+      events: [{ type: "made" }],
+    });
+    const began = performance.now();
+    let accepted = 0;
+    const senders = Array.from({ length: 16 }, async () => {
+      while (performance.now() - began < 5_000)
+        if ((await upload(gateway, hookPath, 100)) === 200) accepted++;
+    });
+    await Promise.all(senders);
+    const seconds = (performance.now() - began) / 1_000;
+    console.info(`${processes} processes: ${accepted} deliveries in ${seconds.toFixed(1)} s`);
+    expect(accepted).toBeLessThanOrEqual(RATE * (seconds + 1) + processes);
+    expect(accepted).toBeGreaterThanOrEqual(RATE * 5);
+  });
+
+  it.runIf(processes > 1)("has the memory of a killed process again at once", async () => {
+    const channel = await givenLargeChannel(gateway);
+    await setBodyBytes(gateway, channel, LIMIT_BYTES);
+    await until(async () => (await upload(gateway, channel.hookPath, 2 * LIMIT_BYTES)) === 503);
+    const held = await fillBudget(gateway, channel.hookPath);
+    const lost = () => held.filter(({ status }) => status() === 0).length;
+    const countEnds = () => gateway.output().split('"process.ended"').length - 1;
+    for (const [index, victim] of (await readProcessIds(gateway.pid)).entries()) {
+      process.kill(victim, "SIGKILL");
+      await until(() => countEnds() > index);
+      if (lost() > 0) break;
+    }
+    expect(lost()).toBeGreaterThan(0);
+    const again = Array.from({ length: lost() }, () => startUpload(gateway, channel.hookPath, BODY_BYTES));
+    for (const { finish } of again) finish();
+    expect(new Set(await Promise.all(again.map(({ ended }) => ended)))).toEqual(new Set([READ]));
+    for (const { finish } of held) finish();
+    const statuses = await Promise.all(held.map(({ ended }) => ended));
+    expect(statuses.filter((status) => status === READ)).toHaveLength(held.length - lost());
+  });
+});
