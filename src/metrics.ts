@@ -5,6 +5,7 @@ import {
   DELIVERY_RESULTS,
   EVENT_OUTCOMES,
 } from "./metrics/channel-counts.ts";
+import { createEventCounts, type TakenCounts } from "./metrics/event-counts.ts";
 import { createTally, createTimings, SECONDS } from "./metrics/frequent-metrics.ts";
 import { type MetricsFormat, renderOpenMetrics } from "./metrics/open-metrics.ts";
 
@@ -71,6 +72,11 @@ export function createMetrics({
   }
 
   const channelCounter = createChannelCounter({ maxShown: channels, nowMs: () => performance.now() });
+  let storeCounts: (taken: TakenCounts) => void = () => {};
+  const eventCounts = createEventCounts((taken) => {
+    for (const counts of taken.channels) channelCounter.add(counts);
+    storeCounts(taken);
+  });
   function countChannels(
     name: string,
     help: string,
@@ -84,6 +90,7 @@ export function createMetrics({
       registers,
       collect() {
         this.reset();
+        eventCounts.take();
         for (const { name, counts } of channelCounter.read())
           for (const field of fields)
             this.inc({ app: name.appId, channel: name.uid, [label]: field }, counts[field]);
@@ -106,13 +113,24 @@ export function createMetrics({
     registry,
     render: async (format: MetricsFormat): Promise<string> =>
       format === "prometheus" ? registry.metrics() : renderOpenMetrics(await registry.getMetricsAsJSON()),
-    /**
-     * Returns the counts of a channel, which the caller increments directly. Do not keep them, because a channel may stop being
-     * counted individually.
-     *
-     * Less busy channels share their counts.
-     */
-    countsOf: channelCounter.countsOf,
+    countsOf: eventCounts.countsOf,
+    handlerCountsOf: eventCounts.handlerCountsOf,
+    /** Takes the counts of the event path since the last call. They also appear in the metrics. */
+    takeCounts: eventCounts.take,
+    /** Sets the function that stores taken counts. */
+    storeCountsWith(store: (taken: TakenCounts) => void): void {
+      storeCounts = store;
+    },
+    seriesFlushFailures: new Counter({
+      name: "inlet_series_flush_failures_total",
+      help: "Failed writes of the counts for the console and the API; each is retried",
+      registers,
+    }),
+    seriesLost: new Counter({
+      name: "inlet_series_lost_total",
+      help: "Counts that were never stored, because PostgreSQL was unavailable for too long or while the gateway stopped",
+      registers,
+    }),
     /** Labeled with the outcome: `ok`, `unverified`, `refused`, `unavailable`, `internal`. */
     hookSeconds: createTimings({
       name: "inlet_hook_duration_seconds",

@@ -14,6 +14,12 @@ import type {
 import type { RouteKeysTable } from "./intakes/intake-tables.ts";
 import type { ProblemEventsTable, ProblemLooksTable, ProblemsTable } from "./problems/problem-tables.ts";
 import type { RegistrationsTable } from "./registrations/registration-table.ts";
+import type {
+  SeriesHoursTable,
+  SeriesMinutesTable,
+  SeriesTable,
+  SeriesWritesTable,
+} from "./series/series-tables.ts";
 
 export interface BlueprintChannel {
   readonly uid: string;
@@ -284,6 +290,10 @@ export interface Tables {
   problemEvents: ProblemEventsTable;
   problemLooks: ProblemLooksTable;
   registrations: RegistrationsTable;
+  series: SeriesTable;
+  seriesMinutes: SeriesMinutesTable;
+  seriesHours: SeriesHoursTable;
+  seriesWrites: SeriesWritesTable;
 }
 
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;

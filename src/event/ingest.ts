@@ -35,7 +35,12 @@ export interface HandshakeReply {
  * - `handshake` means that the request was a handshake and not a delivery.
  */
 export type IngestResult =
-  | { readonly kind: "accepted"; readonly outcome: Outcome }
+  | {
+      readonly kind: "accepted";
+      readonly outcome: Outcome;
+      /** Whether the outcome was counted already, because the delivery was first stored and then published. */
+      readonly isCounted?: true;
+    }
   | { readonly kind: "rejected"; readonly failures: readonly ItemFailure[] }
   | { readonly kind: "tooManyItems"; readonly limit: number }
   | { readonly kind: "unverified"; readonly message: string }

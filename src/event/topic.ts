@@ -27,3 +27,9 @@ export function encodeType(type: string): string {
     return encoded;
   });
 }
+
+/** Returns the parts of a topic name before its type. */
+export function parseTopicPrefix(topic: string): Omit<TopicParts, "type"> {
+  const [, organizationId = "", , , , appId = "", channelUid = ""] = topic.split(".", 7);
+  return { organizationId, appId, channelUid };
+}

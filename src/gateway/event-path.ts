@@ -131,14 +131,14 @@ export function createEventPath(deps: EventPathDeps) {
   const spans = deps.tracing && createDeliverySpans(deps.tracing);
   const { conclude, ...concluding } = createConclude({ metrics, recorder, spans, clock, log: deps.log });
   const normalize = createNormalizer(normalizing, normalizeQueue.normalize, shares);
-  const shared: WriterDeps = {
+  const shared = {
     ...concluding,
     spans,
     publish,
     quarantine,
     normalize,
     maxCheckMs: deps.timeoutMs,
-  };
+  } satisfies WriterDeps;
   const { publishNormalized, ...writer } = createWriter(shared);
   const gatherFetched = createGather({ ...shared, publishNormalized });
   const { routeTargets } = storedChannels;

@@ -5,6 +5,7 @@ import { awaitDatabase } from "../data/await-database.ts";
 import { startChangeFeed } from "../data/changes.ts";
 import { openDatabase, type Queryable } from "../data/database.ts";
 import { migrate } from "../data/migrate.ts";
+import { startSeriesWriter } from "../data/series/series-writer.ts";
 import { createCompileQuota } from "../lib/json-schema/compile-quota.ts";
 import { startSchemaCompiler } from "../lib/json-schema/compiler.ts";
 import { ownBudgets } from "../limits/budgets.ts";
@@ -61,6 +62,8 @@ export async function openFoundation(deps: FoundationDeps) {
     return openKeyring(db);
   });
   const changes = opening.use(await startChangeFeed({ db, log }));
+  // Opened before everything that counts, so that it is disposed of last and writes the last counts.
+  opening.use(startSeriesWriter({ db, metrics, clock, log }));
   const masterKey = createMasterKeyWatch({ keyring, changes, log });
   onWaiting("waiting for Redis");
   const redis = opening.use(

@@ -11,7 +11,8 @@ export interface CallsDeps {
   readonly onFailing: (subscription: HandledSubscription, isFailing: boolean) => void;
   /** Called when the handler responds with 410 Gone. */
   readonly onGone: (subscription: HandledSubscription) => Promise<void>;
-  readonly observe: (result: AttemptResult) => void;
+  /** Called after each request. `events` are those that it contained. */
+  readonly observe: (result: AttemptResult, events: readonly DeliveredEvent[]) => void;
   readonly failures: Pick<FailureNotes, "note">;
   readonly breakerMs: number;
   readonly log: Log;
@@ -48,7 +49,7 @@ export function createCalls(subscription: HandledSubscription, deps: CallsDeps):
       if (result?.kind === "taken") breaker.noteTaken();
       else breaker.recordRejection();
     }
-    observe(result);
+    observe(result, events);
     if (result.kind === "taken" && !hasRecovered) {
       hasRecovered = true;
       // The stored state may still be that of an earlier lane, whose breaker was open.

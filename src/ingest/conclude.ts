@@ -17,6 +17,13 @@ import type { ClientAddress } from "../lib/addresses/client-address.ts";
 import type { Clock } from "../lib/clock.ts";
 import { createRepeatedLines } from "../lib/repeated-lines.ts";
 import type { Log } from "../log.ts";
+import {
+  countLatency,
+  countQuarantined,
+  countRejection,
+  countType,
+  type EventCounts,
+} from "../metrics/event-counts.ts";
 import type { Metrics } from "../metrics.ts";
 import type { HeldBody } from "./body/body-budget.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
@@ -83,8 +90,9 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
   function conclude(arrival: Arrival, result: DeliveryResult): void {
     const { channel, exchange, requestId, trace } = arrival;
     const response = toResponse(channel, result);
-    if (channel !== undefined) {
-      countResult(channel, result);
+    const counts = channel && metrics.countsOf(channel.identity);
+    if (channel !== undefined && counts !== undefined) {
+      countResult(channel, result, counts);
       record(arrival, channel, result);
     }
     if ("code" in response) logRejection(arrival, response, result);
@@ -99,12 +107,11 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
     }
     if (trace !== undefined && channel !== undefined)
       spans?.endReceive(channel, arrival, trace, toSpanResult(result, response));
-    if (channel !== undefined)
-      metrics.hookSeconds.observe(
-        (performance.now() - exchange.sinceMs) / 1000,
-        toOutcomeLabel(response),
-        trace?.traceId,
-      );
+    if (counts === undefined) return;
+    const durationMs = performance.now() - exchange.sinceMs;
+    metrics.hookSeconds.observe(durationMs / 1000, toOutcomeLabel(response), trace?.traceId);
+    if (result.kind === "accepted" || result.kind === "routed" || result.kind === "failed")
+      countLatency(counts, durationMs);
   }
 
   /** Ends a delivery that the gateway has fetched. No response is sent. */
@@ -128,35 +135,62 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
   }
 
   /** Counts the result of a delivery. */
-  function countResult({ identity }: Pick<CompiledChannel, "identity">, result: DeliveryResult): void {
+  function countResult(
+    channel: Pick<CompiledChannel, "identity">,
+    result: DeliveryResult,
+    counts: EventCounts = metrics.countsOf(channel.identity),
+  ): void {
     if (result.kind === "replied") return;
-    const counts = metrics.countsOf(identity);
-    metrics.deliveries.add(identity.kind, toDeliveryLabel(result));
+    if (result.kind === "accepted") {
+      counts.received += result.outcome.received;
+      if (result.isCounted !== true) countAccepted(channel, counts, result);
+      return;
+    }
+    metrics.deliveries.add(channel.identity.kind, toDeliveryLabel(result));
     switch (result.kind) {
-      case "accepted": {
-        const { quarantined, quarantine } = result.outcome;
-        counts.accepted++;
-        counts.quarantined += quarantined;
-        countEvents(identity, counts, result.outcome);
-        for (const { reason } of quarantine) metrics.quarantined.add(identity.kind, reason);
-        return;
-      }
       case "routed":
         counts.accepted++;
         return;
       case "handshake":
+        counts.handshake++;
+        return;
       case "unverified":
+        counts.unverified++;
+        countRejection(counts, STATUS_OF.unauthenticated);
+        return;
       case "refused":
       case "failed":
         counts[result.kind]++;
+        countRejection(counts, STATUS_OF[result.response.code]);
         return;
       case "rejected":
       case "tooManyItems":
         counts.refused++;
+        countRejection(counts, STATUS_OF[REJECTION_CODES[result.kind]]);
         return;
       default:
         result satisfies never;
     }
+  }
+
+  /** Counts an accepted delivery, except for its received items. */
+  function countAccepted(
+    { identity }: Pick<CompiledChannel, "identity">,
+    counts: EventCounts,
+    { outcome }: Pick<Extract<IngestResult, { kind: "accepted" }>, "outcome">,
+  ): void {
+    metrics.deliveries.add(identity.kind, "accepted");
+    counts.accepted++;
+    countEvents(identity, counts, outcome);
+    countFailures(identity, counts, outcome);
+  }
+
+  /** Counts a delivery that was stored until now. Its items were counted as received when it arrived. */
+  function countDrained(channel: Pick<CompiledChannel, "identity">, result: IngestResult): void {
+    const counts = metrics.countsOf(channel.identity);
+    if (result.kind === "accepted") countAccepted(channel, counts, result);
+    // The delivery goes to quarantine, because its sender already has a response.
+    else countQuarantined(counts, "invalid_body");
   }
 
   /** Ends a redrive, or the first processing of a delivery that was buffered during a pause. */
@@ -167,7 +201,7 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
     { wasPaused = false }: { readonly wasPaused?: boolean },
   ): void {
     if (delivery.traceparent !== undefined) spans?.endRedrive(channel, delivery, toSpanResult(result));
-    if (wasPaused) countResult(channel, result);
+    if (wasPaused) countDrained(channel, result);
     // Its delivery and its failed items were counted when they arrived.
     else if (result.kind === "accepted") {
       const status = delivery.reconciled === undefined ? "published" : "recovered";
@@ -188,13 +222,14 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
     { identity }: Pick<CompiledChannel, "identity">,
     result: Extract<IngestResult, { kind: "accepted" }>,
   ): boolean {
-    const { published, quarantined, quarantine } = result.outcome;
+    const { published, quarantined, events } = result.outcome;
     const { kind } = identity;
     if (published + quarantined === 0) return false;
     const counts = metrics.countsOf(identity);
-    counts.quarantined += quarantined;
-    countEvents(identity, counts, { published, duplicates: 0, ignored: 0 }, "recovered");
-    for (const { reason } of quarantine) metrics.quarantined.add(kind, reason);
+    counts.received += published + quarantined;
+    const missed = events.filter(({ status }) => status !== "duplicate");
+    countEvents(identity, counts, { published, duplicates: 0, ignored: 0, events: missed }, "recovered");
+    countFailures(identity, counts, result.outcome);
     if (published > 0) metrics.deliveriesMissed.add(kind, "recovered");
     else if (isListed(result.outcome)) metrics.deliveriesMissed.add(kind, "listed");
     return true;
@@ -202,16 +237,38 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
 
   function countEvents(
     { kind }: ChannelIdentity,
-    counts: ReturnType<Metrics["countsOf"]>,
-    { published, duplicates, ignored }: Pick<Outcome, "published" | "duplicates" | "ignored">,
+    counts: EventCounts,
+    {
+      published,
+      duplicates,
+      ignored,
+      events,
+    }: Pick<Outcome, "published" | "duplicates" | "ignored" | "events">,
     status: PublishedStatus = "published",
   ): void {
-    counts[status] += published;
-    counts.duplicate += duplicates;
+    for (const event of events) countType(counts, event.type)[event.status]++;
     counts.ignored += ignored;
     if (published > 0) metrics.events.add(kind, status, published);
     if (duplicates > 0) metrics.events.add(kind, "duplicate", duplicates);
     if (ignored > 0) metrics.events.add(kind, "ignored", ignored);
+  }
+
+  function countFailures(
+    { kind }: ChannelIdentity,
+    counts: EventCounts,
+    { quarantine }: Pick<Outcome, "quarantine">,
+  ): void {
+    for (const { reason } of quarantine) {
+      countQuarantined(counts, reason);
+      metrics.quarantined.add(kind, reason);
+    }
+  }
+
+  /** Counts items that an intake holds. */
+  function countHeld({ identity }: Pick<CompiledChannel, "identity">, reason: string, items: number): void {
+    const counts = metrics.countsOf(identity);
+    counts.received += items;
+    countQuarantined(counts, reason, items);
   }
 
   function record(arrival: Arrival, channel: CompiledChannel, result: DeliveryResult): void {
@@ -289,9 +346,14 @@ export function createConclude({ metrics, recorder, spans, clock, log }: Conclud
     concludeRedriven,
     concludeDrained,
     countResult,
+    countDrained,
+    countHeld,
     countUnset,
   };
 }
+
+/** Error codes of deliveries that the channel's settings reject. */
+const REJECTION_CODES = { rejected: "invalid_parameters", tooManyItems: "payload_too_large" } as const;
 
 const NO_BYTES = Buffer.alloc(0);
 const NO_HEADERS = {};
@@ -338,11 +400,14 @@ function toResponse(channel: CompiledChannel | undefined, result: DeliveryResult
     case "unverified":
       return toErrorResponse("unauthenticated", "The request could not be verified.");
     case "tooManyItems":
-      return toErrorResponse("payload_too_large", `The delivery contains more than ${result.limit} items.`);
+      return toErrorResponse(
+        REJECTION_CODES.tooManyItems,
+        `The delivery contains more than ${result.limit} items.`,
+      );
     case "rejected":
       return {
         ...toErrorResponse(
-          "invalid_parameters",
+          REJECTION_CODES.rejected,
           "The channel rejects this delivery, because an item is invalid or matches no definition.",
         ),
         details: result.failures.map(({ item, reason, path, detail }) => ({

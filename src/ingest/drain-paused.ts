@@ -19,7 +19,7 @@ export interface DrainPausedDeps {
   readonly publish: Publish;
   readonly quarantine: Pick<QuarantineStore, "put" | "delete">;
   readonly redrive: Redrive;
-  readonly countResult: Conclude["countResult"];
+  readonly countDrained: Conclude["countDrained"];
   readonly concludeDrained: Conclude["concludeDrained"];
   /** `undefined` if the gateway exports no traces. */
   readonly spans?: DeliverySpans | undefined;
@@ -51,7 +51,7 @@ interface CleanDelivery {
 
 /** Publishes deliveries that arrived during a pause. Invalid items are quarantined, because the sender already has its response. */
 export function createDrainPaused(deps: DrainPausedDeps) {
-  const { normalize, publish, quarantine, redrive, countResult, route, spans } = deps;
+  const { normalize, publish, quarantine, redrive, countDrained, route, spans } = deps;
 
   /** @throws UnavailableError if the result is uncertain. Calling again is safe. */
   async function one(
@@ -124,7 +124,7 @@ export function createDrainPaused(deps: DrainPausedDeps) {
     const received = sum(batch.map((clean) => clean.received));
     const ignored = sum(batch.map((clean) => clean.ignored));
     const outcome = createOutcome({ received, ignored }, events, receipts, []);
-    countResult(channel, { kind: "accepted", outcome });
+    countDrained(channel, { kind: "accepted", outcome });
   }
 
   async function finishOne(

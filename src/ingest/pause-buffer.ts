@@ -82,7 +82,8 @@ export function createPauseBuffer(deps: {
     const ids = await quarantine.put(identity, write, { signal });
     if ((await pauses.state({ channel: identity, pause })) === "over") {
       const [id = ""] = ids;
-      return { kind: "accepted", outcome: await drainPaused.one(channel, { id, delivery }, { signal }) };
+      const outcome = await drainPaused.one(channel, { id, delivery }, { signal });
+      return { kind: "accepted", outcome, isCounted: true };
     }
     return {
       kind: "accepted",

@@ -14,6 +14,7 @@ import { forgetRetiredTopic, pageTopics } from "../data/channels/topics.ts";
 import type { Queryable } from "../data/database.ts";
 import { claimLease, releaseLease } from "../data/leases.ts";
 import { settleRemovals } from "../data/removals.ts";
+import { ageCounts } from "../data/series/age-counts.ts";
 import { expireDeadLetters } from "../data/subscriptions/dead-letters.ts";
 import type { Clock } from "../lib/clock.ts";
 import { startLoop } from "../lib/loop.ts";
@@ -198,6 +199,7 @@ export function startHousekeeper(deps: HousekeeperDeps) {
     expiredAtMs = performance.now();
     await attempt("quarantine_expiry", () => expireQuarantine(deps, signal));
     await attempt("dead_letter_expiry", () => expireDeadLetters(db, clock(), { signal }));
+    await attempt("counts_aging", () => ageCounts(db, clock(), { signal }));
     await attempt("audit_expiry", () => expireAudit(db, deps.auditRetentionDays, { nowMs: clock(), signal }));
   }
 

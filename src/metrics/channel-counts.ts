@@ -1,3 +1,5 @@
+import type { EventCounts } from "./event-counts.ts";
+
 export interface ChannelCounts {
   /** Deliveries, by result. */
   accepted: number;
@@ -108,9 +110,23 @@ export function createChannelCounter({
     shown = top.size;
   }
 
+  const countsOf = (name: ChannelName): ChannelCounts => channels.get(name.number)?.counts ?? add(name);
+
   return {
     /** Returns the counts of a channel. Do not keep the result, because the channel may stop being counted individually. */
-    countsOf: (name: ChannelName): ChannelCounts => channels.get(name.number)?.counts ?? add(name),
+    countsOf,
+    /** Adds counts of the event path. */
+    add(taken: EventCounts): void {
+      const counts = countsOf(taken.channel);
+      for (const result of DELIVERY_RESULTS) counts[result] += taken[result];
+      counts.ignored += taken.ignored;
+      for (const { published, recovered, duplicate } of taken.types.values()) {
+        counts.published += published;
+        counts.recovered += recovered;
+        counts.duplicate += duplicate;
+      }
+      for (const items of taken.quarantined.values()) counts.quarantined += items;
+    },
     /** Returns the counts of all time series. The series of all other channels comes last. */
     read(): readonly { readonly name: Pick<ChannelName, "appId" | "uid">; readonly counts: ChannelCounts }[] {
       if (nowMs() - rankedAtMs >= RANK_EVERY_MS) {

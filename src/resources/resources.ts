@@ -49,6 +49,7 @@ import { problems } from "./events/problems.ts";
 import { intakeQuarantine } from "./events/quarantine/intake-quarantine.ts";
 import { recoveries } from "./events/quarantine/recover.ts";
 import { quarantine } from "./events/quarantine/routes.ts";
+import { series } from "./events/series.ts";
 import { subscriptionLife } from "./events/subscriptions/life.ts";
 import { subscriptionReaders } from "./events/subscriptions/readers.ts";
 import { replays } from "./events/subscriptions/replay.ts";
@@ -155,6 +156,7 @@ const RESOURCES: readonly Resource[] = [
   deadLetters,
   lookup,
   overview,
+  series,
   deliveries,
   quarantine,
   topics,

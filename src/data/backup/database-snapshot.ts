@@ -19,9 +19,9 @@ export type DatabaseSnapshot = Awaited<ReturnType<typeof openDatabaseSnapshot>>;
  * Tables that a backup leaves out.
  *
  * - `schema_migrations`: a restore applies the migrations itself.
- * - `leases`, `changes`, `changes_pruned`: they belong to running gateways and to transactions of this server.
+ * - `leases`, `changes`, `changes_pruned`, `series_writes`: they belong to running gateways and to transactions of this server.
  */
-const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned"];
+const LEFT_OUT = ["schema_migrations", "leases", "changes", "changes_pruned", "series_writes"];
 
 /**
  * Opens a snapshot of all data that is committed now.

@@ -12,7 +12,9 @@ import { createRedriveHeld } from "./redrive-held.ts";
 import { createRouter, type RouterDeps } from "./router.ts";
 import { createTestRouting } from "./test-routing.ts";
 
-export interface RoutingDeps extends DeliverGroupDeps, Pick<RouterDeps, "metrics" | "newDeliveryId"> {
+export interface RoutingDeps
+  extends DeliverGroupDeps,
+    Pick<RouterDeps, "metrics" | "countHeld" | "newDeliveryId"> {
   readonly quarantine: Pick<QuarantineStore, "put" | "hasHeld">;
   readonly routeItems: ItemRouter;
   readonly targets: RouteTargets;

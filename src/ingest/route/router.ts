@@ -6,6 +6,7 @@ import type { NewId } from "../../lib/ids.ts";
 import type { Metrics } from "../../metrics.ts";
 import type { Routed, RouteGroup } from "../../normalize/route-items.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
+import type { Conclude } from "../conclude.ts";
 import type { Routes } from "./compile-routing.ts";
 import { type DeliverGroup, LateValidationError, toDistinct } from "./deliver-group.ts";
 import type { FindInstall } from "./find-install.ts";
@@ -31,6 +32,7 @@ export interface RouterDeps {
     keys: readonly string[],
   ) => Promise<boolean>;
   readonly metrics: Pick<Metrics, "routedItems">;
+  readonly countHeld: Conclude["countHeld"];
   readonly newDeliveryId: NewId;
 }
 
@@ -61,6 +63,7 @@ export function createRouter(deps: RouterDeps): Route {
     // An install may have claimed the key meanwhile, or another gateway may not know yet that items are held.
     if (key !== undefined) await deps.markHeld(intake, key);
     metrics.routedItems.add(identity.kind, failure.reason, items);
+    deps.countHeld(intake, failure.reason, items);
     return { ...EMPTY_OUTCOME, received: items, quarantined: items };
   }
 

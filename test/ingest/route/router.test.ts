@@ -31,6 +31,7 @@ it("a delivery that cannot be validated in time is held, and later ones of its k
     quarantine,
     isReplay: async () => false,
     metrics: spine.metrics,
+    countHeld: () => {},
     newDeliveryId: () => "dl_late",
   });
   const limits = { checkVerified: () => undefined, countItems: () => {} };

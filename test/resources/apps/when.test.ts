@@ -43,7 +43,12 @@ describe("an item that the `when` of its definition excludes", () => {
       events: [],
     });
     expect(await ignoredCount()).toBe(before + 3);
-    const counts = spine.metrics.countsOf({ number: 0, appId: app.id, uid: "main" });
+    const counts = spine.metrics.countsOf({
+      number: 0,
+      appId: app.id,
+      uid: "main",
+      organizationId: app.organizationId,
+    });
     expect(counts.ignored).toBe(0);
     expect(await call().get(`${path}/quarantine`)).toEqual([]);
     await spine.path.recorder.flush();

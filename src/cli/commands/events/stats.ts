@@ -1,0 +1,96 @@
+import type { Command } from "commander";
+import type { ChannelTotals } from "../../../resources/events/series.ts";
+import { findApp } from "../../client/app.ts";
+import {
+  appOptions,
+  type Client,
+  createAction,
+  examples,
+  formatTime,
+  parsePast,
+  timeOptions,
+} from "../../client/command.ts";
+import type { App } from "../../client/entities.ts";
+import type { CommandContext } from "../../command-context.ts";
+import { compress, renderSparkline } from "../../output/sparkline.ts";
+import type { Column } from "../../output/table.ts";
+
+interface StatsOptions {
+  readonly app?: string;
+  readonly since?: number;
+  readonly until?: number;
+}
+
+const TREND_CELLS = 15;
+/** Maximum number of channels, so that the command needs few requests. */
+const MAX_CHANNELS = 1_000;
+const RED = { 0: undefined, "*": "red" } as const;
+const YELLOW = { 0: undefined, "*": "yellow" } as const;
+
+const CHANNEL: Column<ChannelTotals> = { title: "channel", value: ({ channel }) => channel };
+/** Columns in parts. Each part is a table of its own if the terminal is too narrow for all columns. */
+const PARTS: readonly (readonly Column<ChannelTotals>[])[] = [
+  [
+    { title: "received", value: ({ received }) => received },
+    { title: "trend", value: ({ trend }) => renderSparkline(compress(trend, TREND_CELLS)), whole: true },
+    { title: "rejected", value: ({ rejected }) => rejected, colors: RED },
+  ],
+  [
+    { title: "published", value: ({ published }) => published },
+    { title: "dupl.", value: ({ duplicate }) => duplicate },
+    { title: "quar.", value: ({ quarantined }) => quarantined, colors: YELLOW },
+    { title: "ignored", value: ({ ignored }) => ignored },
+    { title: "recov.", value: ({ recovered }) => recovered },
+  ],
+  [
+    { title: "handled", value: ({ handlerSucceeded }) => handlerSucceeded },
+    { title: "failed", value: ({ handlerFailed }) => handlerFailed, colors: RED },
+    { title: "p50 ms", value: ({ latencyP50Ms }) => latencyP50Ms },
+    { title: "p99 ms", value: ({ latencyP99Ms }) => latencyP99Ms },
+  ],
+];
+/** Width from which all columns fit into one table. */
+const WIDE_CELLS = 120;
+
+export function define(command: Command, context: CommandContext): void {
+  appOptions(command)
+    .argument("[channel]", "only channels with this uid")
+    .action(createAction<[string | undefined], StatsOptions>(context, showStats));
+  timeOptions(command, " (default: 1h)");
+  examples(command, [
+    ["inlet stats", "counts of the last hour, for each channel of all apps"],
+    ["inlet stats orders --app shop --since 7d", "one channel of one app"],
+    ["inlet stats --since 24h -o json", "one JSON object per channel"],
+  ]);
+}
+
+async function showStats(
+  { api, io, output }: Client,
+  [channel]: readonly [string | undefined],
+  { app = io.env.INLET_APP || undefined, since = parsePast("1h"), until }: StatsOptions,
+): Promise<undefined> {
+  const appId = app === undefined ? undefined : (await findApp(api, app)).id;
+  const query = { appId, channel, from: formatTime(since), to: formatTime(until) };
+  const { items, total } = await api.list<ChannelTotals>("/metrics/channels", query, MAX_CHANNELS);
+  const none = "No channel received anything in this time.";
+  if (output.isJson || items.length === 0) {
+    output.list(items, [CHANNEL], none);
+    return;
+  }
+  const apps = new Set(items.map((one) => one.appId)).size > 1 ? await listNames(api) : undefined;
+  const columns = [
+    ...(apps ? [{ title: "app", value: (one: ChannelTotals) => apps.get(one.appId) ?? one.appId }] : []),
+    CHANNEL,
+  ];
+  const tables = output.cells < WIDE_CELLS ? PARTS : [PARTS.flat()];
+  for (const [index, part] of tables.entries()) {
+    if (index > 0) output.say("");
+    output.list(items, [...columns, ...part]);
+  }
+  if (items.length < total) output.note(`Only the busiest ${items.length} of ${total} channels are shown.`);
+}
+
+async function listNames(api: Client["api"]): Promise<ReadonlyMap<string, string>> {
+  const { items } = await api.list<App>("/apps");
+  return new Map(items.map(({ id, uid }) => [id, uid]));
+}
