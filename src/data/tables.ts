@@ -14,12 +14,7 @@ import type {
 import type { RouteKeysTable } from "./intakes/intake-tables.ts";
 import type { ProblemEventsTable, ProblemLooksTable, ProblemsTable } from "./problems/problem-tables.ts";
 import type { RegistrationsTable } from "./registrations/registration-table.ts";
-import type {
-  SeriesHoursTable,
-  SeriesMinutesTable,
-  SeriesTable,
-  SeriesWritesTable,
-} from "./series/series-tables.ts";
+import type { SeriesTables } from "./series/series-tables.ts";
 
 export interface BlueprintChannel {
   readonly uid: string;
@@ -264,7 +259,7 @@ interface AuditRefusalsTable {
  * Types of all database tables. Standard resources such as apps, blueprints and connections declare theirs next to their field
  * definitions.
  */
-export interface Tables {
+export interface Tables extends SeriesTables {
   cluster: ClusterTable;
   untoldFirstStart: UntoldFirstStartTable;
   channels: ChannelsTable;
@@ -290,10 +285,6 @@ export interface Tables {
   problemEvents: ProblemEventsTable;
   problemLooks: ProblemLooksTable;
   registrations: RegistrationsTable;
-  series: SeriesTable;
-  seriesMinutes: SeriesMinutesTable;
-  seriesHours: SeriesHoursTable;
-  seriesWrites: SeriesWritesTable;
 }
 
 export type Row<T extends keyof Tables> = Selectable<Tables[T]>;

@@ -18,7 +18,7 @@ export function toLatencyBucket(ms: number): number {
 }
 
 /**
- * Returns a percentile in ms. Returns `null` if nothing was counted.
+ * Returns a percentile in ms. Returns `null` without any counts.
  *
  * @param counts counts of the buckets; trailing buckets without counts may be missing
  * @param fraction the percentile as a fraction, such as 0.99

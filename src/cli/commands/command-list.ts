@@ -80,7 +80,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...groupOf("Events:", {
     catalog: ["List the event types of an app", () => import("./events/catalog.ts")],
     infer: ["Infer the schemas of a channel's events", () => import("./events/infer.ts")],
-    stats: ["Show what each channel received, with its outcomes", () => import("./events/stats.ts")],
+    stats: ["Show the counts of each channel, with a trend", () => import("./events/stats.ts")],
     types: ["Print TypeScript types of an app's events", () => import("./events/types.ts")],
     events: ["List an app's events, or get one", () => import("./events/events.ts")],
     tail: ["Show events as they arrive", () => import("./events/tail.ts")],

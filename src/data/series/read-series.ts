@@ -43,7 +43,7 @@ export interface SeriesQuery extends SeriesRange {
   readonly stepMs: number;
 }
 
-/** Start of an interval in ms since 1970, with its value. A percentile is `null` if nothing was observed. */
+/** Start of an interval in ms since 1970, with its value. A percentile without observations is `null`. */
 export type Point = readonly [atMs: number, value: number | null];
 
 export const isLatency = (metric: Metric): metric is LatencyMetric => metric in FRACTIONS;

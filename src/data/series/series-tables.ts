@@ -1,7 +1,7 @@
 import type { Generated } from "kysely";
 import type { Timestamp } from "../columns.ts";
 
-export interface SeriesTable {
+interface SeriesTable {
   id: Generated<number>;
   organizationId: string;
   appId: string;
@@ -21,17 +21,24 @@ interface Count {
   buckets: number[] | null;
 }
 
-export interface SeriesMinutesTable extends Count {
+interface SeriesMinutesTable extends Count {
   minute: Timestamp;
 }
 
-export interface SeriesHoursTable extends Count {
+interface SeriesHoursTable extends Count {
   hour: Timestamp;
 }
 
 /** The last write of each gateway process. */
-export interface SeriesWritesTable {
+interface SeriesWritesTable {
   writer: string;
   sequence: number;
   writtenAt: Timestamp;
+}
+
+export interface SeriesTables {
+  series: SeriesTable;
+  seriesMinutes: SeriesMinutesTable;
+  seriesHours: SeriesHoursTable;
+  seriesWrites: SeriesWritesTable;
 }

@@ -45,7 +45,7 @@ const rangeQuery = {
 } as const;
 
 const seriesQuery = z.object({
-  metric: z.enum(METRICS).meta({ description: "What to count." }),
+  metric: z.enum(METRICS).meta({ description: "Metric to read." }),
   ...rangeQuery,
   type: z
     .string()

@@ -66,7 +66,7 @@ describe("writes of counts", () => {
     expect(await sum(organizationId, NOW_MS - HOUR_MS, NOW_MS + HOUR_MS)).toBe(15);
   });
 
-  it("of many processes at once lose and repeat nothing", async () => {
+  it("add all counts once when many processes write at the same time", async () => {
     const organizationId = await createOrganization();
     const names = Array.from({ length: 40 }, (_, n) => nameOf(organizationId, `c${n}`));
     const ids = await resolve(names);
@@ -80,7 +80,7 @@ describe("writes of counts", () => {
     expect(await sum(organizationId, NOW_MS - HOUR_MS, NOW_MS + HOUR_MS)).toBe(40 * 30);
   });
 
-  it("of an organization with more than 2,000 series count the rest together, and those of a deleted one are dropped", async () => {
+  it("add up the series of an organization beyond the first 2,000, and drop counts of a deleted organization", async () => {
     const organizationId = await createOrganization();
     const names = Array.from({ length: 1_100 }, (_, n) => n).flatMap((n) => [
       nameOf(organizationId, `c${n}`),
