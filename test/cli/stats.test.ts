@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
-import { opened } from "../support/opened.ts";
 import { runInlet } from "../support/command.ts";
+import { opened } from "../support/opened.ts";
 
 const TOTALS = {
   received: 1_200,
@@ -24,7 +24,8 @@ const gateway = opened(async () => {
   const asked: URLSearchParams[] = [];
   const server = createServer(({ url = "" }, response) => {
     const { pathname, searchParams } = new URL(url, "http://gateway");
-    if (pathname === "/v1/apps") return void response.end(JSON.stringify([{ id: "app_1", uid: "shop", spaceId: "s" }]));
+    if (pathname === "/v1/apps")
+      return void response.end(JSON.stringify([{ id: "app_1", uid: "shop", spaceId: "s" }]));
     asked.push(searchParams);
     const channels = [
       { appId: "app_1", channel: "orders", ...TOTALS },
@@ -59,6 +60,11 @@ it("inlet stats shows the counts of each channel with a trend, in as many tables
 
 it("inlet stats prints one JSON object per channel for a program", async () => {
   const { stdout } = await runInlet(["stats", "orders", "-o", "json"], { env: gateway.env });
-  expect(stdout.trim().split("\n").map((line) => JSON.parse(line))).toHaveLength(2);
+  expect(
+    stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ).toHaveLength(2);
   expect(gateway.asked.at(-1)?.get("channel")).toBe("orders");
 });

@@ -18,13 +18,19 @@ it("a killed process loses the counts of at most one interval, and no delivery i
   async function readPublished(): Promise<number> {
     const to = new Date(Date.now() + 60_000).toISOString();
     const query = `metric=published&appId=${channel.appId}&from=${from}&to=${to}`;
-    const { points } = await reader.api<{ points: readonly [string, number][] }>("GET", `/metrics/series?${query}`);
+    const { points } = await reader.api<{ points: readonly [string, number][] }>(
+      "GET",
+      `/metrics/series?${query}`,
+    );
     return points.reduce((sum, [, count]) => sum + count, 0);
   }
   for (let round = 0; round < ROUNDS; round++) {
     await using victim = await startGatewayProcess(stores.env);
     const send = async (): Promise<void> => {
-      const response = await fetch(`${victim.origin}${channel.hookPath}`, { method: "POST", body: `{"n":${sent}}` });
+      const response = await fetch(`${victim.origin}${channel.hookPath}`, {
+        method: "POST",
+        body: `{"n":${sent}}`,
+      });
       expect(response.status).toBe(200);
       sent++;
     };

@@ -118,8 +118,7 @@ describe("the series of a load over webhooks, polls and handlers", () => {
     const to = new Date(Date.now() + 60_000).toISOString();
     const range = `from=${new Date(fromMs).toISOString()}&to=${to}`;
     type Points = readonly [at: string, value: number | null][];
-    const read = (query: string) =>
-      later.api<{ points: Points }>("GET", `/metrics/series?${range}&${query}`);
+    const read = (query: string) => later.api<{ points: Points }>("GET", `/metrics/series?${range}&${query}`);
     async function sum(query: string): Promise<number> {
       const { points } = await read(query);
       return points.reduce((total, [, value]) => total + (value ?? 0), 0);

@@ -7,7 +7,11 @@ import { startSeriesWriter } from "../../../src/data/series/series-writer.ts";
 import { type SeriesCount, writeCounts } from "../../../src/data/series/write-counts.ts";
 import { createLog } from "../../../src/log.ts";
 import { countLatency, countType, createEventCounts } from "../../../src/metrics/event-counts.ts";
-import { estimatePercentileMs, LATENCY_BUCKETS, toLatencyBucket } from "../../../src/metrics/latency-buckets.ts";
+import {
+  estimatePercentileMs,
+  LATENCY_BUCKETS,
+  toLatencyBucket,
+} from "../../../src/metrics/latency-buckets.ts";
 import { createMetrics } from "../../../src/metrics.ts";
 import { opened } from "../../support/opened.ts";
 import { createTestDatabase } from "../../support/postgres.ts";
@@ -112,10 +116,7 @@ describe("stored counts", () => {
       (ageMs) => Math.floor((NOW_MS - ageMs) / 60_000) * 60_000,
     );
     const buckets = [1, 2];
-    const counts = times.flatMap((at) => [
-      countOf(id, at, 7),
-      { ...countOf(id, at, 3, "latency"), buckets },
-    ]);
+    const counts = times.flatMap((at) => [countOf(id, at, 7), { ...countOf(id, at, 3, "latency"), buckets }]);
     await writeCounts(db, { writer: "aging", sequence: 1, counts });
     const all = () => sum(organizationId, NOW_MS - 100 * day, NOW_MS + day);
     expect(await all()).toBe(42);
@@ -125,7 +126,11 @@ describe("stored counts", () => {
     await writeCounts(db, { writer: "aging", sequence: 2, counts: [countOf(id, times[2] ?? 0, 1)] });
     await ageCounts(db, NOW_MS, { signal });
     expect(await all()).toBe(36);
-    const minutes = await db.selectFrom("seriesMinutes").select("minute").where("seriesId", "=", id).execute();
+    const minutes = await db
+      .selectFrom("seriesMinutes")
+      .select("minute")
+      .where("seriesId", "=", id)
+      .execute();
     expect(minutes).toHaveLength(4);
     const [hour] = await db
       .selectFrom("seriesHours")
@@ -160,7 +165,13 @@ describe("the writer", () => {
       .values({ id: organizationId, name: "own", createdAt: at, updatedAt: at })
       .execute();
     const metrics = createMetrics();
-    await using writer = startSeriesWriter({ db: own.db, metrics, clock: () => NOW_MS, log, everyMs: 3_600_000 });
+    await using writer = startSeriesWriter({
+      db: own.db,
+      metrics,
+      clock: () => NOW_MS,
+      log,
+      everyMs: 3_600_000,
+    });
     const channel = { number: 1, uid: "a", appId: "app_1", organizationId };
     const count = () => {
       metrics.countsOf(channel).received++;
@@ -171,7 +182,9 @@ describe("the writer", () => {
     await expect(writer.write()).rejects.toThrow("PostgreSQL");
     count();
     // A scrape takes the counts too.
-    expect(await metrics.registry.metrics()).toContain('inlet_channel_events_total{app="app_1",channel="a",outcome="published"} 4');
+    expect(await metrics.registry.metrics()).toContain(
+      'inlet_channel_events_total{app="app_1",channel="a",outcome="published"} 4',
+    );
     await expect(writer.write()).rejects.toThrow("PostgreSQL");
     await own.restore();
     count();
@@ -205,7 +218,12 @@ describe("the writer", () => {
 
 describe("percentiles", () => {
   it("differ by at most 9.1 % from the true value", () => {
-    const counts = createEventCounts(() => {}).countsOf({ number: 1, uid: "u", appId: "a", organizationId: "o" });
+    const counts = createEventCounts(() => {}).countsOf({
+      number: 1,
+      uid: "u",
+      appId: "a",
+      organizationId: "o",
+    });
     for (let ms = 0.3; ms < 60_000; ms *= 1.013) {
       const bucket = new Array(LATENCY_BUCKETS).fill(0).with(toLatencyBucket(ms), 1);
       const estimate = estimatePercentileMs(bucket, 0.5) ?? 0;
