@@ -256,7 +256,9 @@ describeDeep("an error response", () => {
     }
     const foreign =
       /\b(?:invalid|too (?:big|small)|unrecognized|expected|received|undefined|nonoptional|NaN)\b/i;
-    expect([...messages].filter((message) => foreign.test(message))).toEqual([]);
+    // Quoted values are those of the API.
+    const isForeign = (message: string) => foreign.test(message.replaceAll(/"[^"]*"/g, ""));
+    expect([...messages].filter(isForeign)).toEqual([]);
     expect(messages.size).toBeGreaterThan(30);
   });
 });

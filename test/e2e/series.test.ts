@@ -21,7 +21,7 @@ const ROWS = 9;
 /** Counts by metric. Those of rejected requests and quarantined items also have a detail: `rejected 401`. */
 type Counts = Record<string, number>;
 
-/** Sends deliveries with several outcomes, and counts from the responses what the series must contain. */
+/** Sends deliveries with several outcomes, and adds the outcomes of the responses to `counts`. */
 async function sendLoad(address: string, transport: string, counts: Counts): Promise<void> {
   const count = (name: string, more = 1) => {
     counts[name] = (counts[name] ?? 0) + more;

@@ -45,7 +45,7 @@ const rangeQuery = {
 } as const;
 
 const seriesQuery = z.object({
-  metric: z.enum(METRICS).meta({ description: "Metric to read." }),
+  metric: z.enum(METRICS).default("received").meta({ description: "Metric to read." }),
   ...rangeQuery,
   type: z
     .string()
