@@ -27,30 +27,21 @@ const MAX_CHANNELS = 1_000;
 const RED = { 0: undefined, "*": "red" } as const;
 const YELLOW = { 0: undefined, "*": "yellow" } as const;
 
-const CHANNEL: Column<ChannelTotals> = { title: "channel", value: ({ channel }) => channel };
-/** Columns in parts. Each part is a table of its own if the terminal is too narrow for all columns. */
-const PARTS: readonly (readonly Column<ChannelTotals>[])[] = [
-  [
-    { title: "received", value: ({ received }) => received },
-    { title: "trend", value: ({ trend }) => renderSparkline(compress(trend, TREND_CELLS)), whole: true },
-    { title: "rejected", value: ({ rejected }) => rejected, colors: RED },
-  ],
-  [
-    { title: "published", value: ({ published }) => published },
-    { title: "dupl.", value: ({ duplicate }) => duplicate },
-    { title: "quar.", value: ({ quarantined }) => quarantined, colors: YELLOW },
-    { title: "ignored", value: ({ ignored }) => ignored },
-    { title: "recov.", value: ({ recovered }) => recovered },
-  ],
-  [
-    { title: "handled", value: ({ handlerSucceeded }) => handlerSucceeded },
-    { title: "failed", value: ({ handlerFailed }) => handlerFailed, colors: RED },
-    { title: "p50 ms", value: ({ latencyP50Ms }) => latencyP50Ms },
-    { title: "p99 ms", value: ({ latencyP99Ms }) => latencyP99Ms },
-  ],
+const COLUMNS: readonly Column<ChannelTotals>[] = [
+  { title: "channel", value: ({ channel }) => channel },
+  { title: "received", value: ({ received }) => received },
+  { title: "trend", value: ({ trend }) => renderSparkline(compress(trend, TREND_CELLS)) },
+  { title: "rejected", value: ({ rejected }) => rejected, colors: RED },
+  { title: "published", value: ({ published }) => published },
+  { title: "dupl.", value: ({ duplicate }) => duplicate },
+  { title: "quar.", value: ({ quarantined }) => quarantined, colors: YELLOW },
+  { title: "ignored", value: ({ ignored }) => ignored },
+  { title: "recov.", value: ({ recovered }) => recovered },
+  { title: "handled", value: ({ handlerSucceeded }) => handlerSucceeded },
+  { title: "failed", value: ({ handlerFailed }) => handlerFailed, colors: RED },
+  { title: "p50 ms", value: ({ latencyP50Ms }) => latencyP50Ms },
+  { title: "p99 ms", value: ({ latencyP99Ms }) => latencyP99Ms },
 ];
-/** Width from which all columns fit into one table. */
-const WIDE_CELLS = 120;
 
 export function define(command: Command, context: CommandContext): void {
   appOptions(command)
@@ -67,26 +58,16 @@ export function define(command: Command, context: CommandContext): void {
 async function showStats(
   { api, io, output }: Client,
   [channel]: readonly [string | undefined],
-  { app = io.env.INLET_APP || undefined, since = parsePast("1h"), until }: StatsOptions,
+  { app: named = io.env.INLET_APP || undefined, since = parsePast("1h"), until }: StatsOptions,
 ): Promise<undefined> {
-  const appId = app === undefined ? undefined : (await findApp(api, app)).id;
+  const appId = named === undefined ? undefined : (await findApp(api, named)).id;
   const query = { appId, channel, from: formatTime(since), to: formatTime(until) };
   const { items, total } = await api.list<ChannelTotals>("/metrics/channels", query, MAX_CHANNELS);
-  const none = "No channel received anything in this time.";
-  if (output.isJson || items.length === 0) {
-    output.list(items, [CHANNEL], none);
-    return;
-  }
-  const apps = new Set(items.map((one) => one.appId)).size > 1 ? await listNames(api) : undefined;
-  const columns = [
-    ...(apps ? [{ title: "app", value: (one: ChannelTotals) => apps.get(one.appId) ?? one.appId }] : []),
-    CHANNEL,
-  ];
-  const tables = output.cells < WIDE_CELLS ? PARTS : [PARTS.flat()];
-  for (const [index, part] of tables.entries()) {
-    if (index > 0) output.say("");
-    output.list(items, [...columns, ...part]);
-  }
+  const isOfOneApp = new Set(items.map((one) => one.appId)).size < 2;
+  const names = output.isJson || isOfOneApp ? undefined : await listNames(api);
+  const app = { title: "app", value: (one: ChannelTotals) => names?.get(one.appId) ?? one.appId };
+  const columns = names === undefined ? COLUMNS : [app, ...COLUMNS];
+  output.list(items, columns, "No channel received a delivery in this time.");
   if (items.length < total) output.note(`Only the busiest ${items.length} of ${total} channels are shown.`);
 }
 
