@@ -103,6 +103,7 @@ function typeOf(schema: Schema): string {
     case "number":
       return "number";
     case "array":
+      if (Array.isArray(schema.prefixItems)) return `[${schema.prefixItems.map(typeOf).join(", ")}]`;
       return `(${typeOf((schema.items as Schema | undefined) ?? {})})[]`;
     case "object":
       return objectType(schema);
