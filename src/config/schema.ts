@@ -257,6 +257,11 @@ export const settingsSchema = z.object({
     description:
       "Resource attributes of traces, such as deployment.environment.name=staging: comma-separated name=value pairs with percent-encoded values.",
   }),
+  otelScheduleDelayMs: setting("OTEL_BSP_SCHEDULE_DELAY", wholeNumber(1, 600_000), {
+    defaultText: "5000",
+    description:
+      "Milliseconds for which spans wait, so that more of them are exported together. 512 spans do not wait.",
+  }),
   traceUrl: optional("INLET_TRACE_URL", traceUrl, {
     unsetMeans: "no links",
     description:

@@ -18,6 +18,7 @@ export async function openGatewayTracing(
       ratio: config.tracesSamplerArg,
       serviceName: config.otelServiceName,
       resourceAttributes: config.otelResourceAttributes,
+      scheduleDelayMs: config.otelScheduleDelayMs,
     },
     { log, onExported: (result, count) => metrics.spans.inc({ result }, count) },
   );

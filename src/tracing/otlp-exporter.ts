@@ -10,7 +10,6 @@ import type { FinishedSpan, SpanKindName } from "./span.ts";
 /** Maximum number of waiting spans. A receiver that fails costs no more memory than these. */
 const MAX_QUEUED = 2_048;
 const MAX_BATCH = 512;
-const EVERY_MS = 1_000;
 /** Maximum time of one export with its retries, in ms. */
 const EXPORT_TIMEOUT_MS = 5_000;
 /** Maximum time for which a stopping gateway exports the spans of its last requests, in ms. */
@@ -18,7 +17,7 @@ const FLUSH_MS = 3_000;
 
 /** Starts an exporter that sends spans in batches, one batch at a time. */
 export function startOtlpExporter(
-  settings: Pick<TracingSettings, "endpoint" | "headers" | "serviceName" | "resourceAttributes">,
+  settings: Omit<TracingSettings, "sampler" | "ratio">,
   { log, onExported }: { readonly log: Log; readonly onExported: ExportedSpans },
 ) {
   const exporter = new OTLPTraceExporter({
@@ -45,8 +44,8 @@ export function startOtlpExporter(
     isFailing = error !== undefined;
   }
 
-  async function exportBatch(): Promise<void> {
-    const batch = queue.splice(0, MAX_BATCH);
+  async function exportBatch(spans: number): Promise<void> {
+    const batch = queue.splice(0, spans);
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     exporter.export(batch, ({ code, error }) =>
       resolve(code === 0 ? undefined : (error ?? new Error("the OTLP receiver rejected the spans"))),
@@ -56,18 +55,29 @@ export function startOtlpExporter(
     note(error);
   }
 
-  async function exportAll(): Promise<void> {
-    while (queue.length > 0) await exportBatch();
+  /** Exports the spans that wait now. Those that arrive meanwhile wait for the next export, because each one costs as much CPU as many spans. */
+  async function exportWaiting(): Promise<void> {
+    for (let left = queue.length; left > 0; left -= MAX_BATCH) await exportBatch(Math.min(left, MAX_BATCH));
     exporting = undefined;
+    if (queue.length > 0) schedule();
+  }
+
+  function start(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    exporting = exportWaiting();
   }
 
   function schedule(): void {
-    if (timer !== undefined || exporting !== undefined) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      exporting = exportAll();
-    }, EVERY_MS);
-    timer.unref();
+    if (exporting !== undefined) return;
+    if (queue.length >= MAX_BATCH) start();
+    else timer ??= setTimeout(start, settings.scheduleDelayMs).unref();
+  }
+
+  async function exportAll(): Promise<void> {
+    await exporting;
+    clearTimeout(timer);
+    while (queue.length > 0) await exportBatch(MAX_BATCH);
   }
 
   return {
@@ -82,8 +92,8 @@ export function startOtlpExporter(
       schedule();
     },
     async [Symbol.asyncDispose](): Promise<void> {
+      await endsWithin(FLUSH_MS, exportAll());
       clearTimeout(timer);
-      await endsWithin(FLUSH_MS, exporting ?? exportAll());
       if (queue.length > 0) onExported("dropped", queue.splice(0).length);
       exporter.shutdown().catch(() => {});
     },

@@ -8,6 +8,8 @@ export interface TracingSettings {
   readonly ratio: number;
   readonly serviceName: string;
   readonly resourceAttributes: Readonly<Record<string, string>>;
+  /** Maximum time for which spans wait for others before they are exported. */
+  readonly scheduleDelayMs: number;
 }
 
 /** Called with the number of spans whose export has ended, or that were dropped because the queue was full. */

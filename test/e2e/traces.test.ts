@@ -33,6 +33,7 @@ const settings = () => ({
   OTEL_EXPORTER_OTLP_ENDPOINT: receiver.origin,
   OTEL_EXPORTER_OTLP_HEADERS: "x-team=events%20and%20more",
   OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+  OTEL_BSP_SCHEDULE_DELAY: "100",
   INLET_TRACE_URL: "https://tempo.example/trace/{traceId}",
 });
 const gateway = opened(() => startTestGateway(settings()));
