@@ -109,12 +109,12 @@ describe("the console", () => {
 });
 
 describe("the overview", () => {
-  it("shows a tile for each delivery count, and tiles for durability and Redis memory", async () => {
+  it("shows a tile for each count of the last hour, and tiles for the gateway", async () => {
     await using opened = await console.open("/");
     const { page } = opened;
     await page.getByText("No open problems").waitFor();
     await page.locator(".app-switcher select").selectOption({ index: 0 });
-    for (const title of ["Published", "Duplicates", "Quarantined", "Rejected", "Durability", "Redis memory"])
+    for (const title of ["Published", "Duplicates", "Quarantined", "Rejected", "Error rate", "Durability"])
       await page.locator(".tile-title", { hasText: title }).first().waitFor();
   });
 });
