@@ -75,14 +75,7 @@ function Shown({ appId, counts, retained }: ShownProps) {
     <>
       {received + published === 0 ? (
         <Empty title="No deliveries in this hour">
-          Counts appear up to 10 seconds after a delivery.
-          {appId !== undefined && (
-            <>
-              {" "}
-              Send an event to a channel: its address is in{" "}
-              <a href={`/console/apps/${appId}/channels`}>the channel</a>.
-            </>
-          )}
+          Send an event to the address of a channel. Its counts appear within 10 seconds.
         </Empty>
       ) : (
         <div class="card">
