@@ -32,6 +32,7 @@ export function startOtlpExporter(
   });
   const queue: ReadableSpan[] = [];
   let isFailing = false;
+  let isStopping = false;
   let exporting: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
@@ -69,14 +70,15 @@ export function startOtlpExporter(
   }
 
   function schedule(): void {
-    if (exporting !== undefined) return;
+    if (exporting !== undefined || isStopping) return;
     if (queue.length >= MAX_BATCH) start();
     else timer ??= setTimeout(start, settings.scheduleDelayMs).unref();
   }
 
   async function exportAll(): Promise<void> {
-    await exporting;
+    isStopping = true;
     clearTimeout(timer);
+    await exporting;
     while (queue.length > 0) await exportBatch(MAX_BATCH);
   }
 
@@ -93,7 +95,6 @@ export function startOtlpExporter(
     },
     async [Symbol.asyncDispose](): Promise<void> {
       await endsWithin(FLUSH_MS, exportAll());
-      clearTimeout(timer);
       if (queue.length > 0) onExported("dropped", queue.splice(0).length);
       exporter.shutdown().catch(() => {});
     },
