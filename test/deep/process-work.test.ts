@@ -10,7 +10,7 @@ import { PROGRAM_ENV, startGatewayProcess } from "../support/gateway-process.ts"
 import { startHandlerServer } from "../support/handler-server.ts";
 import { opened } from "../support/opened.ts";
 import { startOtlpReceiver } from "../support/otlp-receiver.ts";
-import { until } from "../support/until.ts";
+import { CEILING_MS, until } from "../support/until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const PROCESSES = 8;
@@ -36,12 +36,13 @@ async function readHealth(origin: string): Promise<{ readonly status: number; re
 }
 
 async function watchStart(origin: string, isStarted: () => boolean): Promise<void> {
-  await until(async () => {
+  const isDone = async (): Promise<boolean> => {
     const health = await readHealth(origin).catch(() => undefined);
     if (health !== undefined && health.status !== 200)
       starts.push({ status: health.status, reason: health.body.checks.running?.reason });
     return isStarted();
-  });
+  };
+  await until(isDone, { ceilingMs: PROCESSES * CEILING_MS });
 }
 
 const gateway = opened(async () => {

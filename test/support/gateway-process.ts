@@ -58,6 +58,7 @@ export async function startGatewayProcess(
   } = {},
 ): Promise<GatewayProcess> {
   const { sourcesTiming, handlersTiming, main = MAIN } = options;
+  const ceilingMs = CEILING_MS * Number(env.INLET_PROCESSES ?? 1);
   const timings = [sourcesTiming ?? {}, handlersTiming ?? {}].map((timing) => JSON.stringify(timing));
   const program = sourcesTiming || handlersTiming ? [TIMED, ...timings] : [main];
   const child = spawn(process.execPath, program, {
@@ -78,8 +79,8 @@ export async function startGatewayProcess(
   const origin = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`the gateway was not ready within ${CEILING_MS} ms:\n${output}`));
-    }, CEILING_MS);
+      reject(new Error(`the gateway was not ready within ${ceilingMs} ms:\n${output}`));
+    }, ceilingMs);
     createInterface(child.stdout).on("line", (line) => {
       output += `${line}\n`;
       const port = /^Inlet listens at .*:(\d+)\/v1$/.exec(line)?.[1];
