@@ -38,7 +38,13 @@ it("a database backup copies a consistent snapshot of every table into another d
   );
   const copied = snapshot.tables.map(({ name }) => name);
   const leftOut = rows.map(({ name }) => name).filter((name) => !copied.includes(name));
-  expect(leftOut.sort()).toEqual(["changes", "changes_pruned", "leases", "schema_migrations", "series_writes"]);
+  expect(leftOut.sort()).toEqual([
+    "changes",
+    "changes_pruned",
+    "leases",
+    "schema_migrations",
+    "series_writes",
+  ]);
   expect(snapshot.migrations[0]).toMatchObject({ number: 34, name: "0034_baseline.sql" });
   expect([snapshot.masterKeyId, snapshot.isMasterKey(Buffer.alloc(32))]).toEqual([undefined, false]);
 

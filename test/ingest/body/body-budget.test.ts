@@ -82,7 +82,7 @@ function send(body: Buffer, headers?: Readonly<Record<string, string>>): Promise
 /** Returns the bytes that an organization holds, from the room that is left. */
 function heldBytes(organizationId = "org_1"): number {
   let left = 0;
-  while (budget.room.take(organizationId, 1024)) left += 1024;
+  while (budget.room.take(organizationId, 1024) === true) left += 1024;
   if (left > 0) budget.room.giveBack(organizationId, left);
   return TOTAL / 2 - left;
 }
