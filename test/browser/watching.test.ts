@@ -504,7 +504,7 @@ describe("the palette", () => {
   it("goes to pages by name with the keyboard, says when there are no results, and closes with Escape", async () => {
     await using opened = await console.open("/");
     const { page } = opened;
-    await page.getByRole("button", { name: "Find or go to" }).click();
+    await page.getByRole("button", { name: /^Find…/ }).click();
     const input = page.getByRole("combobox", { name: "Id, app or page" });
     await input.fill("no such thing anywhere");
     await page.getByText("No results.").waitFor();

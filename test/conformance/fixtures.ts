@@ -66,9 +66,10 @@ export function createFixtures(operations: readonly ApiOperation[], recipes: Rec
     const body = bodySchema && (await bodyOf(scope, operation, form, fields));
     const query = new URLSearchParams();
     let { path } = operation;
-    for (const { in: where, name, schema } of operation.parameters) {
+    for (const { in: where, name, schema, required } of operation.parameters) {
       const isEverybodys = !places.some((one) => one.where === "path" && one.steps[0] === name);
       if (where === "path" && isEverybodys) path = path.replace(`{${name}}`, schema.examples[0]);
+      if (where === "query" && required) query.set(name, schema.examples[0]);
     }
     for (const place of places) {
       const { where, steps, kind } = place;

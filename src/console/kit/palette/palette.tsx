@@ -22,12 +22,7 @@ const isMac = navigator.platform.startsWith("Mac");
 
 /** Button of the navigation that opens the palette. */
 export const PaletteButton = () => (
-  <Button
-    look="palette-button"
-    aria-label="Find or go to"
-    aria-keyshortcuts="Control+K Meta+K"
-    onClick={() => (isOpen.value = true)}
-  >
+  <Button look="palette-button" aria-keyshortcuts="Control+K Meta+K" onClick={() => (isOpen.value = true)}>
     <Icon name="search" />
     <span class="grow">Find…</span>
     <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>

@@ -13,13 +13,11 @@ import {
 } from "./stored.ts";
 
 const querySchema = z.object({
-  id: z
-    .string()
-    .min(1)
-    .max(1_024)
-    .describe(
+  id: z.string().min(1).max(1_024).meta({
+    description:
       "Id of an entity, uid of an app, blueprint or channel, id of a request or event, or an event as `<topic>/<entry id>`.",
-    ),
+    example: "req_01j9z3k4m5n6p7q8r9s0t1v",
+  }),
 });
 
 const lookupSchema = z
