@@ -16,6 +16,7 @@ const TAGS: Readonly<Record<string, string>> = {
     "Events that a subscription's handler did not accept. You can inspect, redrive and delete them.",
   Sources: "State, cursor and dry runs of channels that fetch events.",
   Registrations: "Webhooks that Inlet has registered at providers, with their state.",
+  Metrics: "Exact counts of the event path over time, by channel and type.",
   Lookup: "Finds entities by any id.",
   Problems: "Problems that Inlet has detected in an organization, such as failing channels and handlers.",
   Connections: "Credentials for the requests that Inlet sends to sources and handlers.",
