@@ -5,7 +5,7 @@ import type { VerifiedDelivery } from "../event/received.ts";
 import { readPath } from "../lib/json/read-path.ts";
 import type { RegistrationSignal, RegistrationSignals } from "../verify/preset-registration.ts";
 import type { CompiledChannel } from "./compile-channel.ts";
-import type { DeliveryResult } from "./conclude.ts";
+import type { DeliveryResult } from "./delivery-result.ts";
 import type { WakeFirst } from "./wake.ts";
 
 /**

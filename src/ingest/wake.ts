@@ -5,7 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ChannelWakes, CompiledChannel } from "./compile-channel.ts";
-import type { DeliveryResult } from "./conclude.ts";
+import type { DeliveryResult } from "./delivery-result.ts";
 
 /**
  * Stores the wakes of a delivery, then publishes the delivery. A 200 response therefore promises both. Workers with the role `sources` poll
