@@ -247,7 +247,7 @@ describe("the event commands", () => {
     await run('send inbox --data {"a":1}');
     expect(rows((await run("infer inbox")).stdout)).toMatchObject([{ type: "received", failing: null }]);
     const printed = await run("infer inbox --type received --sample 1 -o table");
-    expect([printed.code, printed.stderr]).toEqual([0, expect.stringContaining("From 1 events")]);
+    expect([printed.code, printed.stderr]).toEqual([0, expect.stringContaining("From 1 event and ")]);
     expect(JSON.parse(printed.stdout)).toMatchObject({ type: "object" });
     expect((await run("infer inbox --type other")).stderr).toContain("must be the type of a definition");
   });

@@ -32,7 +32,7 @@ export async function readAll({ paths }: OpenApi, read: Read): Promise<ReadOpera
   const depthOf = (path: string): number => path.split("/").length;
   for (const template of templates.toSorted((a, b) => depthOf(a) - depthOf(b))) {
     for (const path of expand(template)) {
-      const answer = await read(path);
+      const answer = await read(path + requiredQuery(paths[template].get));
       (answer === undefined ? refused : seen).add(template);
       if (Array.isArray(answer)) lists.set(path, answer.slice(0, OF_EACH_LIST).flatMap(idOf));
     }
@@ -42,6 +42,13 @@ export async function readAll({ paths }: OpenApi, read: Read): Promise<ReadOpera
     refused: [...refused].filter((template) => !seen.has(template)),
     unknown: templates.filter((template) => !seen.has(template) && !refused.has(template)).sort(),
   };
+}
+
+/** Returns a query with the examples of all required parameters. */
+function requiredQuery({ parameters }: OpenApi): string {
+  const required = parameters.filter((one: OpenApi) => one.in === "query" && one.required);
+  const given = required.map(({ name, schema }: OpenApi) => [name, schema.examples[0]]);
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
 const answersJson = (operation: OpenApi): boolean =>

@@ -16,6 +16,7 @@ import type { Sighting } from "../../data/problems/problems.ts";
 import type { ChannelKindName, ChannelState } from "../../event/channel.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
+import { formatCount, formatDuration } from "../../lib/quantities.ts";
 import { BOUNDS, formatPercent, levelOf } from "./bounds.ts";
 
 export interface ChannelChecksDeps {
@@ -120,7 +121,7 @@ export async function findSilentChannels(
       kind: "channel_silent",
       severity: "warning",
       figures: { expectEverySeconds },
-      message: `The channel got no event for more than ${expectEverySeconds} seconds (\`expectEverySeconds\`).`,
+      message: `The channel got no event for more than ${formatDuration(expectEverySeconds)} (\`expectEverySeconds\`).`,
       suggestedAction:
         "Check that the sender still sends, and that it uses the channel's current address. Or increase `expectEverySeconds`.",
     };
@@ -148,7 +149,7 @@ export async function checkQuarantine(
           level,
           severity: "warning",
           figures: { itemsInAnHour: items },
-          message: `${items} items of the channel went to quarantine within an hour.`,
+          message: `${formatCount(items, "item")} of the channel went to quarantine within an hour.`,
           suggestedAction:
             "Check the reasons in the channel's quarantine. Fix the channel's definitions or its sender, then redrive the items.",
         });

@@ -12,6 +12,7 @@ import type { Sighting } from "../../data/problems/problems.ts";
 import { describeFailure } from "../../event/handler-failure.ts";
 import type { ProblemKind } from "../../event/problem.ts";
 import { formatTimestamp } from "../../lib/clock.ts";
+import { formatCount, formatDuration } from "../../lib/quantities.ts";
 import type { Backlog } from "../backlogs.ts";
 import type { Housekeeper } from "../housekeeper.ts";
 import { BOUNDS, formatPercent, levelOf } from "./bounds.ts";
@@ -181,7 +182,7 @@ async function findLags({ db, backlogsById }: ChecksDeps): Promise<readonly Sigh
         level: levelOfLag(backlog),
         severity: "warning",
         figures: { lag, lagSeconds },
-        message: `The subscription has ${lag} unread events. The oldest has waited for ${lagSeconds} seconds.`,
+        message: `The subscription has ${formatCount(lag, "unread event")}. The oldest has waited for ${formatDuration(lagSeconds)}.`,
         suggestedAction:
           "Start the subscription's readers or add more of them. For a handler, increase `concurrency`.",
       },

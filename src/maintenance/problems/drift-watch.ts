@@ -11,6 +11,7 @@ import { UnavailableError } from "../../lib/errors.ts";
 import type { SchemaCompiler } from "../../lib/json-schema/compiled-schema.ts";
 import type { Drift } from "../../lib/json-schema/drift/find-drift.ts";
 import type { DriftRequest, DriftResult } from "../../lib/json-schema/drift/worker.ts";
+import { formatCount } from "../../lib/quantities.ts";
 import { createWorkerQueue } from "../../lib/worker-queue.ts";
 import type { Log } from "../../log.ts";
 import { BOUNDS, levelOf } from "./bounds.ts";
@@ -180,7 +181,10 @@ async function describe(db: Queryable, results: ReadonlyMap<number, Compared>): 
 function listShown(drift: readonly TypedDrift[]): string {
   const shown = drift
     .slice(0, MAX_NAMED)
-    .map(({ kind, path, count, type }) => `${kind} at ${path || "the root"} in ${count} events of ${type}`);
+    .map(
+      ({ kind, path, count, type }) =>
+        `${kind} at ${path || "the root"} in ${formatCount(count, "event")} of ${type}`,
+    );
   const others = drift.length - shown.length;
   return others > 0 ? `${shown.join(", ")}, and ${others} more` : shown.join(", ");
 }

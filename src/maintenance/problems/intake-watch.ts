@@ -6,6 +6,7 @@ import type { Sighting } from "../../data/problems/problems.ts";
 import type { QuarantineReason } from "../../event/outcome.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
+import { formatCount, formatDuration } from "../../lib/quantities.ts";
 
 export interface IntakeWatchDeps {
   readonly db: Queryable;
@@ -72,7 +73,7 @@ const toOverflow = (intake: TitledIntake, { count, oldestSeconds }: Held): Sight
   kind: "intake_overflow",
   severity: "error",
   figures: { heldDeliveries: count, oldestSeconds },
-  message: `${count} deliveries of installs wait in the intake's quarantine, because the quarantine of an organization is full or they could not be validated in time. The oldest has waited for ${oldestSeconds} seconds.`,
+  message: `The intake's quarantine holds ${formatCount(count, "delivery", "deliveries")} of installs, because the quarantine of an organization is full or the validation took too long. The oldest has waited for ${formatDuration(oldestSeconds)}.`,
   suggestedAction:
     "Ask the organizations of the installs to empty their quarantine, or ask the operator for a higher limit. Inlet then publishes the deliveries. If the intake's quarantine is full too, new deliveries get 503.",
 });

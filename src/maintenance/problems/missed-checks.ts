@@ -6,6 +6,7 @@ import { nameChannels } from "../../data/problems/affected-objects.ts";
 import type { Sighting } from "../../data/problems/problems.ts";
 import { type Clock, formatTimestamp } from "../../lib/clock.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
+import { formatCount } from "../../lib/quantities.ts";
 
 export interface MissedChecksDeps {
   readonly db: Queryable;
@@ -43,7 +44,7 @@ export async function findMissedDeliveries({
         kind: "deliveries_missed",
         severity: "warning",
         figures: { count, oldestMs, newestMs },
-        message: `The channel missed ${count} deliveries from ${formatTimestamp(oldestMs)} to ${formatTimestamp(newestMs)}. A poll found them within the last day.`,
+        message: `The channel missed ${formatCount(count, "delivery", "deliveries")} from ${formatTimestamp(oldestMs)} to ${formatTimestamp(newestMs)}. A poll found them within the last day.`,
         suggestedAction:
           "Check that the provider can reach the channel's address, and that it has not disabled the webhook. Items that are older than the dedupe window are in quarantine as window_passed.",
       },

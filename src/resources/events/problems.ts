@@ -31,7 +31,7 @@ const problemSchema = z
     }),
     message: z.string().meta({
       description: "Explanation of the problem, as of the last check.",
-      example: "No event arrived for more than 3600 seconds (`expectEverySeconds`).",
+      example: "The channel got no event for more than 1 hour (`expectEverySeconds`).",
     }),
     suggestedAction: z.string().meta({
       description: "Suggested action to resolve the problem.",

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { formatCount } from "../../../lib/quantities.ts";
 import type { SchemaInference } from "../../../resources/events/infer/schema.ts";
 import { appOptions, createAction, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
@@ -54,7 +55,9 @@ export function define(command: Command, context: CommandContext): void {
           }
           const { events, quarantined, failing } = first;
           const fails = failing === null ? "" : `; ${failing} of them fail the current schema`;
-          output.note(`From ${events} events and ${quarantined} quarantined items${fails}.`);
+          output.note(
+            `From ${formatCount(events, "event")} and ${formatCount(quarantined, "quarantined item")}${fails}.`,
+          );
           for (const { kind, grade, path: at, count } of first.drift)
             output.note(`${grade}: ${kind} at ${at || "the root"} in ${count} of them.`);
           io.stdout.write(`${JSON.stringify(first.schema, null, 2)}\n`);
