@@ -45,7 +45,7 @@ export async function readAll({ paths }: OpenApi, read: Read): Promise<ReadOpera
 }
 
 /** Returns a query with the examples of all required parameters. */
-function requiredQuery({ parameters }: OpenApi): string {
+function requiredQuery({ parameters = [] }: OpenApi): string {
   const required = parameters.filter((one: OpenApi) => one.in === "query" && one.required);
   const given = required.map(({ name, schema }: OpenApi) => [name, schema.examples[0]]);
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;

@@ -64,6 +64,13 @@ const givenLargeChannel = (gateway: GatewayProcess) =>
     events: [{ type: "made" }],
   });
 
+/** Waits until each process rejects a body above the new limit. A change is active in all processes within two seconds. */
+const untilActive = (gateway: GatewayProcess, path: string, processes: number): Promise<void> =>
+  until(async () => {
+    const uploads = Array.from({ length: 2 * processes }, () => upload(gateway, path, 2 * LIMIT_BYTES));
+    return (await Promise.all(uploads)).every((status) => status === 503);
+  });
+
 /** Starts uploads until the budget is full, and waits until the excess is rejected. Returns the others. */
 async function fillBudget(gateway: GatewayProcess, path: string): Promise<readonly Upload[]> {
   const uploads = Array.from({ length: UPLOADS }, () => startUpload(gateway, path, BODY_BYTES));
@@ -80,15 +87,7 @@ describe.each([1, 4])("a gateway with %i processes", (processes) => {
   it("accepts the same bytes of bodies at once", async () => {
     const channel = await givenLargeChannel(gateway);
     await setBodyBytes(gateway, channel, LIMIT_BYTES);
-    // The change is active in all processes within two seconds.
-    await until(async () => {
-      const uploads = Array.from({ length: UPLOADS }, () =>
-        startUpload(gateway, channel.hookPath, BODY_BYTES),
-      );
-      for (const { finish } of uploads) finish();
-      const statuses = await Promise.all(uploads.map(({ ended }) => ended));
-      return statuses.includes(503);
-    });
+    await untilActive(gateway, channel.hookPath, processes);
     const accepted = await fillBudget(gateway, channel.hookPath);
     // Small bodies are free.
     expect(await upload(gateway, channel.hookPath, KIB)).toBe(READ);
