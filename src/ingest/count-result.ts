@@ -79,8 +79,8 @@ export function createResultCounts({ metrics }: ResultCountsDeps) {
   }
 
   /**
-   * Counts the missed events that a comparison with the provider's API has found. Events that the channel had received are not counted again. Returns false
-   * if there is nothing else.
+   * Counts the missed events that a comparison with the provider's API has found. Events that the channel had received are not counted
+   * again. Returns false if there is nothing else.
    */
   function countReconciled({ identity }: Pick<CompiledChannel, "identity">, result: Accepted): boolean {
     const { published, quarantined, events } = result.outcome;

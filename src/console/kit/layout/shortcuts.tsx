@@ -69,6 +69,7 @@ export function Shortcuts() {
       <dl class="shortcuts">
         {[
           ...active.value,
+          { keys: "Ctrl+K", description: "Find an entity by its id, or an app or page by its name" },
           { keys: "?", description: "Show this list" },
           { keys: "Esc", description: "Close a panel or dialog" },
         ].map(({ keys, description }) => (

@@ -2,7 +2,7 @@ import type { ListedDelivery } from "../../../bus/deliveries/delivery-records.ts
 import { ENTRY_ID } from "../../../bus/entry-id.ts";
 import { mergeNewest } from "../../../bus/topics/entry-merge.ts";
 import type { Queryable } from "../../../data/database.ts";
-import type { TopicRow } from "../../../data/tables.ts";
+import type { ChannelRow, TopicRow } from "../../../data/tables.ts";
 import type { DeliveryRecord } from "../../../event/delivery-record.ts";
 import { timeOfId } from "../../../lib/ids.ts";
 import type { Deps } from "../../kit/deps.ts";
@@ -21,29 +21,25 @@ const OWN_EVENT_ID = /^evt_[0-9a-z]{23}$/;
 
 /** Finds deliveries by their id, or by the id of their request, event or entry. */
 export async function findDeliveries(
-  { db, deliveryRecords }: Deps,
+  deps: Deps,
   organizationId: string,
   text: string,
 ): Promise<readonly Match[]> {
-  const channels = await db
-    .selectFrom("channels")
-    .select(["number", "appId", "uid"])
-    .where("organizationId", "=", organizationId)
+  const { db, deliveryRecords } = deps;
+  if (text.startsWith("del_")) {
+    const found = await deliveryRecords.find(organizationId, text);
+    const channel = found && (await findChannel(db, organizationId, found.record.channelNumber));
+    return found && channel ? [matchOfDelivery(found.record, channel)] : [];
+  }
+  const channels = await selectChannels(db, organizationId)
     .orderBy("number")
     .limit(MAX_SEARCHED_CHANNELS)
     .execute();
   const channelOf = new Map(channels.map((channel) => [channel.number, channel]));
-  const render = ({ id, channelNumber, status }: ListedDelivery | DeliveryRecord): readonly Match[] => {
-    const { appId, uid } = channelOf.get(channelNumber) ?? {};
-    if (appId === undefined) return [];
-    return [
-      createMatch("delivery", { id, appId, title: `${status} at ${uid}` }, "apps", appId, "deliveries", id),
-    ];
+  const render = (one: ListedDelivery | DeliveryRecord): readonly Match[] => {
+    const channel = channelOf.get(one.channelNumber);
+    return channel === undefined ? [] : [matchOfDelivery(one, channel)];
   };
-  if (text.startsWith("del_")) {
-    const found = await deliveryRecords.find(organizationId, text);
-    return found === undefined ? [] : render(found.record);
-  }
   const listed = await deliveryRecords.list(organizationId, [...channelOf.keys()]);
   const ofRequest = listed.filter(({ requestId }) => requestId === text);
   if (ofRequest.length > 0) return ofRequest.flatMap(render);
@@ -60,26 +56,27 @@ export async function findQuarantinedItem(
   text: string,
 ): Promise<readonly Match[]> {
   const found = text.startsWith("qr_") ? await quarantine.find(organizationId, text) : undefined;
-  if (found === undefined) return [];
-  const { id, channelNumber, reason } = found.record;
-  const channel = await db
-    .selectFrom("channels")
-    .select(["appId", "uid"])
-    .where((eb) => eb.and({ organizationId, number: channelNumber }))
-    .executeTakeFirst();
-  if (channel === undefined) return [];
+  const channel = found && (await findChannel(db, organizationId, found.record.channelNumber));
+  if (!found || !channel) return [];
+  const { id, reason } = found.record;
   const { appId, uid } = channel;
-  return [
-    createMatch(
-      "quarantinedItem",
-      { id, appId, title: `${reason} at ${uid}` },
-      "apps",
-      appId,
-      "quarantine",
-      id,
-    ),
-  ];
+  const title = `${reason} at ${uid}`;
+  return [createMatch("quarantinedItem", { id, appId, title }, "apps", appId, "quarantine", id)];
 }
+
+type ListedChannel = Pick<ChannelRow, "number" | "appId" | "uid">;
+
+const selectChannels = (db: Queryable, organizationId: string) =>
+  db.selectFrom("channels").select(["number", "appId", "uid"]).where("organizationId", "=", organizationId);
+
+const findChannel = (db: Queryable, organizationId: string, number: number) =>
+  selectChannels(db, organizationId).where("number", "=", number).executeTakeFirst();
+
+const matchOfDelivery = (
+  { id, status }: Pick<ListedDelivery, "id" | "status">,
+  { appId, uid }: ListedChannel,
+): Match =>
+  createMatch("delivery", { id, appId, title: `${status} at ${uid}` }, "apps", appId, "deliveries", id);
 
 /**
  * Finds events by `<topic>/<entry id>`, or by their id.
@@ -101,7 +98,7 @@ export async function findEvents(
   const isValid = entryId.split("-").every((part) => BigInt(part) < 2n ** 64n);
   if (topic === undefined || !isValid) return [];
   const entry = await deps.topics.findEntry(topic.topic, entryId);
-  return entry ? [matchOf(topic, entry.entryId)] : [];
+  return entry ? [matchOfEvent(topic, entry.entryId)] : [];
 }
 
 type ListedTopic = Pick<TopicRow, "topic" | "appId" | "type">;
@@ -134,12 +131,12 @@ async function searchEvents(
     mergeNewest(deps.entries, [...rowOf.keys()], range),
   )) {
     const row = rowOf.get(topic);
-    if (row && entry?.fields.id === id) return [matchOf(row, entry.entryId)];
+    if (row && entry?.fields.id === id) return [matchOfEvent(row, entry.entryId)];
     characters += entry?.fields.data?.length ?? 0;
     if (++examined >= MAX_SEARCHED || characters >= MAX_SEARCHED_CHARACTERS) break;
   }
   return [];
 }
 
-const matchOf = ({ topic, appId, type }: ListedTopic, entryId: string): Match =>
+const matchOfEvent = ({ topic, appId, type }: ListedTopic, entryId: string): Match =>
   createMatch("event", { id: entryId, appId, title: type }, "apps", appId, "events", topic, entryId);
