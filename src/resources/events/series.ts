@@ -75,12 +75,10 @@ const seriesSchema = z
   .object({
     metric: z.enum(METRICS),
     stepSeconds: z.int(),
-    points: z
-      .array(z.tuple([timestamp, z.number().nullable()]))
-      .meta({
-        description: "Start and value of each interval. A percentile without observations is null.",
-        example: [["2026-01-31T08:00:00.000Z", 1204]],
-      }),
+    points: z.array(z.tuple([timestamp, z.number().nullable()])).meta({
+      description: "Start and value of each interval. A percentile without observations is null.",
+      example: [["2026-01-31T08:00:00.000Z", 1204]],
+    }),
   })
   .meta({ id: "Series", description: "Values of a metric over time." });
 
