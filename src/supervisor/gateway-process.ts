@@ -1,9 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import type { Socket } from "node:net";
-import { join } from "node:path";
 import type { Readings, StartMessage, ToProcess, ToSupervisor } from "./messages.ts";
 
-const MAIN = join(import.meta.dirname, "..", "main.ts");
+const MAIN = new URL("../main.ts", import.meta.url);
 /** Maximum time for a process to report its health or metrics, in ms. */
 const REPORT_MS = 1_500;
 

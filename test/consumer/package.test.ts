@@ -49,7 +49,7 @@ it("the consumer package compiles for the oldest supported version of Node.js", 
   const tsc = [
     join(ROOT, "node_modules/typescript/bin/tsc"),
     "-p",
-    join(ROOT, "config/tsconfig.consumer.json"),
+    join(ROOT, "config/package/tsconfig.consumer.json"),
   ];
   const out = await mkdtemp(join(tmpdir(), "inlet-consumer-"));
   const compiled = await promisify(execFile)(process.execPath, [...tsc, "--outDir", out]).then(

@@ -30,7 +30,7 @@ let installed: ReadonlySet<string>;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "inlet-package-"));
   modules = join(dir, "node_modules");
-  const { stdout } = await run(process.execPath, ["config/pack-consumer.ts", dir], { cwd: ROOT });
+  const { stdout } = await run(process.execPath, ["config/package/pack-consumer.ts", dir], { cwd: ROOT });
   const unpacked = join(modules, "inlet-consumer");
   await mkdir(unpacked, { recursive: true });
   await run("tar", ["-xf", stdout.trim(), "--strip-components=1", "-C", unpacked]);

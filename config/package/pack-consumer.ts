@@ -6,20 +6,18 @@
  * The default folder is `dist`. With `--install` the script also installs the tarball into an empty folder, as a user would.
  * It then prints the number of packages and bytes. The registry must be reachable, to install the dependencies.
  */
-import { execFile } from "node:child_process";
 import { cp, glob, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { parseArgs } from "node:util";
 import { rolldown } from "rolldown";
+import { compile, packFolder, ROOT, run } from "./pack-folder.ts";
 
-const ROOT = join(import.meta.dirname, "..");
 const CONSUMER = join(ROOT, "src/consumer");
 const FORMATS = { esm: "module", cjs: "commonjs" } as const;
 const MAX_PACKAGES = 12;
 const MAX_BYTES = 5_000_000;
 
-const run = promisify(execFile);
 const { values, positionals } = parseArgs({
   options: { install: { type: "boolean", default: false } },
   allowPositionals: true,
@@ -46,17 +44,11 @@ async function pack(folder: string): Promise<string> {
     await writeFile(join(target, "package.json"), `${JSON.stringify({ type })}\n`);
   }
   for (const file of ["package.json", "README.md"]) await cp(join(CONSUMER, file), join(folder, file));
-  await cp(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
-  await mkdir(destination, { recursive: true });
-  const { stdout } = await run("npm", ["pack", "--silent", "--pack-destination", destination], {
-    cwd: folder,
-  });
-  return join(destination, stdout.trim());
+  return packFolder(folder, destination);
 }
 
 async function compileTypes(target: string): Promise<void> {
-  const tsc = join(ROOT, "node_modules/.bin/tsc");
-  await run(tsc, ["-p", join(ROOT, "config/tsconfig.consumer.json"), "--outDir", target]);
+  await compile("tsconfig.consumer.json", target);
   for await (const file of glob("**/*.d.ts", { cwd: target })) {
     const text = await readFile(join(target, file), "utf8");
     await writeFile(join(target, file), text.replaceAll(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
