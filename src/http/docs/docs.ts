@@ -40,6 +40,7 @@ const REFERENCE = `<!doctype html>
 
 const { resolve } = createRequire(import.meta.url);
 const JAVASCRIPT = "text/javascript; charset=utf-8";
+const MARKDOWN = "text/markdown; charset=utf-8";
 const CSS = "text/css; charset=utf-8";
 
 const ASSETS = {
@@ -53,6 +54,7 @@ const ASSETS = {
 
 const IMAGES = {
   "console.png": { file: new URL("../../docs/images/console.png", import.meta.url), type: "image/png" },
+  "path.svg": { file: new URL("../../docs/images/path.svg", import.meta.url), type: "image/svg+xml" },
 } as const;
 
 const CACHE_CONTROL = "public, max-age=3600";
@@ -81,6 +83,16 @@ export function createDocs({ presets }: { readonly presets: Presets }): Hono<Req
       );
     }
   }
+  const markdown = (c: Context, text: string | undefined) =>
+    text === undefined ? c.notFound() : c.body(text, 200, { "Content-Type": MARKDOWN });
+  docs.get("/llms.txt", (c) => c.text(library().llmsText()));
+  docs.get("/docs/:file{[\\w-]+\\.md}", (c) => {
+    const path = c.req.param("file").replace(/\.md$/, "");
+    return markdown(c, library().markdown(path === "index" ? "" : path));
+  });
+  docs.get("/docs/presets/:file{[\\w-]+\\.md}", (c) =>
+    markdown(c, library().markdown(`presets/${c.req.param("file").replace(/\.md$/, "")}`)),
+  );
   docs.get("/docs/:page", (c) => answerPage(c, library(), c.req.param("page")));
   docs.get("/docs/presets/:preset", (c) => answerPage(c, library(), `presets/${c.req.param("preset")}`));
   return docs;

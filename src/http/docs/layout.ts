@@ -67,6 +67,7 @@ function frame(library: Library, path: string, title: string, words: string, con
     <meta name="color-scheme" content="light dark">
     <title>${title} · Inlet</title>
     <link rel="icon" href="${root}/assets/favicon.png">
+    ${library.titleOf(path) === undefined ? "" : html`<link rel="alternate" type="text/markdown" href="${markdownOf(path)}">`}
     <link rel="stylesheet" href="${root}/assets/docs.css">
     <script src="${root}/assets/copy.js" defer></script>
   </head>
@@ -93,6 +94,9 @@ function frame(library: Library, path: string, title: string, words: string, con
   </body>
 </html>`;
 }
+
+/** Returns the relative URL of the Markdown text of the page. */
+const markdownOf = (path: string): string => (path === "" ? "docs/index.md" : `${path.split("/").at(-1)}.md`);
 
 const entry = (library: Library, from: string, to: string): Html =>
   html`<a href="${addressFrom(from, to)}" ${from === to ? raw('aria-current="page"') : ""}>${library.titleOf(to)}</a>`;

@@ -28,6 +28,10 @@ export interface Library {
   readonly groups: readonly DocsGroup[];
   readonly titleOf: (path: string) => string | undefined;
   readonly page: (path: string) => DocsPage | undefined;
+  /** Returns the Markdown text of a page, whose links lead to the Markdown text of other pages. */
+  readonly markdown: (path: string) => string | undefined;
+  /** Lists all pages with a description, in the format of llmstxt.org. The links are relative to the root of the gateway. */
+  readonly llmsText: () => string;
   /** Returns the sections that contain every search word, best match first. Words also match as prefixes. */
   readonly search: (words: string) => Promise<readonly Hit[]>;
 }
@@ -66,6 +70,24 @@ export function openLibrary(presets: Presets): Library {
     groups: groupsOf(sources.get("") ?? ""),
     titleOf,
     page,
+    markdown(path) {
+      const text = sources.get(path);
+      return text?.replaceAll(LINK, (link, href: string) => {
+        const target = markdownAddress(path, href);
+        return target === undefined ? link : `](${target})`;
+      });
+    },
+    llmsText() {
+      const withoutImages = (sources.get("") ?? "").replaceAll(/!\[[^\]]*\]\([^)]*\)\n+/g, "");
+      const guides = withoutImages.replaceAll(
+        LINK,
+        (_link, href: string) => `](${markdownAddress("", href)?.replace(/^/, "docs/") ?? href})`,
+      );
+      const providers = [...presets.values()].map(
+        ({ preset, title }) => `- [${title}](docs/presets/${preset}.md)`,
+      );
+      return `${guides}\n## Providers\n\n${providers.join("\n")}\n`;
+    },
     async search(words) {
       index ??= indexOf([...sources.keys()], page);
       return (await index)
@@ -87,13 +109,24 @@ export const toRoot = (path: string): string =>
 export const addressFrom = (from: string, to: string): string =>
   to === "" ? toRoot(from) : `${toRoot(from)}/${to}`;
 
+/** The target of a Markdown link or image. */
+const LINK = /\]\(([^)\s]+)\)/g;
+
+/** Returns the relative URL of the Markdown text of a linked page. Returns `undefined` for other links. */
+function markdownAddress(from: string, href: string): string | undefined {
+  const up = "../".repeat(from.split("/").length - 1);
+  const [, preset] = /^\.\.\/verify\/presets\/([\w-]+)\.json$/.exec(href) ?? [];
+  if (preset !== undefined) return `${up}presets/${preset}.md`;
+  return /^(?:[\w-]+\.md|images\/[\w-]+\.\w+)(?:#.*)?$/.test(href) ? up + href : undefined;
+}
+
 const pathOf = (file: string): string => (file === "index.md" ? "" : file.replace(/\.md$/, ""));
 
 /** Returns a function that converts a link to a source file into a link to its page. Returns `undefined` for files without a page. */
 function addressIn(from: string) {
   return (href: string): string | undefined => {
     if (/^(https?:|#)/.test(href)) return href;
-    if (/^images\/[\w-]+\.png$/.test(href)) return addressFrom(from, href);
+    if (/^images\/[\w-]+\.(?:png|svg)$/.test(href)) return addressFrom(from, href);
     const [, file, fragment = ""] = /^([\w-]+\.md)(#.*)?$/.exec(href) ?? [];
     if (file !== undefined) return addressFrom(from, pathOf(file)) + fragment;
     const [, preset] = /^\.\.\/verify\/presets\/([\w-]+)\.json$/.exec(href) ?? [];

@@ -66,6 +66,51 @@ describe("each documentation page", () => {
   });
 });
 
+describe("the documentation for agents", () => {
+  const linksIn = (text: string): readonly string[] =>
+    [...text.matchAll(/\]\(((?!https?:|#)[^)\s]+)\)/g)].map(([, href = ""]) => href);
+
+  it("lists each page and each provider in llms.txt, and serves all of them as Markdown with working links", async () => {
+    const list = await docs.request("/llms.txt");
+    expect(list.headers.get("content-type")).toBe("text/plain;charset=UTF-8");
+    const listed = linksIn(await list.text());
+    const expected = [
+      ...files.filter((file) => file !== "index.md").map((file) => `docs/${file}`),
+      ...[...presets.keys()].map((name) => `docs/presets/${name}.md`),
+    ];
+    expect(listed.toSorted()).toEqual(expected.toSorted());
+    const broken: string[] = [];
+    for (const path of ["docs/index.md", ...listed]) {
+      const page = await docs.request(`/${path}`);
+      expect([path, page.status, page.headers.get("content-type")]).toEqual([
+        path,
+        200,
+        "text/markdown; charset=utf-8",
+      ]);
+      for (const href of linksIn(await page.text())) {
+        const { pathname } = new URL(href, `http://docs/${path}`);
+        const leavesDocs = !pathname.startsWith("/docs/");
+        if (!leavesDocs && (await docs.request(pathname)).status !== 200) broken.push(`${path}: ${href}`);
+      }
+    }
+    expect(broken).toEqual([]);
+  });
+
+  it("is linked from the page that people read", async () => {
+    for (const page of ["/docs", "/docs/settings", "/docs/presets/stripe"]) {
+      const [, href = ""] =
+        /<link rel="alternate" type="text\/markdown" href="([^"]+)"/.exec(await textOf(page)) ?? [];
+      const { pathname } = new URL(href, `http://docs${page}`);
+      expect((await docs.request(pathname)).status).toBe(200);
+    }
+  });
+
+  it("has no Markdown for unknown pages", async () => {
+    for (const path of ["/docs/none.md", "/docs/presets/none.md"])
+      expect((await docs.request(path)).status).toBe(404);
+  });
+});
+
 it("an unknown documentation page receives 404 with the list of pages", async () => {
   for (const path of ["/docs/none", "/docs/presets/none", "/docs/__proto__"]) {
     const answer = await docs.request(path);
@@ -151,7 +196,8 @@ it("images, scripts and styles of the documentation are served with the correct 
   }
   for (const name of readdirSync(new URL("images/", FOLDER))) {
     const answer = await docs.request(`/docs/images/${name}`);
-    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/png"]);
+    const type = name.endsWith(".svg") ? "image/svg+xml" : "image/png";
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, type]);
   }
 });
 
