@@ -30,6 +30,7 @@ export function App() {
 function Inside() {
   const { path } = useLocation();
   if (path === "/console/callback") return <Callback />;
+  if (session.value.is === "opening") return null;
   if (session.value.is === "out") return <SignIn why={session.value.why} />;
   return (
     <Shell>

@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { applyTheme } from "./kit/layout/theme.ts";
+import { openSession } from "./session/session.ts";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/layout.css";
@@ -9,5 +10,6 @@ import "./styles/list.css";
 import "./styles/form.css";
 
 applyTheme();
+openSession();
 const place = document.getElementById("app");
 if (place) render(<App />, place);

@@ -17,20 +17,89 @@ const keyWith = async (...permissions: string[]): Promise<{ readonly id: string;
   console.gateway.api("POST", "/iam/api-keys", { name: "narrow", permissions });
 
 describe("the sign-in page of the console", () => {
-  it("leads to the address opened first, and keeps the API key and the token only in memory", async () => {
+  it("leads to the address opened first, and stores the access token for reloads, but never the API key", async () => {
     await using opened = await console.open("/apps?from=a-link", { key: null });
     const { page, context } = opened;
     await signIn(page);
     await page.getByRole("heading", { name: "Apps", level: 1 }).waitFor();
     expect(page.url()).toBe(`${console.gateway.origin}/console/apps?from=a-link`);
-    const kept = await page.evaluate(
-      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])",
-    );
-    expect(kept).not.toMatch(/ik_|eyJ/);
-    expect(kept).not.toContain(API_KEY);
+    const stored = await page.evaluate("JSON.stringify({ ...sessionStorage })");
+    expect(stored).toContain("eyJ");
+    const others = await page.evaluate("JSON.stringify([{ ...localStorage }, document.cookie])");
+    expect(others).not.toContain("eyJ");
+    expect(`${stored}${others}`).not.toMatch(/ik_/);
+    expect(`${stored}${others}`).not.toContain(API_KEY);
     expect(await context.cookies()).toEqual([]);
     await page.reload();
-    await page.getByLabel("API key").waitFor();
+    await page.getByRole("heading", { name: "Apps", level: 1 }).waitFor();
+    expect(page.url()).toBe(`${console.gateway.origin}/console/apps?from=a-link`);
+  });
+
+  it("is skipped in a new tab while another tab is signed in, and appears in all tabs after a sign-out", async () => {
+    await using opened = await console.open("/apps", { key: null });
+    const { page, context } = opened;
+    const waiting = await context.newPage();
+    await waiting.goto(`${console.gateway.origin}/console/audit`);
+    await waiting.getByLabel("API key").waitFor();
+    await signIn(page);
+    // A tab that already shows the form takes over the sign-in.
+    await waiting.getByRole("heading", { name: "Audit", level: 1 }).waitFor();
+    const link = await context.newPage();
+    await link.goto(`${console.gateway.origin}/console/connections`);
+    await link.getByRole("heading", { name: "Connections", level: 1 }).waitFor();
+
+    // The storage of a tab that the browser restores after the sign-out.
+    const stored = await link.evaluate("sessionStorage.getItem('inlet.session')");
+    await link.getByRole("button", { name: "Sign out" }).click();
+    for (const tab of [page, waiting, link]) await tab.getByLabel("API key").waitFor();
+    await link.evaluate(`sessionStorage.setItem('inlet.session', ${JSON.stringify(stored)})`);
+    await link.reload();
+    await link.getByLabel("API key").waitFor();
+    expect(await link.evaluate("sessionStorage.getItem('inlet.session')")).toBeNull();
+
+    const elsewhere = await console.browser.newContext();
+    const other = await elsewhere.newPage();
+    await signIn(page);
+    await other.goto(`${console.gateway.origin}/console/apps`);
+    await other.getByLabel("API key").waitFor();
+    await elsewhere.close();
+  });
+
+  it("is skipped after the token was renewed, and a new sign-in replaces an earlier one in all tabs", async () => {
+    const { key } = await keyWith("apps.read");
+    await using opened = await console.open("/apps", { key: null });
+    const { page, context } = opened;
+    await page.clock.install();
+    await signIn(page);
+    await page.getByRole("heading", { name: "Apps", level: 1 }).waitFor();
+    const tokenOf = () =>
+      page.evaluate("JSON.parse(sessionStorage.getItem('inlet.session')).token.expiresAtMs");
+    const first = Number(await tokenOf());
+    const renewal = page.waitForResponse((response) => response.url().endsWith("/v1/auth/tokens"));
+    await page.clock.fastForward("13:05");
+    expect((await renewal).request().headers().authorization).toMatch(/^Bearer ey/);
+    await expect.poll(async () => Number(await tokenOf())).toBeGreaterThan(first);
+
+    const response = await fetch(`${console.gateway.origin}/v1/auth/tokens`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const { accessToken } = (await response.json()) as { accessToken: string };
+    const next = await context.newPage();
+    await next.goto(`${console.gateway.origin}/console/apps`);
+    await next.locator("#nav").getByRole("link", { name: "Audit", exact: true }).waitFor();
+    const later = Date.now() + 3_600_000;
+    const session = { id: "2", signedInAtMs: later, token: { text: accessToken, expiresAtMs: later } };
+    const sender = await context.newPage();
+    await sender.goto(`${console.gateway.origin}/console/apps`);
+    await sender.evaluate(
+      `new BroadcastChannel('inlet.session').postMessage({ is: 'session', session: ${JSON.stringify(session)} })`,
+    );
+    for (const tab of [page, next]) {
+      const link = (name: string) => tab.locator("#nav").getByRole("link", { name, exact: true });
+      await link("Audit").waitFor({ state: "detached" });
+      await link("Apps").waitFor();
+    }
   });
 
   it("shows why an API key was rejected, with the error code and the request id", async () => {

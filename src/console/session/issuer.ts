@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
-import type { Token } from "./session.ts";
 import { exchange } from "./session.ts";
+import type { Token } from "./tabs.ts";
 
 /** Settings of the OpenID Connect issuer, from `/console/settings.json`. */
 export interface IssuerSettings {

@@ -59,8 +59,8 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
               onInput={(event) => setKey(event.currentTarget.value)}
             />
             <small>
-              The gateway prints a key at its first start. This page keeps the key in memory only and never
-              stores it.
+              The gateway prints a key at its first start. The browser stores only a token of fifteen minutes,
+              never the key.
             </small>
           </label>
           {error && <ErrorNote error={error} />}

@@ -57,6 +57,7 @@ export const AUDIT_ACTIONS = [
   "replay",
   "test",
   "issue",
+  "renew",
   "acknowledge",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

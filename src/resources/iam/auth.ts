@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { ACCESS_TOKEN_SECONDS } from "../../http/callers/access-tokens.ts";
+import { ACCESS_TOKEN_SECONDS, SIGN_IN_SECONDS } from "../../http/callers/access-tokens.ts";
 import { bearerToken, notAMember, ORGANIZATION_HEADER } from "../../http/callers/authenticate.ts";
 import type { Caller } from "../../http/context.ts";
 import { ApiError, invalidParameters, notFound } from "../../http/errors.ts";
@@ -56,25 +56,26 @@ export const auth: Resource = {
       operation: "createAccessToken",
       summary: "Get an access token",
       description:
-        "Send an API key or a token of the OpenID Connect issuer as bearer token. An access token is rejected (403), because it could otherwise renew itself. " +
-        "The new token has the current permissions of the key or member each time it is used. It expires no later than the request's token.",
+        "Send an API key or a token of the OpenID Connect issuer as bearer token. The new token has the current permissions of the key or member each time it is used. It expires no later than the issuer's token. " +
+        "A valid access token can be exchanged for a new one until 12 hours after the first one was issued (403 after that).",
       body: z.strictObject({
         organizationId: z.string().optional().meta({
           description:
-            "The organization to act for, if the issuer's token does not name one. An API key always acts for its own organization.",
+            "The organization to act for, if the issuer's token does not name one. An API key or access token always acts for its own organization.",
         }),
       }),
       answer: accessTokenSchema,
-      missing: "the request has an API key and names another organization",
+      missing: "the request has an API key or access token and names another organization",
       permission: null,
       unplaced: true,
       async handle({ caller, body: { organizationId }, c }) {
-        const { id, seconds, ...owner } =
+        const { id, seconds, signedInAtMs, ...owner } =
           caller.by === "oidc"
             ? await identityOf(deps, c, organizationId)
-            : { id: keyOf(caller, organizationId), seconds: ACCESS_TOKEN_SECONDS };
-        await recordUse(deps, { ...caller, ...owner }, "issue", "accessToken", [id]);
-        const accessToken = await deps.accessTokens.issue(id, seconds);
+            : await renewableOf(deps, c, caller, organizationId);
+        const action = caller.by === "accessToken" ? "renew" : "issue";
+        await recordUse(deps, { ...caller, ...owner }, action, "accessToken", [id]);
+        const accessToken = await deps.accessTokens.issue(id, seconds, signedInAtMs);
         return { accessToken, tokenType: "Bearer" as const, expiresIn: seconds };
       },
     }),
@@ -110,18 +111,40 @@ async function describeCaller({ db }: Deps, caller: Caller): Promise<z.input<typ
   return { by, account, organization, apiKeyId: keyId, defaultSpaceId, permissions: [...permissions].sort() };
 }
 
-/** Returns the id of the API key in the request. @throws ApiError 403 for other kinds of token; 404 if another organization is named */
-function keyOf({ by, keyId, organizationId }: Caller, named = organizationId): string {
-  if (by !== "apiKey" || keyId === null) {
-    const message = "To get an access token, send an API key or a token of the OpenID Connect issuer.";
+/** Subject and lifetime of the new token. */
+interface Renewable {
+  readonly id: string;
+  readonly seconds: number;
+  /** `undefined` if the new token starts a sign-in. */
+  readonly signedInAtMs?: number;
+}
+
+/** Finds the API key or identity for which the request's API key or access token can get a token. @throws ApiError 401, 403, 404 */
+async function renewableOf(
+  { accessTokens, clock }: Deps,
+  c: Context,
+  { by, keyId, organizationId }: Caller,
+  named = organizationId,
+): Promise<Renewable> {
+  if (named !== organizationId) throw notFound("organization");
+  if (by === "apiKey" && keyId !== null) return { id: keyId, seconds: ACCESS_TOKEN_SECONDS };
+  const token = await accessTokens.open(bearerToken(c.req.header("authorization")) ?? "");
+  if (token === undefined)
+    throw new ApiError("unauthenticated", "The access token expired during this request. Sign in again.");
+  if (clock() >= token.signedInAtMs + SIGN_IN_SECONDS * 1_000) {
+    const message =
+      "The sign-in of this access token is older than 12 hours. Send an API key or a token of the OpenID Connect issuer.";
     throw new ApiError("permission_denied", message);
   }
-  if (named !== organizationId) throw notFound("organization");
-  return keyId;
+  return { ...token, seconds: ACCESS_TOKEN_SECONDS };
 }
 
 /** Finds the identity that belongs to the token and the named organization. @throws ApiError 400, 401, 403 */
-async function identityOf({ identify, clock }: Deps, c: Context, named = c.req.header(ORGANIZATION_HEADER)) {
+async function identityOf(
+  { identify, clock }: Deps,
+  c: Context,
+  named = c.req.header(ORGANIZATION_HEADER),
+): Promise<Renewable & { readonly accountId: string; readonly organizationId: string }> {
   const identified = await identify(bearerToken(c.req.header("authorization")) ?? "", named);
   if (identified.by !== "oidc")
     throw new ApiError("unauthenticated", "The organization has no identity for the subject of this token.");

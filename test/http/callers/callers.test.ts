@@ -185,11 +185,61 @@ describe("POST /auth/tokens", () => {
     expect(JSON.stringify(answer.body)).not.toContain(token);
   });
 
-  it("rejects a request with a non-empty body or with an access token instead of an API key", async () => {
+  it("rejects a request with unknown fields or another organization", async () => {
     const { token } = await iam.addKey();
-    expect((await api.as(token)("POST", "/auth/tokens", { scope: "*" })).status).toBe(400);
-    const answer = await api.as(await accessTokenFor(token))("POST", "/auth/tokens");
-    expect([answer.status, answer.body.code]).toEqual([403, "permission_denied"]);
+    const other = { organizationId: await iam.addOrganization() };
+    for (const bearer of [token, await accessTokenFor(token)]) {
+      expect((await api.as(bearer)("POST", "/auth/tokens", { scope: "*" })).status).toBe(400);
+      expect((await api.as(bearer)("POST", "/auth/tokens", other)).status).toBe(404);
+      expect(
+        (await api.as(bearer)("POST", "/auth/tokens", { organizationId: iam.organizationId })).status,
+      ).toBe(200);
+    }
+  });
+
+  it("renews an access token until 12 hours after the sign-in, with the current permissions of its key, and records it", async () => {
+    const { token, id } = await iam.addKey({ permissions: ["blueprints.read"] });
+    const tokens = createAccessTokens({ key: api.keyring.accessTokenKey, clock: Date.now });
+    const signedInAtMs = Math.floor((Date.now() - 12 * 3_600_000 + 60_000) / 1_000) * 1_000;
+    const renewed = await api.as(await tokens.issue(id, 900, signedInAtMs))("POST", "/auth/tokens");
+    expect([renewed.status, renewed.body.expiresIn]).toEqual([200, 900]);
+    const { accessToken } = renewed.body;
+    expect(await tokens.open(accessToken)).toEqual({ id, signedInAtMs });
+    expect([await statusOf(accessToken), await statusOf(accessToken, "POST")]).toEqual([200, 403]);
+
+    const late = await api.as(await tokens.issue(id, 900, signedInAtMs - 61_000))("POST", "/auth/tokens");
+    expect([late.status, late.body.code, late.body.message]).toEqual([
+      403,
+      "permission_denied",
+      expect.stringContaining("older than 12 hours"),
+    ]);
+
+    const since = Date.now();
+    const again = await accessTokenFor(await accessTokenFor(token));
+    expect(Math.abs(((await tokens.open(again))?.signedInAtMs ?? 0) - since)).toBeLessThan(5_000);
+    const records = await api.database.db
+      .selectFrom("audit")
+      .select(["action", "entityId", "keyId"])
+      .where("entity", "=", "accessToken")
+      .where("entityId", "=", id)
+      .orderBy("id")
+      .execute();
+    expect(records.map(({ action }) => action)).toEqual(["renew", "issue", "renew"]);
+    expect(records.every(({ keyId }) => keyId === id)).toBe(true);
+  });
+
+  it("stops renewing an access token when its key is revoked", async () => {
+    using clock = moveMonotonicClock();
+    const { token, id } = await iam.addKey();
+    const accessToken = await accessTokenFor(token);
+    await api.database.db
+      .updateTable("apiKeys")
+      .set({ revokedAt: new Date() })
+      .where("id", "=", id)
+      .execute();
+    clock.ahead(5_000);
+    expect((await api.as(accessToken)("POST", "/auth/tokens")).status).toBe(401);
+    expect(await statusOf(accessToken)).toBe(401);
   });
 });
 

@@ -330,7 +330,10 @@ describe("a caller with a token of an OpenID Connect issuer", () => {
     const bound = api.as(answer.accessToken);
     expect((await bound("GET", "/blueprints")).status).toBe(200);
     expect((await bound("POST", "/blueprints", {})).status).toBe(403);
-    expect((await bound("POST", "/auth/tokens", {})).status).toBe(403);
+    const renewed = await bound.post("/auth/tokens", {});
+    expect(renewed.expiresIn).toBe(900);
+    expect((await api.as(renewed.accessToken)("POST", "/blueprints", {})).status).toBe(403);
+    expect((await bound("POST", "/auth/tokens", { organizationId: "org_none" })).status).toBe(404);
     const elsewhere = { "x-organization-id": await iam.addOrganization() };
     expect((await bound("GET", "/blueprints", undefined, elsewhere)).status).toBe(403);
 
@@ -346,6 +349,7 @@ describe("a caller with a token of an OpenID Connect issuer", () => {
     await api.database.db.deleteFrom("identities").where("identifier", "=", sub).execute();
     clock.ahead(5_000);
     expect((await bound("GET", "/blueprints")).status).toBe(401);
+    expect((await api.as(renewed.accessToken)("POST", "/auth/tokens", {})).status).toBe(401);
   });
 
   it("receives 503 while the issuer's signing keys are unavailable", async () => {
