@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
@@ -48,6 +48,14 @@ function compress(file: string): void {
   );
 }
 
+/** Vite collects the licenses of scripts only. The typeface has to be distributed with its license too. */
+function addFontLicense(): void {
+  const font = join(ROOT, "node_modules", "@fontsource-variable", "geist");
+  const { name, version, license } = JSON.parse(readFileSync(join(font, "package.json"), "utf8"));
+  const text = readFileSync(join(font, "LICENSE"), "utf8");
+  appendFileSync(join(DIST, "licences.md"), `\n## ${name} - ${version} (${license})\n\n${text}`);
+}
+
 const stamp = hashOfSources();
 if (!isBuilt(stamp)) {
   // A build started by a test would otherwise be a development build, which contains local paths.
@@ -55,5 +63,6 @@ if (!isBuilt(stamp)) {
   const { build } = await import("vite");
   await build({ configFile: join(import.meta.dirname, "vite.config.ts"), logLevel: "warn" });
   for (const name of globSync("**/*.{js,css,html,svg}", { cwd: DIST })) compress(join(DIST, name));
+  addFontLicense();
   writeFileSync(STAMP, stamp);
 }

@@ -2,6 +2,7 @@ import { render } from "preact";
 import { App } from "./app.tsx";
 import { applyTheme } from "./kit/layout/theme.ts";
 import { openSession } from "./session/session.ts";
+import "./styles/typeface.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/layout.css";

@@ -21,10 +21,11 @@ const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
   svg: "image/svg+xml",
+  woff2: "font/woff2",
 };
 
 /** Matches file names of the build. A name contains a hash of the content, so browsers may cache the file forever. */
-const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/;
+const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg|woff2)$/;
 
 /** Encodings of the precompressed files, smallest files first. */
 const ENCODINGS = [

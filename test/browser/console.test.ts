@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { channelOf, installApp } from "../support/channels.ts";
 import { signIn, startTestConsole, type TestConsole } from "../support/console.ts";
@@ -15,6 +16,31 @@ afterAll(() => console?.[Symbol.asyncDispose]());
 
 const keyWith = async (...permissions: string[]): Promise<{ readonly id: string; readonly key: string }> =>
   console.gateway.api("POST", "/iam/api-keys", { name: "narrow", permissions });
+
+/** Files of the first page after sign-in. The chart library is loaded afterwards. */
+const MAX_FIRST_LOAD_BYTES = 150_000;
+
+it("the console loads at most 150 kB for the overview, as gzip, in its own typeface", async () => {
+  await using opened = await console.open("/", { key: null });
+  const { page } = opened;
+  await signIn(page);
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+  expect(
+    await page.evaluate("document.fonts.ready.then(() => document.fonts.check('13px \"Geist Variable\"'))"),
+  ).toBe(true);
+  await page.waitForLoadState("networkidle");
+  const names = await page.evaluate(
+    "performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)",
+  );
+  const files = [names]
+    .flat()
+    .map(String)
+    .filter((path) => /^\/console\/assets\/.*\.(js|css|woff2)$/.test(path));
+  const bytes = files.map((path) => gzipSync(readFileSync(join(DIST, path.replace("/console/", "")))).length);
+  expect(files.filter((path) => path.endsWith(".woff2"))).toHaveLength(1);
+  const total = bytes.reduce((sum, one) => sum + one, 0);
+  expect([total, total <= MAX_FIRST_LOAD_BYTES]).toEqual([total, true]);
+});
 
 describe("the sign-in page of the console", () => {
   it("leads to the address opened first, and stores the access token for reloads, but never the API key", async () => {

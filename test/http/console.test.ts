@@ -26,6 +26,7 @@ beforeAll(async () => {
   await writeFile(join(dist, ".stamp"), "secret of the build");
   await writeFile(join(dist, "assets", "index-1a2b.js"), SCRIPT);
   await writeFile(join(dist, "assets", "index-1a2b.js.gz"), gzipSync(SCRIPT));
+  await writeFile(join(dist, "assets", "font-1a2b.woff2"), "wOF2");
 });
 afterAll(() => rm(dist, { recursive: true, force: true }));
 
@@ -73,6 +74,12 @@ it("assets of the web console are served with permanent caching, and compressed 
   expect(packed.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
   expect(packed.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
   expect(gunzipSync(await packed.arrayBuffer()).toString()).toBe(SCRIPT);
+  const font = await open().request("/console/assets/font-1a2b.woff2");
+  expect([font.status, font.headers.get("content-type"), await font.text()]).toEqual([
+    200,
+    "font/woff2",
+    "wOF2",
+  ]);
   for (const encoding of [undefined, "identity", "gzip;q=0"]) {
     const plain = await ask(encoding);
     expect([plain.headers.get("content-encoding"), await plain.text()]).toEqual([null, SCRIPT]);

@@ -3,6 +3,7 @@ import { useAction } from "../api/use-action.ts";
 import { ErrorNote } from "../kit/feedback/states.tsx";
 import { Form } from "../kit/form/form.tsx";
 import { Button } from "../kit/layout/button.tsx";
+import { Mark } from "../kit/layout/icons.tsx";
 import type { IssuerSettings } from "./issuer.ts";
 import { signInWithKey } from "./session.ts";
 import { consoleSettings } from "./settings.ts";
@@ -28,6 +29,7 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
   return (
     <main class="sign-in">
       <div class="sign-in-card">
+        <Mark />
         <h1>Sign in to Inlet</h1>
         {why !== undefined && (
           <div class="note info" role="status">

@@ -80,9 +80,16 @@ export const LastError = ({ error: { code, message, at }, isBad }: LastErrorProp
   </div>
 );
 
-export function Loading({ lines = 5 }: { readonly lines?: number }) {
+interface LoadingProps {
+  readonly lines?: number;
+  /** Space that the content takes, so that the page does not jump when it appears. */
+  readonly as?: "text" | "rows" | "tiles" | "chart";
+}
+
+/** Placeholder for content that is loading. */
+export function Loading({ lines = 5, as = "text" }: LoadingProps) {
   return (
-    <div class="skeleton" role="status" aria-label="Loading">
+    <div class={`skeleton of-${as}`} role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, index) => (
         <span key={index} />
       ))}
@@ -93,14 +100,16 @@ export function Loading({ lines = 5 }: { readonly lines?: number }) {
 interface ResourceProps<T> {
   readonly loaded: Loaded<T>;
   readonly lines?: number;
+  readonly as?: LoadingProps["as"];
   readonly children: (data: T) => ComponentChildren;
 }
 
 /** Shows data, or while there is none a placeholder or the error. During a reload, the old data stays visible. */
-export function WhenLoaded<T>({ loaded, lines, children }: ResourceProps<T>) {
+export function WhenLoaded<T>({ loaded, lines, as, children }: ResourceProps<T>) {
   const { data, error, reload } = loaded;
   if (data === undefined) {
-    return error ? <ErrorNote error={error} onRetry={reload} /> : <Loading {...(lines && { lines })} />;
+    if (error) return <ErrorNote error={error} onRetry={reload} />;
+    return <Loading {...(lines && { lines })} {...(as && { as })} />;
   }
   return (
     <>

@@ -34,6 +34,14 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
+/** The mark of Inlet: several streams that become one. */
+export const Mark = () => (
+  <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+    <rect width="32" height="32" rx="8" />
+    <path d="M6 8.5h3c7 0 5 7.5 12 7.5M6 23.5h3c7 0 5-7.5 12-7.5M6 16h20" />
+  </svg>
+);
+
 /** Icon that screen readers ignore. Use it next to a text or in an element with a label. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (

@@ -9,7 +9,7 @@ import { formatShort } from "../text/numbers.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 import { AppSwitcher, reloadApps, useAppId } from "./apps.tsx";
 import { Button } from "./button.tsx";
-import { Icon } from "./icons.tsx";
+import { Icon, Mark } from "./icons.tsx";
 import { knownViews } from "./links.ts";
 import { Badge } from "./page.tsx";
 import { problems, useProblems } from "./problems.ts";
@@ -56,11 +56,13 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           <Icon name="menu" />
         </Button>
         <a class="brand" href="/console/">
+          <Mark />
           Inlet
         </a>
       </header>
       <nav id="nav" class={isOpen.value ? "nav open" : "nav"} aria-label="Views">
         <a class="brand" href="/console/">
+          <Mark />
           Inlet
         </a>
         <PaletteButton />

@@ -20,12 +20,12 @@ interface PagedTableProps<Row> extends Props<Row> {
 }
 
 /** Table of an API list that is loaded page by page. */
-export function PagedTable<Row>({ pages, of, empty, lines = 5, ...table }: PagedTableProps<Row>) {
+export function PagedTable<Row>({ pages, of, empty, lines = 8, ...table }: PagedTableProps<Row>) {
   const { count, error, reload } = pages;
   return (
     <>
       {error && <ErrorNote error={error} onRetry={reload} />}
-      {count === undefined && !error && <Loading lines={lines} />}
+      {count === undefined && !error && <Loading lines={lines} as="rows" />}
       {count === 0 && empty}
       {count !== undefined && count > 0 && (
         <>
@@ -44,7 +44,7 @@ export function ScannedTable<Row>({ scan, of, empty, ...table }: Props<Row> & { 
     <>
       {rows.length > 0 && <Table {...table} rows={rows} />}
       {rows.length === 0 && !isRunning && !error && empty}
-      {rows.length === 0 && isRunning && <Loading lines={6} />}
+      {rows.length === 0 && isRunning && <Loading lines={8} as="rows" />}
       {error && <ErrorNote error={error} {...(continueSearch && { onRetry: continueSearch })} />}
       <p class="count-line row wrap">
         <span role="status">

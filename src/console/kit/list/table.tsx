@@ -9,10 +9,15 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** Width as a CSS grid track: `minmax(8rem, 2fr)`. Default: `minmax(0, 1fr)`. */
   readonly width?: string;
+  /** Width in narrow lists. Default: `width`. */
+  readonly narrowWidth?: string;
   readonly align?: "end";
   /** Importance of the column. 1 (default) is always visible, 2 is hidden in narrow lists, and 3 is visible only in wide lists. */
   readonly priority?: 1 | 2 | 3;
 }
+
+/** Widths of a column of `Time` elements. */
+export const TIME_WIDTHS = { width: "11.5rem", narrowWidth: "6rem" } as const;
 
 /** Rows of a list that may be loaded in part. */
 interface LazyRows<Row> {
@@ -38,7 +43,8 @@ export interface TableProps<Row> {
   readonly maxRows?: number;
 }
 
-const ROW_PX = 40;
+/** Same as `--row` in the styles. */
+const ROW_PX = 32;
 const OVERSCAN_ROWS = 12;
 /** Maximum number of rendered rows. It applies even if the window has room for more. */
 const MAX_RENDERED = 200;
@@ -193,7 +199,7 @@ export function Table<Row>(props: TableProps<Row>) {
 const tracks = <Row,>(columns: readonly Column<Row>[], upTo: number): string =>
   columns
     .filter(({ priority = 1 }) => priority <= upTo)
-    .map(({ width = "minmax(0, 1fr)" }) => width)
+    .map(({ width = "minmax(0, 1fr)", narrowWidth = width }) => (upTo === 1 ? narrowWidth : width))
     .join(" ");
 
 const cellClass = (align: "end" | undefined, priority: number): string =>

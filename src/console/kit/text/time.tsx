@@ -19,6 +19,7 @@ const SHORT = new Intl.DateTimeFormat(undefined, {
   minute: "2-digit",
   second: "2-digit",
   hourCycle: "h23",
+  fractionalSecondDigits: 3,
 });
 
 /** Current time. It is updated twice a minute, so that texts such as "3 min ago" stay correct. */
@@ -33,7 +34,7 @@ export function startClock(): () => void {
 interface Props {
   /** RFC 3339 time, or Unix time in milliseconds. */
   readonly at: string | number | null | undefined;
-  /** `short` is the date and time, `full` adds milliseconds and UTC, and `ago` is the time elapsed until now. */
+  /** `short` is the date and time, or the elapsed time in a narrow list. `full` adds UTC. `ago` is the elapsed time. */
   readonly as?: "short" | "full" | "ago";
 }
 
@@ -58,7 +59,8 @@ export function Time({ at, as = "short" }: Props) {
     case "short":
       return (
         <time class="time" dateTime={utc} title={`${FULL.format(date)}\n${utc}`}>
-          {SHORT.format(date)}
+          <span class="in-wide">{SHORT.format(date)}</span>
+          <span class="in-narrow">{formatAgo(date.getTime(), now.value)}</span>
         </time>
       );
     default:

@@ -29,7 +29,12 @@ const specOf = (appId: string): ResourceSpec<AgentSubscription> => ({
       width: "6rem",
       cell: ({ state }) => <Badge tone={state === "active" ? "ok" : "bad"}>{state}</Badge>,
     },
-    { title: "Expires", width: "8rem", priority: 2, cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+    {
+      title: "Expires",
+      width: "8rem",
+      priority: 2,
+      cell: ({ expiresAt }) => <Time at={expiresAt} as="ago" />,
+    },
   ],
   titleOf: ({ name }) => name,
   facts: (row) => ({

@@ -44,7 +44,7 @@ const SPEC: ResourceSpec<ApiKey> = {
       title: "Ends",
       width: "9rem",
       cell: ({ expiresAt }) =>
-        expiresAt === null ? <span class="faint">never</span> : <Time at={expiresAt} />,
+        expiresAt === null ? <span class="faint">never</span> : <Time at={expiresAt} as="ago" />,
     },
   ],
   titleOf: ({ name }) => name,

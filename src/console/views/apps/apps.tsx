@@ -37,7 +37,7 @@ const SPEC: ResourceSpec<App> = {
       priority: 3,
       cell: ({ isSystem }) => (isSystem ? <Badge>Inlet</Badge> : <span class="soft">you</span>),
     },
-    { title: "Installed", width: "9rem", cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: "Installed", width: "9rem", cell: ({ createdAt }) => <Time at={createdAt} as="ago" /> },
   ],
   titleOf: ({ uid }) => uid,
   facts: ({ id, uid, title, description, blueprintId, artifactId, spaceId, createdAt, updatedAt }) => ({

@@ -4,7 +4,7 @@ import { Empty } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
-import type { Column } from "../../kit/list/table.tsx";
+import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { newestFirst, usePages } from "../../kit/list/use-pages.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Time } from "../../kit/text/time.tsx";
@@ -48,7 +48,7 @@ const FIELDS: readonly FilterField[] = [
 ];
 
 const COLUMNS: readonly Column<AuditRecord>[] = [
-  { title: "When", width: "9rem", cell: ({ at }) => <Time at={at} /> },
+  { title: "When", ...TIME_WIDTHS, cell: ({ at }) => <Time at={at} /> },
   {
     title: "Did",
     width: "minmax(0, 2fr)",

@@ -2,7 +2,7 @@ import { api, type Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
-import type { Column } from "../../kit/list/table.tsx";
+import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
@@ -11,7 +11,7 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 type Rejection = Schemas["AuditRejection"];
 
 const COLUMNS: readonly Column<Rejection>[] = [
-  { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
+  { title: "Last", ...TIME_WIDTHS, cell: ({ lastAt }) => <Time at={lastAt} /> },
   { title: "Status", width: "6rem", cell: ({ status }) => status },
   {
     title: "Address",

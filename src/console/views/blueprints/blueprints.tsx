@@ -23,7 +23,12 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
       cell: ({ uid }) => <UntrustedText>{uid}</UntrustedText>,
     },
     { title: "Channels", width: "6rem", align: "end", cell: ({ channels }) => channels.length },
-    { title: "Changed", width: "9rem", priority: 2, cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+    {
+      title: "Changed",
+      width: "9rem",
+      priority: 2,
+      cell: ({ updatedAt }) => <Time at={updatedAt} as="ago" />,
+    },
   ],
   titleOf: ({ title }) => title,
   facts: ({ id, uid, title, description, createdAt, updatedAt }) => ({

@@ -10,7 +10,7 @@ import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { SelectableTable } from "../../kit/list/selectable-table.tsx";
-import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { type Column, CountLine, Table, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
@@ -271,7 +271,7 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
   },
   { title: "Type", cell: ({ type }) => <UntrustedText>{type}</UntrustedText>, width: "minmax(0, 2fr)" },
   { title: "Events", cell: ({ letters }) => formatCount(letters.length), align: "end", width: "4rem" },
-  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 3 },
+  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, ...TIME_WIDTHS, priority: 3 },
   { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6rem", priority: 2 },
   { title: "Open", hidesTitle: true, cell: () => <Icon name="right" />, width: "16px", priority: 2 },
 ];
@@ -310,5 +310,5 @@ const LETTER_COLUMNS: readonly Column<Letter>[] = [
     align: "end",
     width: "5rem",
   },
-  { title: "Given up", cell: ({ createdAt }) => <Time at={createdAt} />, width: "10rem" },
+  { title: "Given up", cell: ({ createdAt }) => <Time at={createdAt} />, ...TIME_WIDTHS },
 ];

@@ -10,7 +10,7 @@ import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
-import type { Column } from "../../kit/list/table.tsx";
+import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -131,7 +131,7 @@ function useTable(appId: string) {
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [
-  { title: "Time", cell: ({ receivedAt }) => <Time at={receivedAt} />, width: "10rem" },
+  { title: "Time", cell: ({ receivedAt }) => <Time at={receivedAt} />, ...TIME_WIDTHS },
   {
     title: "Status",
     cell: ({ status }) => <Badge tone={STATUSES[status].tone}>{status}</Badge>,
@@ -142,7 +142,6 @@ const COLUMNS: readonly Column<Delivery>[] = [
     title: "Outcome",
     cell: (delivery) => <UntrustedText max={300}>{outcomeOf(delivery)}</UntrustedText>,
     width: "minmax(0, 3fr)",
-    priority: 2,
   },
   {
     title: "Request",
@@ -157,7 +156,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
     width: "minmax(0, 2fr)",
     priority: 3,
   },
-  { title: "HTTP", cell: ({ httpStatus }) => httpStatus ?? "–", align: "end", width: "3rem" },
+  { title: "HTTP", cell: ({ httpStatus }) => httpStatus ?? "–", align: "end", width: "3rem", priority: 2 },
   {
     title: "Size",
     cell: ({ bodyBytes }) => (bodyBytes === null ? "–" : formatBytes(bodyBytes)),

@@ -1,4 +1,4 @@
-import type { Column } from "../../kit/list/table.tsx";
+import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { channelOf, type Event, timeOf } from "./timeline.ts";
@@ -6,7 +6,7 @@ import { channelOf, type Event, timeOf } from "./timeline.ts";
 const SHOWN = 160;
 
 export const eventColumns = (appId: string): readonly Column<Event>[] => [
-  { title: "Time", cell: (event) => <Time at={timeOf(event)} />, width: "10rem" },
+  { title: "Time", cell: (event) => <Time at={timeOf(event)} />, ...TIME_WIDTHS },
   {
     title: "Type",
     cell: ({ type }) => <UntrustedText max={255}>{type}</UntrustedText>,

@@ -7,7 +7,7 @@ import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { choiceFilter, FilterBar, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
-import type { Column } from "../../kit/list/table.tsx";
+import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Held>[] = [
     ),
   },
   { title: "Arrivals", width: "6rem", align: "end", priority: 2, cell: ({ count }) => formatCount(count) },
-  { title: "Last", width: "9rem", cell: ({ lastAt }) => <Time at={lastAt} /> },
+  { title: "Last", ...TIME_WIDTHS, cell: ({ lastAt }) => <Time at={lastAt} /> },
 ];
 
 const FILTERS = [choiceFilter("reason", "Reason", REASONS)];

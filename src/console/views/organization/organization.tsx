@@ -20,7 +20,12 @@ const SPEC: ResourceSpec<Organization> = {
   columns: [
     { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
     { title: "Id", width: "minmax(0, 2fr)", priority: 2, cell: ({ id }) => <code>{id}</code> },
-    { title: "Created", width: "9rem", priority: 2, cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      title: "Created",
+      width: "9rem",
+      priority: 2,
+      cell: ({ createdAt }) => <Time at={createdAt} as="ago" />,
+    },
   ],
   titleOf: ({ name }) => name,
   facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => ({

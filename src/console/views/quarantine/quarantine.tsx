@@ -10,7 +10,7 @@ import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { SelectableTable } from "../../kit/list/selectable-table.tsx";
-import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { type Column, CountLine, Table, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
@@ -246,7 +246,7 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
     width: "5rem",
     priority: 3,
   },
-  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 3 },
+  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, ...TIME_WIDTHS, priority: 3 },
   { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6.5rem" },
   { title: "Open", hidesTitle: true, cell: () => <Icon name="right" />, width: "16px", priority: 2 },
 ];
@@ -289,6 +289,6 @@ const ITEM_COLUMNS: readonly Column<Kept>[] = [
   },
   { title: "Item", cell: ({ id }) => <code>{id}</code>, width: "minmax(0, 1fr)", priority: 3 },
   { title: "Arrivals", cell: ({ count }) => formatCount(count), align: "end", width: "5rem", priority: 3 },
-  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, width: "10rem", priority: 2 },
+  { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, ...TIME_WIDTHS, priority: 2 },
   { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6.5rem" },
 ];
