@@ -9,7 +9,7 @@ import { renderSettingsTable, renderToolTable } from "./support/generated-docs.t
 
 const ROOT = join(import.meta.dirname, "..");
 const read = (name: string): string => readFileSync(join(ROOT, name), "utf8");
-const names = ["README.md", ...globSync("{src/docs,.github}/**/*.md", { cwd: ROOT })].sort();
+const names = ["README.md", ...globSync("{src/docs,.github,config/examples}/**/*.md", { cwd: ROOT })].sort();
 const pages = names.map((name) => ({ name, text: read(name) }));
 
 const source = globSync("src/**/*.ts", { cwd: ROOT }).map(read);

@@ -1,0 +1,172 @@
+import { execFile, spawn } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runSetUp } from "../../src/cli/apply-set-up.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { createLog } from "../../src/log.ts";
+import { type GivenChannel, givenChannel } from "../support/channels.ts";
+import { freePort } from "../support/free-port.ts";
+import { createTestStores, startTestGateway } from "../support/gateway.ts";
+import { API_KEY } from "../support/gateway-process.ts";
+import { givenGateway } from "../support/given-gateway.ts";
+import { startStreamServer } from "../support/stream-server.ts";
+import { until } from "../support/until.ts";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../..");
+const EXAMPLES = join(ROOT, "config/examples");
+
+const gateway = givenGateway({ INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+let dir: string;
+let channel: GivenChannel;
+
+/** Copies the examples, and installs their packages from this repository. */
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "inlet-examples-"));
+  await cp(EXAMPLES, dir, { recursive: true });
+  const { dependencies } = JSON.parse(await readFile(join(EXAMPLES, "package.json"), "utf8"));
+  const consumer = join(dir, "node_modules/inlet-consumer");
+  await mkdir(consumer, { recursive: true });
+  const pack = await run(process.execPath, ["config/package/pack-consumer.ts", dir], { cwd: ROOT });
+  await run("tar", ["-xf", pack.stdout.trim(), "--strip-components=1", "-C", consumer]);
+  for (const name of [...Object.keys(dependencies), "ioredis", "cluster-key-slot"]) {
+    if (name === "inlet-consumer") continue;
+    const target = join(dir, "node_modules", name);
+    await mkdir(dirname(target), { recursive: true });
+    await symlink(join(ROOT, "node_modules", name), target);
+  }
+  channel = await givenChannel(gateway, {
+    uid: "inbox",
+    config: {},
+    events: [{ type: "order", idPath: "$.id" }],
+  });
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+/** Starts an example. Its disposal stops it, and fails if it does not stop. */
+function startExample(file: string, env: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [file], {
+    cwd: dir,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk;
+    });
+  }
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  return {
+    output: () => output,
+    ended,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+async function send(id: string): Promise<void> {
+  const response = await fetch(`${gateway.origin}${channel.hookPath}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ id, total: 7 }),
+  });
+  expect(response.status).toBe(200);
+}
+
+const subscribe = (body: object) =>
+  gateway.api<{ id: string; handler?: { secret: string } }>(
+    "POST",
+    `${channel.appPath}/events/subscribe`,
+    body,
+  );
+
+it("the example of a consumer prints each event of its subscription", async () => {
+  const { id } = await subscribe({ eventUid: "*" });
+  await using consumer = startExample("consumer.ts", {
+    REDIS_URL: gateway.stores.env.REDIS_URL ?? "",
+    SUBSCRIPTION: id,
+  });
+  await send("c-1");
+  await until(() => consumer.output().includes("c-1"));
+  expect(consumer.output()).toContain('order c-1 {"id":"c-1","total":7} attempt 1');
+});
+
+it.each([
+  "handler-hono.ts",
+  "handler-express.ts",
+])("the example %s accepts signed events, and rejects unsigned requests", async (file) => {
+  const PORT = String(await freePort());
+  const url = `http://127.0.0.1:${PORT}/events`;
+  const { handler } = await subscribe({ eventUid: "*", handler: { url } });
+  await using server = startExample(file, { PORT, HANDLER_SECRET: handler?.secret ?? "" });
+  await until(() => server.output().includes(url));
+  expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+  const id = `from ${file}`;
+  await send(id);
+  await until(() => server.output().includes(id));
+  expect(server.output()).toContain(`{"id":"${id}","total":7}`);
+});
+
+it("the example of an agent lists the tools and the open problems", async () => {
+  await using agent = startExample("agent.ts", { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY });
+  await agent.ended;
+  expect(agent.output()).toMatch(/^tools: .*list_problems/);
+  expect(agent.output()).not.toContain("Error");
+});
+
+describe("the example configurations", () => {
+  const env = { GITHUB_WEBHOOK_SECRET: "known-to-both-sides" };
+  const apply = async (settings: Readonly<Record<string, string>>, file: string): Promise<string> => {
+    const loaded = loadConfig(settings);
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
+    let printed = "";
+    const given = {
+      log: createLog({ level: "silent" }),
+      signal: new AbortController().signal,
+      async print(text: string) {
+        printed += text;
+      },
+    };
+    await runSetUp(loaded.value, { file, planOnly: false, env }, given);
+    return printed;
+  };
+
+  it("can be applied, all to one gateway, and change nothing when they are applied again", async () => {
+    await using stores = await createTestStores();
+    await using _ = await startTestGateway(stores.env);
+    const files = (await readdir(EXAMPLES)).filter((file) => file.endsWith(".setup.json"));
+    expect(files.length).toBeGreaterThan(2);
+    for (const file of files) await apply(stores.env, join(EXAMPLES, file));
+    for (const file of files)
+      expect(await apply(stores.env, join(EXAMPLES, file))).not.toMatch(/created|updated/);
+  });
+
+  it("follow an event stream like that of Wikipedia", async () => {
+    await using stores = await createTestStores();
+    await using stream = await startStreamServer();
+    const text = await readFile(join(EXAMPLES, "wikipedia.setup.json"), "utf8");
+    const file = join(dir, "local.setup.json");
+    const local = text.replace("https://stream.wikimedia.org/v2/stream/recentchange", stream.url);
+    await writeFile(
+      file,
+      local.replace(`"typePath": "$.type"`, `"typePath": "$event"`).replace(`"edit"`, `"even"`),
+    );
+    const settings = { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" };
+    await using running = await startTestGateway(settings);
+    await apply(settings, file);
+    const apps = await running.api<readonly { id: string; uid: string }[]>("GET", "/apps");
+    const app = apps.find(({ uid }) => uid === "wikipedia");
+    await until(() => stream.open() === 1);
+    stream.make(3);
+    await until(async () => {
+      const events = await running.api<readonly object[]>("GET", `/apps/${app?.id}/events`);
+      return events.length === 2;
+    });
+  });
+});
