@@ -60,6 +60,8 @@ export const routedBytesKey = (channelNumber: number, signedBytes: string): stri
   `${signedBytesKey(channelNumber)}route:${signedBytes}`;
 export const heldKey = (organizationId: string, channelNumber: number, hash: string): string =>
   `${quarantinePrefix(organizationId)}h:${channelNumber}:${hash}`;
+export const quarantineIndexKey = (organizationId: string, channel: string, index: string): string =>
+  `${quarantinePrefix(organizationId)}x:${channel}:${index}`;
 export const quarantineRecordKey = (organizationId: string, id: string): string =>
   `${quarantinePrefix(organizationId)}r:${id}`;
 export const quarantineDeliveryKey = (organizationId: string, delivery: string): string =>

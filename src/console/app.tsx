@@ -1,6 +1,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { formatQuery } from "./api/curl.ts";
 import { LiveRegion } from "./kit/feedback/announce.tsx";
 import { Empty } from "./kit/feedback/states.tsx";
 import { Toasts } from "./kit/feedback/toast.tsx";
@@ -9,7 +10,7 @@ import { Page } from "./kit/layout/page.tsx";
 import { Shell } from "./kit/layout/shell.tsx";
 import { Shortcuts } from "./kit/layout/shortcuts.tsx";
 import { startClock } from "./kit/text/time.tsx";
-import { VIEWS, type View } from "./routes.ts";
+import { FORMER_APP_VIEWS, VIEWS, type View } from "./routes.ts";
 import { Callback } from "./session/callback.tsx";
 import { hasPermission, session } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
@@ -43,6 +44,9 @@ function Inside() {
                 path={`/console${view.path === "/" ? "/" : view.path}`}
                 component={guard(view)}
               />
+            ))}
+            {FORMER_APP_VIEWS.map((name) => (
+              <Route key={name} path={`/console/apps/:appId/${name}`} component={ToAllApps} />
             ))}
             <Route default component={NoView} />
           </Router>
@@ -107,6 +111,16 @@ const Denied = ({ needs }: { readonly needs: string }) => (
     </Empty>
   </Page>
 );
+
+/** Leads from the former address of a list of one app to the list of all apps, filtered by the app. */
+function ToAllApps({ appId = "" }: { readonly appId?: string }) {
+  const { path, query, route } = useLocation();
+  useEffect(() => {
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    route(`/console/${name}${formatQuery({ app: appId, ...query })}`, true);
+  }, []);
+  return null;
+}
 
 const NoView = () => (
   <Page title="Page not found">

@@ -53,7 +53,7 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Live tail", icon: "tail", key: "t" },
   },
   {
-    path: "/apps/:appId/deliveries",
+    path: "/deliveries",
     component: view(() => import("./views/deliveries/deliveries.tsx")),
     needs: "deliveries.read",
     nav: { group: "Watch", title: "Deliveries", icon: "deliveries", key: "d" },
@@ -158,3 +158,9 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Organization", title: "Organization", icon: "organization", key: "z" },
   },
 ];
+
+/**
+ * Names of views that were views of one app, at `/apps/:appId/<name>`. They now cover all apps. Their former addresses lead to the view with
+ * the app as its filter.
+ */
+export const FORMER_APP_VIEWS = ["deliveries"] as const;

@@ -15,6 +15,8 @@ export interface Listed<T> {
   readonly items: readonly T[];
   /** Total number of items on all pages. */
   readonly total: number;
+  /** Cursor of the next page, for lists that are paged by a cursor. `undefined` on the last page. */
+  readonly next?: string | undefined;
 }
 
 const wholeNumber = z
@@ -65,8 +67,39 @@ export const pageBody = {
 
 export const pageBodySchema = z.strictObject(pageBody);
 
+const CURSOR = /^(\d{1,17})\.([A-Za-z0-9_]{1,64})$/;
+
+/** Query parameters for lists that are paged by a cursor, newest item first. */
+export const newestQuery = {
+  limit: pageQuery.limit,
+  cursor: z
+    .string()
+    .regex(CURSOR, "must be the `X-Next-Cursor` of an earlier response; leave it out for the first page")
+    .optional()
+    .meta({
+      description:
+        "Value of `X-Next-Cursor` in the response with the previous page. Default: the page with the newest items.",
+      example: "1769851800000.del_01jc9x2k4v8m3n5p7q9r1s0",
+    }),
+} as const;
+
+/** Position of an item in a list that is sorted by a number, such as its time, and then by id. */
+interface Position {
+  readonly score: number;
+  readonly id: string;
+}
+
+export const formatCursor = ({ score, id }: Position): string => `${score}.${id}`;
+
+/** Parses a cursor that matches the schema of `newestQuery`. */
+export function parseCursor(text: string | undefined): Position | undefined {
+  const [, score, id] = CURSOR.exec(text ?? "") ?? [];
+  return score === undefined || id === undefined ? undefined : { score: Number(score), id };
+}
+
 /** Responds with the items as a JSON array and the total count in `X-Total-Count`. */
 export function answerList<T>(c: Context, listed: Listed<T>): Response {
   c.header("X-Total-Count", String(listed.total));
+  if (listed.next !== undefined) c.header("X-Next-Cursor", listed.next);
   return c.json(listed.items);
 }

@@ -9,6 +9,7 @@ import { luaScript } from "../../lib/lua.ts";
 import { mapBounded } from "../../lib/map-bounded.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { computeSlot, deliveryBytesKey, deliveryIndexKey, deliveryRecordKey } from "../keys.ts";
+import { createNewestReader, type NewestQuery } from "../newest/newest-members.ts";
 import { parseWithPlainKeys } from "../stored-delivery.ts";
 
 export interface DeliveryRecordLimits {
@@ -38,6 +39,12 @@ export interface ListedDelivery {
   readonly requestId: string | null;
 }
 
+export interface NewestDeliveriesQuery extends Omit<NewestQuery, "fields"> {
+  readonly channelNumbers: readonly number[];
+  readonly status?: DeliveryStatus | undefined;
+  readonly requestId?: string | undefined;
+}
+
 export type DeliveryRecords = ReturnType<typeof createDeliveryRecords>;
 
 /**
@@ -48,6 +55,9 @@ export type DeliveryRecords = ReturnType<typeof createDeliveryRecords>;
  */
 const GUARD_MS = 10_000;
 const CONCURRENCY = 16;
+/** Numbers of fields in a member of a channel's index (delivery-records.lua). */
+const STATUS_FIELD = 3;
+const REQUEST_FIELD = 4;
 
 /** Stores the newest deliveries of each channel for inspection. Records expire after one day, and may be lost when Redis crashes. */
 export function createDeliveryRecords({
@@ -60,6 +70,7 @@ export function createDeliveryRecords({
   const runWrite = luaScript(redis, new URL("./delivery-records-write.lua", import.meta.url));
   const runDrop = luaScript(redis, new URL("./delivery-records-drop.lua", import.meta.url));
   const runBytes = luaScript(redis, new URL("./delivery-records-bytes.lua", import.meta.url));
+  const readNewest = createNewestReader({ redis });
   const { records, channelBytes, organizationBytes, keepMs } = limits;
 
   async function writeBatch(batch: readonly NewDeliveryRecord[]): Promise<number> {
@@ -103,6 +114,30 @@ export function createDeliveryRecords({
         return parseListed(reply, channelNumber);
       });
       return pages.flat().sort((a, b) => a.receivedAtMs - b.receivedAtMs || (a.id < b.id ? -1 : 1));
+    },
+    /** Lists the newest records of many channels. Times are in ms. `total` counts the records on all pages. */
+    async listNewest(
+      organizationId: string,
+      { channelNumbers, status, requestId, ...query }: NewestDeliveriesQuery,
+    ): Promise<{ readonly records: readonly ListedDelivery[]; readonly total: number }> {
+      // Most channels of a large organization have no records.
+      const stored = (await redis.call("hkeys", [deliveryBytesKey(organizationId)])) as string[];
+      const wanted = new Set(channelNumbers);
+      const numberOf = new Map(
+        stored
+          .map(Number)
+          .filter((number) => wanted.has(number))
+          .map((number) => [deliveryIndexKey(organizationId, number), number]),
+      );
+      const fields = [
+        ...(status === undefined ? [] : [[STATUS_FIELD, status] as const]),
+        ...(requestId === undefined ? [] : [[REQUEST_FIELD, requestId] as const]),
+      ];
+      const { members, total } = await readNewest([...numberOf.keys()], { ...query, fields });
+      const records = members.flatMap(({ key, member, score }) =>
+        parseListed([member, String(score)], numberOf.get(key) ?? 0),
+      );
+      return { records, total };
     },
     /** Reads records in the order of `ids`. Expired records are left out. */
     async read(organizationId: string, ids: readonly string[]): Promise<readonly DeliveryRecord[]> {

@@ -4,7 +4,14 @@ import { parseJson } from "../../event/parse-json.ts";
 import type { VerifiedDelivery } from "../../event/received.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { heldKey, quarantineBudgetKey, quarantineDeliveryKey, quarantineRecordKey } from "../keys.ts";
+import {
+  heldKey,
+  quarantineBudgetKey,
+  quarantineDeliveryKey,
+  quarantineIndexKey,
+  quarantineRecordKey,
+} from "../keys.ts";
+import { createNewestReader, type NewestQuery } from "../newest/newest-members.ts";
 import type { Publish, PublishOptions } from "../publish/publish.ts";
 import type { PublishBatch } from "../publish/publish-batch.ts";
 import { parseWithPlainKeys } from "../stored-delivery.ts";
@@ -25,6 +32,11 @@ export interface QuarantineFilter {
   readonly fromMs?: number;
   /** Upper bound of the first arrival, exclusive. */
   readonly toMs?: number;
+}
+
+export interface NewestItemsQuery extends Omit<NewestQuery, "fields"> {
+  readonly channelNumbers: readonly number[];
+  readonly reason?: QuarantineReason | undefined;
 }
 
 export interface QuarantineUsage {
@@ -51,6 +63,10 @@ const INDEXES = QUARANTINE_REASONS.flatMap((reason) => [reason, `${reason}:last`
 /** Reasons of items that really failed. Items with the reason `paused` only wait for the end of a pause. */
 const FAILURE_REASONS = QUARANTINE_REASONS.filter((reason) => reason !== "paused");
 
+/** Returns the indexes of the records whose bytes are charged to an account. `name` is the part after the channel. */
+const indexesOf = (name: string): readonly string[] =>
+  name === "a" ? QUARANTINE_REASONS : QUARANTINE_REASONS.some((one) => one === name) ? [`${name}:last`] : [];
+
 /** Stores items that could not be published. They are in the same Redis as events and are as durable. */
 export function createQuarantineStore({
   redis,
@@ -67,6 +83,7 @@ export function createQuarantineStore({
   const { keepMs, organizationBytes } = limits ?? QUARANTINE_LIMITS;
   const limitOf = (organizationId: string): number => bytesOf?.(organizationId) ?? organizationBytes;
   const runList = luaScript(redis, new URL("./quarantine-list.lua", import.meta.url));
+  const readNewest = createNewestReader({ redis });
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
@@ -124,6 +141,29 @@ export function createQuarantineStore({
       const [total, ...ids] = reply as [number, ...string[]];
       const rows = await Promise.all(ids.map((id) => readRecord(organizationId, id)));
       return { records: rows.flatMap((row) => row?.record ?? []), total };
+    },
+    /**
+     * Lists the newest records of many channels, by first arrival in µs. `last` is the position of the last record of a full page, also if
+     * the record was deleted in the meantime. `total` counts the records on all pages.
+     */
+    async listNewest(organizationId: string, { channelNumbers, reason, ...query }: NewestItemsQuery) {
+      const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
+      const wanted = new Set(channelNumbers);
+      const keys = accounts.flatMap((account) => {
+        const [number = "", name = ""] = account.split(":");
+        if (!wanted.has(Number(number))) return [];
+        return indexesOf(name)
+          .filter((index) => reason === undefined || index === reason || index === `${reason}:last`)
+          .map((index) => quarantineIndexKey(organizationId, number, index));
+      });
+      const { members, total } = await readNewest(keys, query);
+      const rows = await Promise.all(members.map(({ member }) => readRecord(organizationId, member)));
+      const last = members.length === query.limit ? members.at(-1) : undefined;
+      return {
+        records: rows.flatMap((row) => row?.record ?? []),
+        last: last && { score: last.score, id: last.member },
+        total,
+      };
     },
     async find(organizationId: string, id: string): Promise<QuarantinedItem | undefined> {
       const row = await readRecord(organizationId, id);

@@ -21,6 +21,8 @@ export function setSigner(given: Signer): void {
 export interface ListPage<T> {
   readonly rows: readonly T[];
   readonly total: number;
+  /** Cursor of the next page of a list that is paged by a cursor. `undefined` on the last page. */
+  readonly next?: string | undefined;
 }
 
 interface SendOptions {
@@ -64,11 +66,15 @@ export async function sendForResponse(
   throw error;
 }
 
-/** Sends a request for a list. The total number of rows is in the `X-Total-Count` header. @throws ApiError */
+/** Sends a request for a list. The total number of rows and the cursor of the next page are in headers. @throws ApiError */
 export async function sendForList<T>(path: string, options: SendOptions): Promise<ListPage<T>> {
   const response = await sendForResponse("GET", path, options);
   const rows = (await response.json()) as readonly T[];
-  return { rows, total: Number(response.headers.get("x-total-count") ?? rows.length) };
+  return {
+    rows,
+    total: Number(response.headers.get("x-total-count") ?? rows.length),
+    next: response.headers.get("x-next-cursor") ?? undefined,
+  };
 }
 
 /** Loads an entity with its `ETag`, which a later change sends back to detect changes in between. @throws ApiError */

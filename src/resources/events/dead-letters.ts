@@ -1,12 +1,14 @@
 import { z } from "zod";
+import { listNewestDeadLetters, MAX_COUNTED_LETTERS } from "../../data/subscriptions/newest-dead-letters.ts";
 import type { Row } from "../../data/tables.ts";
 import type { HandlerSettings } from "../../event/handler.ts";
 import type { Caller } from "../../http/context.ts";
 import { notFound } from "../../http/errors.ts";
 import { deleted, id, type Shown, timeInput, timestamp } from "../../http/fields.ts";
-import { pageQuerySchema } from "../../http/page.ts";
+import { formatCursor, newestQuery, pageQuerySchema, parseCursor } from "../../http/page.ts";
 import { appScopeOf, subscriptionParams } from "../apps/app-scope.ts";
-import { listOf } from "../kit/answer.ts";
+import { findPlaces, placeFilters } from "../apps/organization-channels.ts";
+import { listOf, newestOf } from "../kit/answer.ts";
 import { listPage, mapPage } from "../kit/list-page.ts";
 import { pathId } from "../kit/params.ts";
 import { pickFields } from "../kit/pick-fields.ts";
@@ -40,6 +42,9 @@ const deadLetterSchema = z
     createdAt: timestamp,
   })
   .meta({ id: "DeadLetter", description: "An event that a handler did not accept in any attempt." });
+const listedDeadLetterSchema = z
+  .object({ ...deadLetterSchema.shape, appId: id("app") })
+  .meta({ id: "ListedDeadLetter", description: "A dead letter with its app." });
 type DeadLetter = Shown<z.output<typeof deadLetterSchema>>;
 
 const filters = {
@@ -51,6 +56,18 @@ const filters = {
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
 const listQuerySchema = z.strictObject({ ...pageQuerySchema.shape, ...filters });
+
+const newestQuerySchema = z.object({
+  ...placeFilters,
+  subscriptionId: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe("Id of a subscription. Selects its dead letters."),
+  ...filters,
+  ...newestQuery,
+});
 
 const redriveManySchema = z.strictObject({
   ...filters,
@@ -136,6 +153,33 @@ export const deadLetters: Resource = {
     }
 
     return [
+      defineRoute({
+        at: "GET /dead-letters",
+        operation: "listNewestDeadLetters",
+        summary: "List the newest dead letters of all apps",
+        description: `A response may contain fewer than \`limit\` dead letters when their events are large. \`X-Total-Count\` stops at ${MAX_COUNTED_LETTERS}.`,
+        permission: "apps.read",
+        query: newestQuerySchema,
+        answer: newestOf(listedDeadLetterSchema),
+        async handle({ caller, query: { cursor, channel, ...query } }) {
+          const { organizationId } = caller;
+          const { appId } = query;
+          const after = parseCursor(cursor);
+          const { letters, total, last } = await listNewestDeadLetters(db, organizationId, {
+            ...query,
+            channelNumbers:
+              channel === undefined ? undefined : await findPlaces(deps, organizationId, { appId, channel }),
+            after: after && { createdAtMs: after.score, id: after.id },
+          });
+          const subscriptionIds = [...new Set(letters.map(({ subscriptionId }) => subscriptionId))];
+          await recordUse(deps, caller, "read", "deadLetter", subscriptionIds);
+          return {
+            items: letters.map((letter) => ({ ...renderDeadLetter(letter), appId: letter.appId })),
+            total,
+            next: last && formatCursor({ score: last.createdAt.getTime(), id: last.id }),
+          };
+        },
+      }),
       defineRoute({
         at: "GET /apps/:appId/subscriptions/:subscriptionId/dead-letters",
         operation: "listDeadLetters",

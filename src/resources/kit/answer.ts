@@ -6,6 +6,8 @@ import type { Listed } from "../../http/page.ts";
 export interface ListAnswer<S extends z.ZodType = z.ZodType> {
   readonly kind: "list";
   readonly of: S;
+  /** Whether the list is paged by a cursor, newest item first. The `X-Next-Cursor` header then has the cursor of the next page. */
+  readonly hasCursor?: true;
 }
 
 /** A response without a JSON body, such as an HTML page or an event stream. The route's handler creates the `Response`. */
@@ -21,6 +23,8 @@ export interface NonJsonAnswer {
 export type Answer = z.ZodType | ListAnswer | NonJsonAnswer;
 
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
+
+export const newestOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ ...listOf(of), hasCursor: true });
 
 export const nonJsonAnswer = (contentType: string, description: string, refusal?: string): NonJsonAnswer => ({
   kind: "other",

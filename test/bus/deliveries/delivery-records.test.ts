@@ -112,3 +112,54 @@ test("the store of delivery records drops buffered records of a channel after a 
   await server.client.del(`inlet:{d.${channel.organizationId}}:g:${channel.number}`);
   expect(await records.write([createRecord(channel)])).toBe(1);
 });
+
+test("the store of delivery records lists the newest records of many channels, in pages without gaps", async () => {
+  const { organizationId } = testChannel();
+  const many = createDeliveryRecords({ redis });
+  const startMs = Date.now() - 600_000;
+  const channels = Array.from({ length: 250 }, () => ({ ...testChannel(), organizationId }));
+  const made = channels.flatMap((channel, n) =>
+    [0, 1].map((at) => {
+      const { record, ...rest } = createRecord(channel);
+      // Several records have the same time, also across pages.
+      const receivedAtMs = startMs + Math.floor((n + 250 * at) / 7);
+      const id = createId("del", receivedAtMs);
+      const status = n % 50 === 0 ? ("refused" as const) : ("published" as const);
+      return { ...rest, record: { ...record, id, receivedAtMs, status, requestId: `req-${n}-${at}` } };
+    }),
+  );
+  await many.write(made);
+  const channelNumbers = channels.map(({ number }) => number);
+  const newest = made
+    .map(({ record }) => record)
+    .sort((a, b) => b.receivedAtMs - a.receivedAtMs || (a.id < b.id ? 1 : -1));
+  const ids = (listed: readonly { readonly id: string }[]) => listed.map(({ id }) => id);
+  const pages: string[] = [];
+  for (let after: { readonly score: number; readonly id: string } | undefined; ; ) {
+    const { records, total } = await many.listNewest(organizationId, { channelNumbers, limit: 33, after });
+    expect(total).toBe(500);
+    pages.push(...ids(records));
+    const last = records.at(-1);
+    if (last === undefined) break;
+    after = { score: last.receivedAtMs, id: last.id };
+  }
+  expect(pages).toEqual(ids(newest));
+
+  const refused = newest.filter(({ status }) => status === "refused");
+  const list = (query: object) => many.listNewest(organizationId, { channelNumbers, limit: 4, ...query });
+  expect(await list({ status: "refused" })).toMatchObject({ total: 10 });
+  expect(ids((await list({ status: "refused" })).records)).toEqual(ids(refused.slice(0, 4)));
+  expect(ids((await list({ requestId: "req-3-1" })).records)).toEqual(
+    ids(newest.filter(({ requestId }) => requestId === "req-3-1")),
+  );
+  const [from, to] = [startMs + 10, startMs + 12];
+  const within = newest.filter(({ receivedAtMs }) => receivedAtMs >= from && receivedAtMs < to);
+  expect(await list({ from, to })).toMatchObject({ total: within.length });
+  expect(ids((await list({ from, to })).records)).toEqual(ids(within.slice(0, 4)));
+  const few = channels.slice(0, 2).map(({ number }) => number);
+  expect((await list({ channelNumbers: few })).total).toBe(4);
+  expect(await many.listNewest(testChannel().organizationId, { channelNumbers, limit: 4 })).toEqual({
+    records: [],
+    total: 0,
+  });
+});

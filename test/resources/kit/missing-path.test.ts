@@ -16,7 +16,7 @@ it.each<[path: string, message: string]>([
   ["/roles", "`/iam/roles`"],
   ["/channels", "`/apps/{appId}/channels`"],
   ["/subscriptions", "`/apps/{appId}/subscriptions`"],
-  ["/quarantine", "`/apps/{appId}/quarantine`"],
+  ["/topics", "`/apps/{appId}/topics`"],
   ["/phone-numbers", "`/telephony/phone-numbers`"],
   ["/blueprint", "did you mean blueprints?"],
   ["/taks", "did you mean tasks?"],

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, type Schemas } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { hasPermission } from "../../session/session.ts";
 
 type App = Schemas["App"];
@@ -10,17 +11,20 @@ type App = Schemas["App"];
 export const SYSTEM_APP = "inlet";
 
 /** Maximum number of apps in the app switcher, which loads one page of the API. Further apps are on the apps page. */
-const MAX_APPS = 200;
+export const MAX_APPS = 200;
 
 /** Apps in the app switcher, or `undefined` while they are loading. */
 export const apps = signal<readonly App[] | undefined>(undefined);
+/** Returns the uid of an app, or its id if the app is not among the loaded ones. */
+export const nameOfApp = (id: string): string => apps.value?.find((app) => app.id === id)?.uid ?? id;
+
 const STORAGE_KEY = "inlet.app";
 const lastId = signal<string | undefined>(sessionStorage.getItem(STORAGE_KEY) ?? undefined);
 
-/** Returns the app id in the URL. Without one, returns the most recently viewed app, or the first app. */
+/** Returns the app id in the URL, also if it is the filter of a list. Without one, returns the most recently viewed app, or the first app. */
 export function useAppId(): string | undefined {
-  const { path } = useLocation();
-  const named = /^\/console\/apps\/([^/]+)/.exec(path)?.[1];
+  const { path, query } = useLocation();
+  const named = /^\/console\/apps\/([^/]+)/.exec(path)?.[1] ?? query.app;
   useEffect(() => {
     if (named === undefined) return;
     lastId.value = named;
@@ -45,7 +49,7 @@ export async function reloadApps(): Promise<void> {
 
 /** Opens the current view for another app. */
 export function AppSwitcher() {
-  const { path, route } = useLocation();
+  const { path, query, route } = useLocation();
   const current = useAppId();
   const known = apps.value ?? [];
   if (known.length === 0) return null;
@@ -54,6 +58,7 @@ export function AppSwitcher() {
     lastId.value = id;
     sessionStorage.setItem(STORAGE_KEY, id);
     if (/^\/console\/apps\/[^/]+/.test(path)) route(`/console/apps/${id}${view}`);
+    else if (query.app !== undefined) route(`${path}${formatQuery({ app: id })}`);
   };
   return (
     <label class="app-switcher">

@@ -21,16 +21,16 @@ interface PagedTableProps<Row> extends Props<Row> {
 
 /** Table of an API list that is loaded page by page. */
 export function PagedTable<Row>({ pages, of, empty, lines = 8, ...table }: PagedTableProps<Row>) {
-  const { count, error, reload } = pages;
+  const { count, total = count, error, reload } = pages;
   return (
     <>
       {error && <ErrorNote error={error} onRetry={reload} />}
       {count === undefined && !error && <Loading lines={lines} as="rows" />}
       {count === 0 && empty}
-      {count !== undefined && count > 0 && (
+      {count !== undefined && total !== undefined && count > 0 && (
         <>
           <Table {...table} rows={pages} />
-          <CountLine count={count} of={of} />
+          <CountLine count={total} of={of} />
         </>
       )}
     </>

@@ -9,6 +9,8 @@ const MAX_PAGES = 40;
 export interface Pages<Row> {
   /** `undefined` until the first page is loaded. */
   readonly count: number | undefined;
+  /** Number of rows of the whole list, if it differs from `count`. */
+  readonly total?: number;
   readonly rowAt: (index: number) => Row | undefined;
   readonly onRange: (first: number, last: number) => void;
   readonly error: ApiError | undefined;
@@ -75,6 +77,74 @@ export function usePages<Row>(
       if (last === 0) return;
       for (let page = Math.floor(first / PAGE_ROWS); page <= Math.floor((last - 1) / PAGE_ROWS); page++)
         void loadPage(page);
+    }, []),
+    error,
+    reload: useCallback(() => setReloads((before) => before + 1), []),
+  };
+}
+
+interface Loaded<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
+  readonly next: string | undefined;
+}
+
+/**
+ * Hook that loads a list that is paged by a cursor, for `Table`. Loads the next page when the user scrolls to the end of the loaded
+ * rows. When an entry of `needs` changes, it starts again.
+ */
+export function useNewest<Row>(
+  load: (
+    page: { readonly limit: number; readonly cursor?: string },
+    signal: AbortSignal,
+  ) => Promise<ListPage<Row>>,
+  needs: readonly unknown[],
+): Pages<Row> {
+  const [reloads, setReloads] = useState(0);
+  const [loaded, setLoaded] = useState<Loaded<Row>>();
+  const [error, setError] = useState<ApiError>();
+  const aborting = useRef(new AbortController());
+  const loadingCursor = useRef<string | undefined>(undefined);
+  const latest = useRef({ load, loaded });
+  latest.current = { load, loaded };
+
+  const loadNext = useCallback(async (before: Loaded<Row> | undefined) => {
+    const { signal } = aborting.current;
+    const cursor = before?.next;
+    try {
+      const page = { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) };
+      const { rows, total, next } = await latest.current.load(page, signal);
+      if (signal.aborted) return;
+      setLoaded({ rows: [...(before?.rows ?? []), ...rows], total, next });
+      setError(undefined);
+    } catch (error) {
+      if (signal.aborted || isAbort(error)) return;
+      loadingCursor.current = undefined;
+      setError(toApiError(error));
+    }
+  }, []);
+
+  useEffect(() => {
+    aborting.current = new AbortController();
+    loadingCursor.current = undefined;
+    setError(undefined);
+    void loadNext(undefined);
+    return () => aborting.current.abort();
+  }, [...needs, reloads]);
+  useEffect(() => () => setLoaded(undefined), needs);
+
+  const { rows = [], total = 0, next } = loaded ?? {};
+  return {
+    // One more row stands for the next page. It loads the page when it becomes visible.
+    count: loaded && rows.length + (next === undefined ? 0 : 1),
+    total,
+    rowAt: (index) => rows[index],
+    onRange: useCallback((_: number, last: number) => {
+      const { loaded } = latest.current;
+      if (loaded?.next === undefined || last <= loaded.rows.length) return;
+      if (loadingCursor.current === loaded.next) return;
+      loadingCursor.current = loaded.next;
+      void loadNext(loaded);
     }, []),
     error,
     reload: useCallback(() => setReloads((before) => before + 1), []),

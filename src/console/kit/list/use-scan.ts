@@ -18,9 +18,19 @@ const PAGE_ROWS = 200;
 const MAX_SEARCHED = 10_000;
 const MAX_FOUND = 500;
 
-type State<Row> = Omit<Scan<Row>, "continueSearch">;
+interface State<Row> extends Omit<Scan<Row>, "continueSearch"> {
+  /** Cursor of the next page, for lists that are paged by a cursor. */
+  readonly cursor: string | undefined;
+}
 
-const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, error: undefined } as const;
+const INITIAL = {
+  rows: [],
+  searched: 0,
+  total: undefined,
+  isRunning: true,
+  error: undefined,
+  cursor: undefined,
+} as const;
 
 /**
  * Hook that searches an API list in the browser, for filters that the API lacks. The search restarts when an entry of
@@ -28,7 +38,7 @@ const INITIAL = { rows: [], searched: 0, total: undefined, isRunning: true, erro
  */
 export function useScan<Row>(
   load: (
-    page: { readonly limit: number; readonly offset: number },
+    page: { readonly limit: number; readonly offset: number; readonly cursor?: string },
     signal: AbortSignal,
   ) => Promise<ListPage<Row>>,
   fits: (row: Row) => boolean,
@@ -54,13 +64,14 @@ export function useScan<Row>(
       const maxFound = now.rows.length + MAX_FOUND;
       try {
         while (!signal.aborted && now.searched < maxSearched && now.rows.length < maxFound) {
-          const { rows, total } = await latest.current.load(
-            { limit: PAGE_ROWS, offset: now.searched },
-            signal,
-          );
+          const { cursor } = now;
+          const page = { limit: PAGE_ROWS, offset: now.searched, ...(cursor !== undefined && { cursor }) };
+          const { rows, total, next } = await latest.current.load(page, signal);
           if (signal.aborted) return;
-          const searched = Math.min(total, now.searched + PAGE_ROWS);
-          now = { ...now, rows: [...now.rows, ...rows.filter(isFit)], searched, total };
+          // The last page of a list with a cursor has no next one. The list can have become shorter in the meantime.
+          const isLast = cursor !== undefined && next === undefined;
+          const searched = isLast ? total : Math.min(total, now.searched + PAGE_ROWS);
+          now = { ...now, rows: [...now.rows, ...rows.filter(isFit)], searched, total, cursor: next };
           if (searched >= total) break;
           setState(now);
         }

@@ -90,7 +90,7 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
         <a class="button" href={`/console/apps/${appId}/channels/${uid}/definitions`}>
           Definitions
         </a>
-        <a class="button" href={`/console/apps/${appId}/deliveries?channel=${uid}`}>
+        <a class="button" href={`/console/deliveries?app=${appId}&channel=${uid}`}>
           Deliveries
         </a>
         {isSource && (

@@ -4,14 +4,15 @@ import { api } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
+import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
-import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
+import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
 import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
-import { usePages } from "../../kit/list/use-pages.ts";
+import { useNewest } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
@@ -20,6 +21,7 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { type Delivery, STATUS_NAMES, STATUSES, type Status } from "./statuses.ts";
 
 const FILTERS = [
+  "app",
   "channel",
   "status",
   "type",
@@ -31,20 +33,20 @@ const FILTERS = [
   "to",
 ] as const;
 
-/** List of the newest deliveries, including rejected ones. */
-export default function Deliveries({ appId }: { readonly appId: string }) {
+/** List of the newest deliveries of all apps, including rejected ones. */
+export default function Deliveries() {
   const { values, set } = useFilters(FILTERS);
   const [turn, setTurn] = useState(0);
+  const { app: appId, type, reason, item, status, ...others } = values;
   const places = useTopicFilters(appId);
-  const { type, reason, item, status, ...others } = values;
-  const asked = { ...others, ...(status !== undefined && { status: status as Status }) };
-  const load = (page: { readonly limit: number; readonly offset: number }, signal: AbortSignal) =>
-    api.list("/apps/{appId}/deliveries", {
-      path: { appId },
-      query: { ...asked, ...page, order: "newest" },
-      signal,
-    });
-  const needs = [appId, JSON.stringify(asked), turn];
+  const asked = {
+    ...others,
+    ...(appId !== undefined && { appId }),
+    ...(status !== undefined && { status: status as Status }),
+  };
+  const load: Load = ({ limit, cursor }, signal) =>
+    api.list("/deliveries", { query: { ...asked, limit, ...(cursor && { cursor }) }, signal });
+  const needs = [JSON.stringify(asked), turn];
   // Whether to search in the browser, because the API cannot filter by these fields.
   const isScan = type !== undefined || reason !== undefined || item !== undefined;
   const fits = ({ events, quarantine, reason: why }: Delivery): boolean =>
@@ -52,6 +54,7 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
     (type === undefined || events.some((event) => event.type === type)) &&
     (reason === undefined || why === reason || quarantine.some((one) => one.reason === reason));
   const fields: readonly FilterField[] = [
+    createAppFilter(),
     places.channel,
     choiceFilter("status", "Status", STATUS_NAMES),
     places.type,
@@ -75,58 +78,51 @@ export default function Deliveries({ appId }: { readonly appId: string }) {
     >
       <FilterBar fields={fields} values={values} onChange={set} />
       <List
-        appId={appId}
         load={load}
         needs={[...needs, type, reason, item]}
         fits={fits}
         isFiltered={Object.keys(values).length > 0}
       />
-      <ApiCall
-        call={{
-          method: "GET",
-          path: `/apps/${encodeURIComponent(appId)}/deliveries${formatQuery({ ...asked, order: "newest", limit: 100 })}`,
-        }}
-      />
+      <ApiCall call={{ method: "GET", path: `/deliveries${formatQuery({ ...asked, limit: 100 })}` }} />
     </Page>
   );
 }
 
+type Load = Parameters<typeof useNewest<Delivery>>[0];
+
 interface ListProps {
-  readonly appId: string;
-  readonly load: Parameters<typeof usePages<Delivery>>[0];
+  readonly load: Load;
   readonly needs: readonly unknown[];
   readonly fits: (delivery: Delivery) => boolean;
   readonly isFiltered: boolean;
 }
 
-function All({ appId, load, needs, isFiltered }: ListProps) {
-  const pages = usePages<Delivery>(load, needs);
-  return (
-    <PagedTable {...useTable(appId)} pages={pages} empty={<Nothing isFiltered={isFiltered} />} lines={10} />
-  );
+function All({ load, needs, isFiltered }: ListProps) {
+  const pages = useNewest<Delivery>(load, needs);
+  return <PagedTable {...useTable()} pages={pages} empty={<Nothing isFiltered={isFiltered} />} lines={10} />;
 }
 
-function Found({ appId, load, needs, fits, isFiltered }: ListProps) {
+function Found({ load, needs, fits, isFiltered }: ListProps) {
   const scan = useScan<Delivery>(load, fits, needs);
-  return <ScannedTable {...useTable(appId)} scan={scan} empty={<Nothing isFiltered={isFiltered} />} />;
+  return <ScannedTable {...useTable()} scan={scan} empty={<Nothing isFiltered={isFiltered} />} />;
 }
 
 const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) => (
   <Empty title={isFiltered ? "No deliveries match the filters" : "No recent deliveries"}>
     {isFiltered
       ? "Records are samples and are deleted after a day. Look for older deliveries in events or quarantine."
-      : "Send a delivery to a channel of this app. Older deliveries are in events."}
+      : "Send a delivery to a channel. Older deliveries are in events."}
   </Empty>
 );
 
-function useTable(appId: string) {
+function useTable() {
   const { route } = useLocation();
   return {
     label: "Deliveries",
     of: "deliveries",
     columns: COLUMNS,
     keyOf: ({ id }: Delivery) => id,
-    onOpen: ({ id }: Delivery) => route(`/console/apps/${encodeURIComponent(appId)}/deliveries/${id}`),
+    onOpen: ({ id, appId }: Delivery) => route(`/console/apps/${encodeURIComponent(appId)}/deliveries/${id}`),
   };
 }
 
@@ -137,6 +133,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
     cell: ({ status }) => <Badge tone={STATUSES[status].tone}>{status}</Badge>,
     width: "7rem",
   },
+  APP_COLUMN,
   { title: "Channel", cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>, priority: 2 },
   {
     title: "Outcome",

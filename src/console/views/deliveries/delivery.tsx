@@ -1,5 +1,5 @@
 import { api, type Schemas } from "../../api/client.ts";
-import { fillPath } from "../../api/curl.ts";
+import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -37,7 +37,7 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
     [appId, deliveryId],
     { everyMs: READINGS_EVERY_MS },
   );
-  const list = `/console/apps/${encodeURIComponent(appId)}/deliveries`;
+  const list = `/console/deliveries${formatQuery({ app: appId })}`;
   const status = loaded.data?.status;
   return (
     <Page

@@ -47,7 +47,7 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
               {hasPermission("deliveries.read") && (
                 <a
                   class="button"
-                  href={`/console/apps/${encodeURIComponent(appId)}/deliveries${formatQuery({ eventId: event.entryId })}`}
+                  href={`/console/deliveries${formatQuery({ app: appId, eventId: event.entryId })}`}
                 >
                   Open the delivery
                 </a>

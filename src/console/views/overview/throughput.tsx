@@ -68,8 +68,8 @@ interface ShownProps {
 
 function Shown({ appId, counts, retained }: ShownProps) {
   const { received, published, duplicate, quarantined, rejected, p50Ms, p99Ms, times, series } = counts;
-  const to = (view: string, query: Readonly<Record<string, string>> = {}): string | undefined =>
-    appId === undefined ? undefined : viewHref(`/apps/:appId/${view}`, { appId }, query);
+  const to = (view: string): string | undefined =>
+    appId === undefined ? undefined : viewHref(`/apps/:appId/${view}`, { appId });
   const duration = (ms: number | undefined): string => (ms === undefined ? "–" : formatDuration(ms));
   return (
     <>
@@ -94,7 +94,7 @@ function Shown({ appId, counts, retained }: ShownProps) {
         </Tile>
         <Tile
           title="Duplicates"
-          href={to("deliveries", { status: "duplicate" })}
+          href={viewHref("/deliveries", {}, { app: appId, status: "duplicate" })}
           {...formatRetained(retained.duplicate, duplicate)}
         >
           {formatShort(duplicate)}
@@ -109,7 +109,7 @@ function Shown({ appId, counts, retained }: ShownProps) {
         </Tile>
         <Tile
           title="Rejected"
-          href={to("deliveries", { status: "refused" })}
+          href={viewHref("/deliveries", {}, { app: appId, status: "refused" })}
           {...formatRetained(retained.rejected, rejected)}
           {...(rejected > 0 && { tone: "bad" as const })}
         >
@@ -118,7 +118,11 @@ function Shown({ appId, counts, retained }: ShownProps) {
         <Tile title="Error rate" hint="rejected, of all received">
           {received === 0 ? "–" : formatPercent(rejected / received)}
         </Tile>
-        <Tile title="Response time" href={to("deliveries")} hint="median · p99, newest minute">
+        <Tile
+          title="Response time"
+          href={viewHref("/deliveries", {}, { app: appId })}
+          hint="median · p99, newest minute"
+        >
           {duration(p50Ms)} · {duration(p99Ms)}
         </Tile>
       </Tiles>

@@ -43,9 +43,7 @@ export function ItemPanel({ appId, itemId, onClose, onChanged }: Props) {
             <Failure reason={item.reason} path={item.path} detail={item.detail} />
             {hasPermission("deliveries.read") && (
               <p class="row">
-                <a
-                  href={`/console/apps/${encodeURIComponent(appId)}/deliveries${formatQuery({ item: item.id })}`}
-                >
+                <a href={`/console/deliveries${formatQuery({ app: appId, item: item.id })}`}>
                   Open the delivery
                 </a>
               </p>

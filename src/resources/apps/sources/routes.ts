@@ -1,31 +1,43 @@
+import { z } from "zod";
 import { ADDRESS_PERMISSION } from "../../../channels/entity.ts";
-import { isSilent } from "../../../channels/pull/silence.ts";
 import { recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { recordChange } from "../../../data/changes.ts";
 import { readDedupeChange } from "../../../data/channels/dedupe-change.ts";
-import { findIdleSources } from "../../../data/channels/sources.ts";
-import { listSourceTopics, listTopicsOf } from "../../../data/channels/topics.ts";
+import { listSourceTopics } from "../../../data/channels/topics.ts";
 import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
+import { formatCursor, newestQuery, parseCursor } from "../../../http/page.ts";
 import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import { createIsForgotten } from "../../../ingest/reconciled.ts";
 import { findingUnder } from "../../../lib/findings.ts";
+import { newestOf } from "../../kit/answer.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams, getChannel, getVisibleName } from "../app-channel.ts";
 import { type AppScope, appScopeOf } from "../app-scope.ts";
+import { placeFilters, selectChannels } from "../organization-channels.ts";
 import { dryRun } from "./dry-run.ts";
-import { renderCursor, renderSource } from "./render.ts";
-import { cursorSchema, dryRunResultSchema, dryRunSchema, setCursorSchema, sourceSchema } from "./schema.ts";
+import { readSources } from "./read-sources.ts";
+import { renderCursor } from "./render.ts";
+import {
+  cursorSchema,
+  dryRunResultSchema,
+  dryRunSchema,
+  listedSourceSchema,
+  setCursorSchema,
+  sourceSchema,
+} from "./schema.ts";
+
+const listQuerySchema = z.object({ ...placeFilters, ...newestQuery });
 
 /** Routes for sources. A source is a channel that fetches events instead of receiving them. */
 export const sources: Resource = {
   tag: "Sources",
   params: channelParams,
   routes(deps) {
-    const { db, positions, states, leases, wakes, clock } = deps;
+    const { db, positions, clock } = deps;
 
     /** Returns the channel's source. @throws ApiError 404 if the channel does not exist or does not fetch events */
     async function getSource(caller: Caller, params: { readonly appId: string; readonly channelId: string }) {
@@ -46,12 +58,6 @@ export const sources: Resource = {
       const row = await getChannel(db, deps.keyring, scope, config.reconciles);
       const channel = await getActiveChannel(row);
       return { channel, isForgotten: createIsForgotten(channel, readDedupeChange(row)) };
-    }
-
-    async function isSourceSilent({ config, state, updatedAt }: ChannelRow, topics: readonly string[]) {
-      const { expectEverySeconds } = config;
-      if (typeof expectEverySeconds !== "number" || state !== "active") return false;
-      return isSilent(deps, { expectEverySeconds, updatedAt, topics });
     }
 
     /**
@@ -77,6 +83,39 @@ export const sources: Resource = {
 
     return [
       defineRoute({
+        at: "GET /sources",
+        operation: "listSources",
+        summary: "List the sources of all apps",
+        description: "Lists the channels that fetch their events, with the newest channel first.",
+        permission: "apps.read",
+        query: listQuerySchema,
+        answer: newestOf(listedSourceSchema),
+        async handle({ caller: { organizationId }, query: { limit, cursor, ...filters } }) {
+          const kinds = [...deps.channelKinds].flatMap(([kind, { cursor }]) => (cursor ? [kind] : []));
+          const matching = selectChannels(deps, organizationId, { ...filters, kinds });
+          const { total } = await matching
+            .select(({ fn }) => fn.countAll<number>().as("total"))
+            .executeTakeFirstOrThrow();
+          const after = parseCursor(cursor);
+          const rows = await matching
+            .selectAll()
+            .$if(after !== undefined, (query) => query.where("number", "<", after?.score ?? 0))
+            .orderBy("number", "desc")
+            .limit(limit)
+            .execute();
+          const sources = await readSources(deps, rows);
+          const last = rows.length === limit ? rows.at(-1) : undefined;
+          return {
+            items: rows.flatMap(({ appId, uid: channelUid, kind }, at) => {
+              const source = sources[at];
+              return source === undefined ? [] : [{ ...source, appId, channelUid, kind }];
+            }),
+            total,
+            next: last && formatCursor({ score: last.number, id: "source" }),
+          };
+        },
+      }),
+      defineRoute({
         at: "GET /apps/:appId/channels/:channelId/source",
         operation: "getSource",
         summary: "Get the source of a channel",
@@ -84,23 +123,10 @@ export const sources: Resource = {
           "Only channels that fetch their events have a source. For other channels, the response is 404.",
         answer: sourceSchema,
         async handle({ caller, params }) {
-          const { row, cursor } = await getSource(caller, params);
-          const topics = await listTopicsOf(db, row.number);
-          const [snapshot, idle, stored, silent, woken] = await Promise.all([
-            states.read(row.number),
-            findIdleSources(db, [row.number]),
-            positions.read(row.number),
-            isSourceSilent(row, topics),
-            wakes.readCount(row),
-          ]);
-          return renderSource(row, snapshot, {
-            isOwnerLive: snapshot.owner !== undefined && (await leases.isLive(snapshot.owner)),
-            isIdle: idle.has(row.number),
-            silent,
-            wakes: woken,
-            cursor: renderCursor(cursor.show, stored),
-            nowMs: clock(),
-          });
+          const { row } = await getSource(caller, params);
+          const [source] = await readSources(deps, [row]);
+          if (source === undefined) throw notFound("source");
+          return source;
         },
       }),
       defineRoute({

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { SOURCE_STATES } from "../../../bus/sources/source-states.ts";
-import { type Shown, timestamp } from "../../../http/fields.ts";
+import { channelKindNameSchema } from "../../../channels/entity.ts";
+import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { explainedItemSchema, MAX_EXPLAINED_ITEMS } from "../../events/explained-item.ts";
 
 const cursorFields = {
@@ -90,6 +91,14 @@ export const sourceSchema = z
     cursor: cursorSchema,
   })
   .meta({ id: "Source", description: "State of a channel that fetches its events." });
+export const listedSourceSchema = z
+  .object({
+    ...sourceSchema.shape,
+    appId: id("app"),
+    channelUid: z.string(),
+    kind: channelKindNameSchema,
+  })
+  .meta({ id: "ListedSource", description: "A source with its channel." });
 export type SourceEntity = Shown<z.output<typeof sourceSchema>>;
 
 export const setCursorSchema = z.strictObject({

@@ -1,12 +1,13 @@
 import type { ListedDelivery } from "../../../bus/deliveries/delivery-records.ts";
 import type { DeliveryRecord, WholeDeliveryRecord } from "../../../event/delivery-record.ts";
 import { notFound } from "../../../http/errors.ts";
-import type { Listed, Page } from "../../../http/page.ts";
+import { formatCursor, type Listed, type Page, parseCursor } from "../../../http/page.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, requireApp } from "../../apps/app-scope.ts";
+import { findPlaces } from "../../apps/organization-channels.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
-import type { Filters } from "./schema.ts";
+import type { Filters, NewestDeliveries } from "./schema.ts";
 
 /** Number of newest records that a search by `eventId` reads. */
 const MAX_SEARCHED = 2_000;
@@ -37,10 +38,40 @@ export async function listDeliveries(
   }
   const newest = order === "newest" ? inOrder.slice(0, MAX_SEARCHED) : inOrder.slice(-MAX_SEARCHED);
   const read = await deliveryRecords.read(organizationId, newest);
-  const found = read.filter(({ outcome }) =>
-    outcome.events.some((event) => event.id === eventId || event.entryId === eventId),
-  );
+  const found = read.filter((record) => hasEvent(record, eventId));
   return { items: found.slice(offset, offset + limit), total: found.length };
+}
+
+const hasEvent = ({ outcome }: DeliveryRecord, eventId: string): boolean =>
+  outcome.events.some((event) => event.id === eventId || event.entryId === eventId);
+
+/**
+ * Lists the newest recorded deliveries of all apps. The work depends on the number of channels with records and on the page's size, and not
+ * on the page's position. A filter by `eventId` searches the newest `MAX_SEARCHED` records and returns a single page.
+ */
+export async function listNewestDeliveries(
+  deps: Deps,
+  organizationId: string,
+  { appId, channel, from, to, eventId, limit, cursor, status, requestId }: NewestDeliveries,
+): Promise<Listed<DeliveryRecord>> {
+  const { deliveryRecords } = deps;
+  const channelNumbers = await findPlaces(deps, organizationId, { appId, channel });
+  const query = { channelNumbers, from, to, status, requestId };
+  if (eventId !== undefined) {
+    const { records } = await deliveryRecords.listNewest(organizationId, { ...query, limit: MAX_SEARCHED });
+    const ids = records.map(({ id }) => id);
+    const found = (await deliveryRecords.read(organizationId, ids)).filter((one) => hasEvent(one, eventId));
+    return { items: found.slice(0, limit), total: found.length };
+  }
+  const after = parseCursor(cursor);
+  const { records, total } = await deliveryRecords.listNewest(organizationId, { ...query, limit, after });
+  const ids = records.map(({ id }) => id);
+  const last = records.length === limit ? records.at(-1) : undefined;
+  return {
+    items: await deliveryRecords.read(organizationId, ids),
+    total,
+    next: last && formatCursor({ score: last.receivedAtMs, id: last.id }),
+  };
 }
 
 /** Reads a recorded delivery. @throws ApiError 404 if the app has no such delivery */

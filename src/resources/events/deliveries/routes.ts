@@ -3,7 +3,7 @@ import { toRecordedDelivery } from "../../../ingest/recorded-delivery.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactBytes, redactTexts } from "../../../lib/secrets/redact.ts";
 import { appParams, appScopeOf } from "../../apps/app-scope.ts";
-import { listOf } from "../../kit/answer.ts";
+import { listOf, newestOf } from "../../kit/answer.ts";
 import { slicePage } from "../../kit/list-page.ts";
 import { pathId } from "../../kit/params.ts";
 import { recordUse } from "../../kit/record-use.ts";
@@ -11,11 +11,12 @@ import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../explained-item.ts";
 import { preview } from "./preview.ts";
-import { getDelivery, listDeliveries } from "./queries.ts";
+import { getDelivery, listDeliveries, listNewestDeliveries } from "./queries.ts";
 import { readingSchema, readingsOf } from "./readings.ts";
 import {
   deliverySchema,
   listQuerySchema,
+  newestDeliveriesQuery,
   renderDelivery,
   renderWholeDelivery,
   wholeDeliverySchema,
@@ -26,6 +27,19 @@ export const deliveries: Resource = {
   params: { ...appParams, deliveryId: pathId("del", "delivery") },
   routes: (deps) => [
     preview(deps),
+    defineRoute({
+      at: "GET /deliveries",
+      operation: "listNewestDeliveries",
+      summary: "List the newest deliveries of all apps",
+      description:
+        "Lists sampled deliveries of all apps, newest first. A filter by `eventId` searches the newest 2,000.",
+      query: newestDeliveriesQuery,
+      answer: newestOf(deliverySchema),
+      async handle({ caller, query }) {
+        const { items, ...page } = await listNewestDeliveries(deps, caller.organizationId, query);
+        return { items: items.map((record) => renderDelivery(record, deps.traceUrl)), ...page };
+      },
+    }),
     defineRoute({
       at: "GET /apps/:appId/deliveries",
       operation: "listDeliveries",

@@ -6,8 +6,9 @@ import {
   type WholeDeliveryRecord,
 } from "../../../event/delivery-record.ts";
 import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
-import { pageQuery } from "../../../http/page.ts";
+import { newestQuery, pageQuery } from "../../../http/page.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
+import { placeFilters } from "../../apps/organization-channels.ts";
 import { pickFields } from "../../kit/pick-fields.ts";
 import { deliveryValues, eventReceipts, quarantineReceipts } from "../../kit/receipts.ts";
 import { explainedItemSchema, renderDefinition, renderFailure } from "../explained-item.ts";
@@ -39,6 +40,9 @@ export const listQuerySchema = z.object({
     .describe("Whether the oldest or the newest delivery comes first."),
   ...pageQuery,
 });
+const { channel: _, ...valueFilters } = filters;
+export const newestDeliveriesQuery = z.object({ ...placeFilters, ...valueFilters, ...newestQuery });
+export type NewestDeliveries = z.output<typeof newestDeliveriesQuery>;
 export type Filters = Pick<z.output<typeof listQuerySchema>, keyof typeof filters>;
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";

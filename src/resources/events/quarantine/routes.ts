@@ -3,11 +3,13 @@ import type { QuarantineFilter } from "../../../bus/quarantine/quarantine.ts";
 import type { QuarantinedItem } from "../../../bus/quarantine/quarantine-record.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
+import { formatCursor, parseCursor } from "../../../http/page.ts";
 import { withoutChannelIds } from "../../../lib/secrets/channel-id.ts";
 import { redactTexts } from "../../../lib/secrets/redact.ts";
 import { findChannelNumbers, getChannel } from "../../apps/app-channel.ts";
 import { type AppScope, appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
-import { listOf } from "../../kit/answer.ts";
+import { findPlaces } from "../../apps/organization-channels.ts";
+import { listOf, newestOf } from "../../kit/answer.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
 import { pathText } from "../../kit/params.ts";
 import { recordUse } from "../../kit/record-use.ts";
@@ -22,6 +24,7 @@ import {
   type Filters,
   itemSchema,
   listQuerySchema,
+  newestItemsQuery,
   recordSchema,
   redriveManySchema,
   redriveResultSchema,
@@ -29,6 +32,9 @@ import {
   renderItem,
   renderRecord,
 } from "./schema.ts";
+
+const toMicroseconds = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : ms * 1_000;
 
 /** Routes for quarantine, which stores items that could not become events, so that users can inspect them and process them again. */
 export const quarantine: Resource = {
@@ -61,6 +67,28 @@ export const quarantine: Resource = {
     return [
       preview(deps, filterOf),
       groups(deps, filterOf),
+      defineRoute({
+        at: "GET /quarantine",
+        operation: "listNewestQuarantine",
+        summary: "List the newest quarantined items of all apps",
+        description: "Lists the items by their first arrival, newest first.",
+        permission: "apps.read",
+        query: newestItemsQuery,
+        answer: newestOf(recordSchema),
+        async handle({ caller: { organizationId }, query }) {
+          const { appId, channel, limit, cursor, ...filters } = query;
+          const channelNumbers = await findPlaces(deps, organizationId, { appId, channel });
+          const { records, last, total } = await quarantine.listNewest(organizationId, {
+            channelNumbers,
+            reason: filters.reason,
+            from: toMicroseconds(filters.from),
+            to: toMicroseconds(filters.to),
+            limit,
+            after: parseCursor(cursor),
+          });
+          return { items: records.map(renderRecord), total, next: last && formatCursor(last) };
+        },
+      }),
       defineRoute({
         at: "GET /apps/:appId/quarantine",
         operation: "listQuarantine",

@@ -4,10 +4,11 @@ import { definitionsSchema } from "../../../event/definition.ts";
 import type { IngestResult } from "../../../event/ingest.ts";
 import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
 import { id, type Shown, timeInput, timestamp } from "../../../http/fields.ts";
-import { pageQuery } from "../../../http/page.ts";
+import { newestQuery, pageQuery } from "../../../http/page.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import type { Redact } from "../../../lib/secrets/redact.ts";
 import { maskSecretValues } from "../../../verify/hidden-values.ts";
+import { placeFilters } from "../../apps/organization-channels.ts";
 import { pickFields } from "../../kit/pick-fields.ts";
 import { deliveryValues, eventReceipts, quarantineReceipts } from "../../kit/receipts.ts";
 import { explainedItemSchema } from "../explained-item.ts";
@@ -22,6 +23,9 @@ export const filters = {
 export type Filters = z.output<z.ZodObject<typeof filters>>;
 
 export const listQuerySchema = z.object({ ...filters, ...pageQuery });
+
+const { channelId: _, ...valueFilters } = filters;
+export const newestItemsQuery = z.object({ ...placeFilters, ...valueFilters, ...newestQuery });
 
 export const redriveSchema = z.strictObject({ asNewId: z.boolean().default(false) });
 

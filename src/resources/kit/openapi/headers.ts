@@ -16,6 +16,10 @@ export const HEADERS = {
     text("Id of the request. Log entries about the request contain it.", "req_01jc9x2k4v8m3n5p7q9r1s0"),
   ),
   XTotalCount: always(count("Number of items in the complete list.", 1)),
+  XNextCursor: text(
+    "Value of the parameter `cursor` for the next page. Absent on the last page.",
+    "1769851800000.del_01jc9x2k4v8m3n5p7q9r1s0",
+  ),
   ETag: always(text("Version of the returned resource.", '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"')),
   IdempotentReplayed: {
     description: "Present when the response repeats that of the first request with this `Idempotency-Key`.",

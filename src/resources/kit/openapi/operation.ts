@@ -84,6 +84,9 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
   const headers = {
     ...COMMON_HEADERS,
     ...(isList(answer) ? { "X-Total-Count": { $ref: "#/components/headers/XTotalCount" } } : {}),
+    ...(isList(answer) && answer.hasCursor
+      ? { "X-Next-Cursor": { $ref: "#/components/headers/XNextCursor" } }
+      : {}),
     ...(creates ? { "Idempotent-Replayed": { $ref: "#/components/headers/IdempotentReplayed" } } : {}),
     ...(versioned && method !== "delete" ? { ETag: { $ref: "#/components/headers/ETag" } } : {}),
   };
