@@ -64,7 +64,7 @@ export const VIEWS: readonly View[] = [
     needs: "deliveries.read",
   },
   {
-    path: "/apps/:appId/quarantine",
+    path: "/quarantine",
     component: view(() => import("./views/quarantine/quarantine.tsx")),
     needs: "apps.read",
     nav: { group: "Watch", title: "Quarantine", icon: "quarantine", key: "q" },
@@ -163,4 +163,4 @@ export const VIEWS: readonly View[] = [
  * Names of views that were views of one app, at `/apps/:appId/<name>`. They now cover all apps. Their former addresses lead to the view with
  * the app as its filter.
  */
-export const FORMER_APP_VIEWS = ["deliveries"] as const;
+export const FORMER_APP_VIEWS = ["deliveries", "quarantine"] as const;

@@ -360,7 +360,7 @@ describe("the console with two organizations", () => {
       expect([path, (await page.locator("main").textContent())?.includes("zebra is")]).toEqual([path, false]);
     }
     // Lists of all apps are empty for the app of another organization. Former addresses of lists of one app lead there.
-    for (const path of ["/deliveries"]) {
+    for (const path of ["/deliveries", "/quarantine"]) {
       await follow(page, `${within}${path}`);
       await page.waitForURL(`**/console${path}?app=${app.id}`);
       await settled();

@@ -85,7 +85,7 @@ function hrefOf({ kind, id, appId, path }: Match): string | undefined {
     case "delivery":
       return viewHref("/apps/:appId/deliveries/:deliveryId", { ...inApp, deliveryId: id });
     case "quarantinedItem":
-      return viewHref("/apps/:appId/quarantine", inApp, { item: id });
+      return viewHref("/quarantine", {}, { app: inApp.appId, item: id });
     case "event": {
       const event = `${segmentsOf(path)[3]}/${id}`;
       return viewHref("/apps/:appId/events", inApp, { event });

@@ -89,7 +89,7 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
             >
               Save
             </Button>
-            <Button onClick={() => route(`/console/apps/${appId}/quarantine?channel=${channel.uid}`)}>
+            <Button onClick={() => route(`/console/quarantine?app=${appId}&channel=${channel.uid}`)}>
               Open quarantine
             </Button>
             {hasPermission("deliveries.read") && (

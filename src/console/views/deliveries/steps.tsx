@@ -139,7 +139,7 @@ const Kept = ({ appId, items }: KeptProps) => (
   <ul class="step-list">
     {items.map(({ id, reason, path }) => (
       <li key={id}>
-        <a href={`/console/apps/${encodeURIComponent(appId)}/quarantine${formatQuery({ item: id })}`}>
+        <a href={`/console/quarantine${formatQuery({ app: appId, item: id })}`}>
           <Badge tone="warn">{reason}</Badge>
         </a>{" "}
         {path !== undefined && (

@@ -101,7 +101,7 @@ function Shown({ appId, counts, retained }: ShownProps) {
         </Tile>
         <Tile
           title="Quarantined"
-          href={to("quarantine")}
+          href={viewHref("/quarantine", {}, { app: appId })}
           {...formatRetained(retained.quarantined, quarantined)}
           {...(quarantined > 0 && { tone: "warn" as const })}
         >

@@ -3,10 +3,11 @@ import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { describeReason, REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
-import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
+import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { SelectableTable } from "../../kit/list/selectable-table.tsx";
@@ -23,20 +24,23 @@ import type { Target } from "./run-again.ts";
 import "./quarantine.css";
 
 interface Running {
+  readonly appId: string;
   readonly what: string;
   readonly target: Target;
   readonly previewParts: readonly PreviewPart[];
 }
 
-const FILTERS = ["channel", "type", "reason", "id", "from", "to"] as const;
+const FILTERS = ["app", "channel", "type", "reason", "id", "from", "to"] as const;
 
-/** Page of quarantined items, grouped by failure reason. Opening a group lists its items. */
-export default function Quarantine({ appId }: { readonly appId: string }) {
+/** Page of the quarantined items of all apps, grouped by failure reason. Opening a group lists its items. */
+export default function Quarantine() {
   const { values, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
-  const places = useTopicFilters(appId);
+  const places = useTopicFilters(values.app);
   const scope = scopeOf(values);
-  const loaded = useLoad((signal) => loadKept(appId, scope, signal), [appId, JSON.stringify(scope)]);
+  const { channelId: channel, ...others } = scope;
+  const selection = { ...(values.app && { appId: values.app }), ...(channel && { channel }), ...others };
+  const loaded = useLoad((signal) => loadKept(selection, signal), [JSON.stringify(selection)]);
   // These filters are applied in the browser, because the API cannot filter by type or id.
   const { type, id } = values;
   const isNarrowed = type !== undefined || id !== undefined;
@@ -52,6 +56,7 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
   const chosen = groups.find(({ key }) => key === query.group);
   const [running, setRunning] = useState<Running>();
   const fields: readonly FilterField[] = [
+    createAppFilter(),
     places.channel,
     places.type,
     choiceFilter("reason", "Reason", REASON_NAMES),
@@ -63,7 +68,9 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
   const total = isNarrowed ? kept.length : all;
   // Whether the API's filters match exactly the shown items. If not, items must be selected by id.
   const isWhole = !isNarrowed && all <= MAX_LOADED;
-  const path = `/apps/${encodeURIComponent(appId)}/quarantine`;
+  // The app whose items the page can redrive together, because the API redrives the items of one app.
+  const appId = chosen?.appId ?? values.app ?? (isWhole ? findOnlyApp(groups) : undefined);
+  const openItemAppId = loaded.data?.kept.find(({ id }) => id === query.item)?.appId ?? appId;
   return (
     <Page
       title={chosen ? titleOf(chosen) : "Quarantine"}
@@ -78,18 +85,18 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
           {chosen && (
             <a
               class="button"
-              href={`/console/apps/${encodeURIComponent(appId)}/channels/${encodeURIComponent(chosen.channelUid)}/definitions`}
+              href={`/console/apps/${encodeURIComponent(chosen.appId)}/channels/${encodeURIComponent(chosen.channelUid)}/definitions`}
             >
               Fix the definitions
             </a>
           )}
-          {hasPermission("apps.write") && loaded.data !== undefined && total > 0 && (
+          {hasPermission("apps.write") && appId !== undefined && total > 0 && (
             <Button
               onClick={() =>
                 setRunning(
                   chosen
                     ? ofGroup(chosen, groups, scope, isWhole)
-                    : ofAll(groups, scope, isNarrowed ? kept : total),
+                    : ofAll(appId, groups, scope, isNarrowed ? kept : total),
                 )
               }
             >
@@ -134,24 +141,19 @@ export default function Quarantine({ appId }: { readonly appId: string }) {
             }
           </WhenLoaded>
         </div>
-        {query.item !== undefined && (
+        {query.item !== undefined && openItemAppId !== undefined && (
           <ItemPanel
             key={query.item}
-            appId={appId}
+            appId={openItemAppId}
             itemId={query.item}
             onClose={() => go({ item: undefined })}
             onChanged={loaded.reload}
           />
         )}
       </div>
-      <ApiCall call={{ method: "GET", path: `${path}${formatQuery({ ...scope, limit: 200 })}` }} />
+      <ApiCall call={{ method: "GET", path: `/quarantine${formatQuery({ ...selection, limit: 200 })}` }} />
       {running && (
-        <RedriveDialog
-          appId={appId}
-          {...running}
-          onClose={() => setRunning(undefined)}
-          onDone={loaded.reload}
-        />
+        <RedriveDialog {...running} onClose={() => setRunning(undefined)} onDone={loaded.reload} />
       )}
     </Page>
   );
@@ -164,6 +166,12 @@ const scopeOf = ({ channel, reason, from, to }: Readonly<Record<string, string |
   ...(to !== undefined && { to }),
 });
 
+/** Returns the app of all groups, or `undefined` if they belong to several apps. */
+function findOnlyApp(groups: readonly Group[]): string | undefined {
+  const [first, ...others] = new Set(groups.map(({ appId }) => appId));
+  return others.length === 0 ? first : undefined;
+}
+
 const inWords = (total: number, groups: number): string =>
   total > MAX_LOADED
     ? `items; the groups show the newest ${formatCount(MAX_LOADED)}`
@@ -174,11 +182,13 @@ const titleOf = ({ channelUid, reason, definitions }: Group): string =>
 
 /** Selects a group by its filter if the filter matches no other group. Otherwise, selects the group's items by id, oldest first. */
 function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: boolean): Running {
-  const { channelUid, reason, items } = group;
-  const isAlone =
-    isWhole && groups.filter((one) => one.channelUid === channelUid && one.reason === reason).length === 1;
+  const { appId, channelUid, reason, items } = group;
+  const isSame = (one: Group): boolean =>
+    one.appId === appId && one.channelUid === channelUid && one.reason === reason;
+  const isAlone = isWhole && groups.filter(isSame).length === 1;
   const within = { ...scope, channelId: channelUid, reason };
   return {
+    appId,
     what: items.length === 1 ? "one item" : `${formatCount(items.length)} items`,
     target: isAlone
       ? { is: "scope", scope: within, count: items.length }
@@ -188,10 +198,16 @@ function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: 
 }
 
 /** Selects all shown items. `of` contains the items, or only their number if the API's filters select them. */
-function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kept[]): Running {
+function ofAll(
+  appId: string,
+  groups: readonly Group[],
+  scope: Scope,
+  of: number | readonly Kept[],
+): Running {
   const count = typeof of === "number" ? of : of.length;
   const ids = typeof of === "number" ? undefined : of.map(({ id }) => id);
   return {
+    appId,
     what: `all ${formatCount(count)}`,
     target: ids ? { is: "items", ids: [...ids].reverse() } : { is: "scope", scope, count },
     previewParts: [...new Set(groups.map(({ channelUid }) => channelUid))].map((channelId) => ({
@@ -202,10 +218,11 @@ function ofAll(groups: readonly Group[], scope: Scope, of: number | readonly Kep
 }
 
 /** Reverse the selected items, because the list shows the newest first, but items must be processed in order of arrival. */
-function ofSome({ channelUid, reason }: Group, chosen: readonly Kept[]): Running {
+function ofSome({ appId, channelUid, reason }: Group, chosen: readonly Kept[]): Running {
   const ids = chosen.map(({ id }) => id).reverse();
   const from = chosen.at(-1)?.firstAt;
   return {
+    appId,
     what: ids.length === 1 ? "one item" : `${formatCount(ids.length)} items`,
     target: { is: "items", ids },
     previewParts: [{ scope: { channelId: channelUid, reason, ...(from && { from }) }, ids: new Set(ids) }],
@@ -237,6 +254,7 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
     width: "minmax(0, 2fr)",
     priority: 2,
   },
+  APP_COLUMN,
   { title: "Channel", cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>, priority: 2 },
   { title: "Items", cell: ({ items }) => formatCount(items.length), align: "end", width: "4rem" },
   {

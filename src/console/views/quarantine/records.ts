@@ -1,8 +1,8 @@
-import { api, type Schemas } from "../../api/client.ts";
+import { api, type ListPage, type Schemas } from "../../api/client.ts";
 
 export type Kept = Schemas["QuarantineRecord"];
 
-/** Filters for quarantined items, sent as query parameters of the API. */
+/** Filters for the quarantined items of one app, sent as query parameters of the API. */
 export interface Scope {
   readonly channelId?: string;
   readonly reason?: Kept["reason"];
@@ -13,34 +13,34 @@ export interface Scope {
 /** Maximum number of items to load for grouping. If there are more, the page says so. */
 export const MAX_LOADED = 2_000;
 const PAGE = 200;
-const AT_ONCE = 3;
+
+/** Filters for the items of all apps. */
+export interface Selection extends Omit<Scope, "channelId"> {
+  readonly appId?: string;
+  readonly channel?: string;
+}
 
 /** Loads the newest items that match the filters, and the number of all matching ones. The newest come first. */
 export async function loadKept(
-  appId: string,
-  scope: Scope,
+  selection: Selection,
   signal: AbortSignal,
 ): Promise<{ readonly kept: readonly Kept[]; readonly total: number }> {
-  const load = (offset: number, limit: number) =>
-    api.list("/apps/{appId}/quarantine", { path: { appId }, query: { ...scope, limit, offset }, signal });
-  const first = await load(0, PAGE);
-  const { total } = first;
-  if (total <= PAGE) return { kept: [...first.rows].reverse(), total };
-  // Start near the end, because the API lists the oldest items first.
-  const start = Math.max(0, total - MAX_LOADED);
-  const offsets = Array.from({ length: Math.ceil((total - start) / PAGE) }, (_, page) => start + page * PAGE);
-  const kept: Kept[] = [];
-  for (let i = 0; i < offsets.length; i += AT_ONCE) {
-    const pages = await Promise.all(offsets.slice(i, i + AT_ONCE).map((offset) => load(offset, PAGE)));
-    kept.push(...pages.flatMap(({ rows }) => rows));
-  }
-  // Remove duplicates. Pages overlap if items leave quarantine during the load, because this shifts the offsets.
-  return { kept: [...new Map(kept.map((one) => [one.id, one])).values()].reverse(), total };
+  const kept = new Map<string, Kept>();
+  let page: ListPage<Kept>;
+  let cursor: string | undefined;
+  do {
+    const query = { ...selection, limit: PAGE, ...(cursor !== undefined && { cursor }) };
+    page = await api.list("/quarantine", { query, signal });
+    for (const one of page.rows) kept.set(one.id, one);
+    cursor = page.next;
+  } while (cursor !== undefined && kept.size < MAX_LOADED);
+  return { kept: [...kept.values()], total: page.total };
 }
 
 /** Quarantined items of one channel that failed for the same reason in the same event definitions. */
 export interface Group {
   readonly key: string;
+  readonly appId: string;
   readonly channelUid: string;
   readonly reason: Kept["reason"];
   /** Event types of the definitions that failed, or empty if the failure does not concern a definition. */
@@ -52,16 +52,17 @@ export interface Group {
   readonly lastAt: string;
 }
 
-/** Groups items by channel, reason and definition. The group with the latest item comes first. */
+/** Groups items by app, channel, reason and definition. The group with the latest item comes first. */
 export function groupsOf(kept: readonly Kept[]): readonly Group[] {
   return [...Map.groupBy(kept, keyOf)]
     .flatMap(([key, items]) => {
       const [first] = items;
       if (first === undefined) return [];
-      const { channelUid, reason, definitions } = first;
+      const { appId, channelUid, reason, definitions } = first;
       return [
         {
           key,
+          appId,
           channelUid,
           reason,
           definitions,
@@ -76,5 +77,5 @@ export function groupsOf(kept: readonly Kept[]): readonly Group[] {
 }
 
 /** Returns a short key that identifies a group in the URL. */
-const keyOf = ({ channelUid, reason, definitions }: Kept): string =>
-  [channelUid, reason, ...definitions].join("~");
+const keyOf = ({ appId, channelUid, reason, definitions }: Kept): string =>
+  [appId, channelUid, reason, ...definitions].join("~");

@@ -31,7 +31,7 @@ export function Reconcile({ appId, reconcile: { channelUid, last, missed } }: Pr
             Known: formatCount(last.known),
             Recovered: formatCount(last.recovered),
             "Too old to publish": (
-              <MaybeLink href={viewHref("/apps/:appId/quarantine", { appId }, quarantine)}>
+              <MaybeLink href={viewHref("/quarantine", {}, { app: appId, ...quarantine })}>
                 {formatCount(last.listed)}
               </MaybeLink>
             ),
