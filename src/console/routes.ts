@@ -70,13 +70,13 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Quarantine", icon: "quarantine", key: "q" },
   },
   {
-    path: "/apps/:appId/dead-letters",
+    path: "/dead-letters",
     component: view(() => import("./views/dead-letters/dead-letters.tsx")),
     needs: "apps.read",
     nav: { group: "Watch", title: "Dead letters", icon: "deadLetters", key: "x" },
   },
   {
-    path: "/apps/:appId/sources",
+    path: "/sources",
     component: view(() => import("./views/sources/sources.tsx")),
     needs: "apps.read",
     nav: { group: "Watch", title: "Sources", icon: "sources", key: "s" },
@@ -163,4 +163,4 @@ export const VIEWS: readonly View[] = [
  * Names of views that were views of one app, at `/apps/:appId/<name>`. They now cover all apps. Their former addresses lead to the view with
  * the app as its filter.
  */
-export const FORMER_APP_VIEWS = ["deliveries", "quarantine"] as const;
+export const FORMER_APP_VIEWS = ["deliveries", "quarantine", "dead-letters", "sources"] as const;

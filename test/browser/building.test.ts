@@ -55,8 +55,8 @@ it("the console creates a channel that polls a list of a provider, and names an 
   expect(complaints.splice(0)).toEqual([expect.stringContaining("400")]);
   await page.getByLabel("Owner", { exact: true }).fill("octo");
   await page.getByRole("button", { name: "Create the channel" }).click();
-  await page.waitForURL(/\/sources\?channel=issues/);
-  const appId = new URL(page.url()).pathname.split("/")[3];
+  await page.waitForURL(/\/sources\?app=.*&channel=issues/);
+  const appId = new URL(page.url()).searchParams.get("app");
   const channel = await console.gateway.api("GET", `/apps/${appId}/channels/issues`);
   expect(channel).toMatchObject({
     connectionId,

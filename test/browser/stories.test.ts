@@ -332,20 +332,20 @@ describe("the console with two organizations", () => {
   it("shows a not-found error when a user opens an address that belongs to the other organization", async () => {
     const first = async (path: string): Promise<string> =>
       (await zebra.api<readonly { readonly id: string }[]>("GET", path))[0]?.id ?? "";
-    const [blueprint, connection, key, problem, delivery, item, subscription] = await Promise.all([
+    const [blueprint, connection, key, problem, delivery, item] = await Promise.all([
       ...["/blueprints", "/connections", "/iam/api-keys", "/problems"].map(first),
-      ...["deliveries", "quarantine", "subscriptions"].map((one) => first(`/apps/${app.id}/${one}`)),
+      ...["deliveries", "quarantine"].map((one) => first(`/apps/${app.id}/${one}`)),
     ]);
     const within = `/apps/${app.id}`;
     const { opened, settled, page } = await openKey(yak.key);
     await using _ = opened;
     for (const path of [
-      ...["events", "tail", "quarantine", "sources", "subscriptions", "agents", "channels", "catalog"].map(
+      ...["events", "tail", "subscriptions", "agents", "channels", "catalog"].map(
         (view) => `${within}/${view}`,
       ),
-      ...[`${within}/dead-letters?subscription=${subscription}`, `${within}/deliveries/${delivery}`],
+      `${within}/deliveries/${delivery}`,
       `${within}/channels/zebra-hooks/definitions`,
-      `${within}/quarantine?item=${item}`,
+      `/quarantine?app=${app.id}&item=${item}`,
       ...[`/apps?id=${app.id}`, `/blueprints?id=${blueprint}`, `/connections?id=${connection}`],
       ...[`/api-keys?id=${key}`, `/problems?id=${problem}`],
     ]) {
@@ -360,7 +360,7 @@ describe("the console with two organizations", () => {
       expect([path, (await page.locator("main").textContent())?.includes("zebra is")]).toEqual([path, false]);
     }
     // Lists of all apps are empty for the app of another organization. Former addresses of lists of one app lead there.
-    for (const path of ["/deliveries", "/quarantine"]) {
+    for (const path of ["/deliveries", "/quarantine", "/dead-letters", "/sources"]) {
       await follow(page, `${within}${path}`);
       await page.waitForURL(`**/console${path}?app=${app.id}`);
       await settled();

@@ -257,7 +257,6 @@ describe("the view of dead letters", () => {
     });
     await using opened = await console.open(`${channel.appPath}/dead-letters`);
     const { page } = opened;
-    await row(page, "orders:*").click();
     await row(page, "timeout").click();
     await row(page, "lost-3").click();
     await page.getByRole("button", { name: "Send again" }).click();

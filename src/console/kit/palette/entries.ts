@@ -75,7 +75,11 @@ function hrefOf({ kind, id, appId, path }: Match): string | undefined {
     case "subscription":
       return viewHref("/apps/:appId/subscriptions", inApp, { subscription: id });
     case "deadLetter":
-      return viewHref("/apps/:appId/dead-letters", inApp, { subscription: segmentsOf(path)[3], letter: id });
+      return viewHref(
+        "/dead-letters",
+        {},
+        { app: inApp.appId, subscription: segmentsOf(path)[3], letter: id },
+      );
     case "problem":
       return viewHref("/problems", {}, { id });
     case "connection":

@@ -94,7 +94,7 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
           Deliveries
         </a>
         {isSource && (
-          <a class="button" href={`/console/apps/${appId}/sources?channel=${uid}`}>
+          <a class="button" href={`/console/sources?app=${appId}&channel=${uid}`}>
             Source
           </a>
         )}

@@ -1,12 +1,13 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, type Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
+import { nameOfApp } from "../../kit/layout/apps.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
-import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
+import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { SelectableTable } from "../../kit/list/selectable-table.tsx";
@@ -14,7 +15,6 @@ import { type Column, CountLine, Table, TIME_WIDTHS } from "../../kit/list/table
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { LetterPanel } from "./letter.tsx";
@@ -25,163 +25,91 @@ import {
   loadLetters,
   MAX_LOADED,
   type Place,
-  pathOf,
   type Scope,
+  type Selection,
   type Target,
 } from "./letters.ts";
 import { SendDialog } from "./send-dialog.tsx";
 import "./dead-letters.css";
 
-type Subscription = Schemas["Subscription"];
-
-/** Page of dead letters. The user selects a subscription, then a group with the same reason and type, then single dead letters. */
-export default function DeadLetters({ appId }: { readonly appId: string }) {
-  const { query } = useAddress();
-  const { subscription } = query;
-  return subscription === undefined ? (
-    <Subscriptions appId={appId} />
-  ) : (
-    <OfSubscription key={subscription} place={{ appId, subscriptionId: subscription }} />
-  );
+interface Running {
+  readonly place: Place;
+  readonly target: Target;
 }
 
-const MAX_SUBSCRIPTIONS = 200;
+const FILTERS = ["app", "channel", "subscription", "type", "from", "to"] as const;
 
-function Subscriptions({ appId }: { readonly appId: string }) {
-  const { go } = useAddress();
-  const loaded = useLoad(
-    (signal) =>
-      api.list("/apps/{appId}/subscriptions", {
-        path: { appId },
-        query: { limit: MAX_SUBSCRIPTIONS },
-        signal,
-      }),
-    [appId],
-  );
-  return (
-    <Page
-      title="Dead letters"
-      lead="Events that a subscription's handler rejected in all attempts, or that its readers set aside."
-    >
-      <WhenLoaded loaded={loaded}>
-        {({ rows, total }) => {
-          const shown = rows.filter(({ deadLetters }) => deadLetters !== 0);
-          return shown.length === 0 ? (
-            <Empty title="No dead letters">
-              {total === 0
-                ? "The app has no subscriptions yet. Events that their handlers reject will be listed here."
-                : "All handlers accept their events. Events rejected for a day are listed here."}
-            </Empty>
-          ) : (
-            <Table
-              label="Subscriptions"
-              columns={SUBSCRIPTION_COLUMNS}
-              rows={shown}
-              keyOf={({ id }) => id}
-              onOpen={({ id }) => go({ subscription: id })}
-              maxRows={Math.min(14, shown.length)}
-            />
-          );
-        }}
-      </WhenLoaded>
-      <ApiCall
-        call={{
-          method: "GET",
-          path: `/apps/${encodeURIComponent(appId)}/subscriptions${formatQuery({ limit: MAX_SUBSCRIPTIONS })}`,
-        }}
-      />
-    </Page>
-  );
-}
-
-const SUBSCRIPTION_COLUMNS: readonly Column<Subscription>[] = [
-  {
-    title: "Subscription",
-    cell: ({ eventUid }) => <UntrustedText>{eventUid}</UntrustedText>,
-    width: "minmax(0, 2fr)",
-  },
-  {
-    title: "Handler",
-    cell: ({ handler }) =>
-      handler === null ? <span class="faint">readers</span> : <UntrustedText>{handler.url}</UntrustedText>,
-    width: "minmax(0, 2fr)",
-    priority: 2,
-  },
-  {
-    title: "Last error",
-    cell: ({ lastError }) =>
-      lastError === null ? <span class="faint">–</span> : <UntrustedText>{lastError.message}</UntrustedText>,
-    width: "minmax(0, 3fr)",
-    priority: 3,
-  },
-  {
-    title: "State",
-    cell: ({ state }) => <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
-    width: "5rem",
-    priority: 2,
-  },
-  {
-    title: "Dead letters",
-    cell: ({ deadLetters }) => (deadLetters === null ? "?" : formatCount(deadLetters)),
-    align: "end",
-    width: "6rem",
-  },
-  { title: "Open", hidesTitle: true, cell: () => <Icon name="right" />, width: "16px", priority: 2 },
-];
-
-const FILTERS = ["type", "from", "to"] as const;
-
-function OfSubscription({ place }: { readonly place: Place }) {
+/** Page of the dead letters of all apps, grouped by subscription, reason and type. Opening a group lists its dead letters. */
+export default function DeadLetters() {
   const { values, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
-  const places = useTopicFilters(place.appId);
-  const scope: Scope = values;
-  const subscription = useLoad(
-    (signal) => api.get("/apps/{appId}/subscriptions/{subscriptionId}", { path: { ...place }, signal }),
-    [place.subscriptionId],
-  );
-  const loaded = useLoad((signal) => loadLetters(place, scope, signal), [JSON.stringify([place, scope])]);
+  const { app: appId, channel, subscription: subscriptionId, ...scope } = values;
+  const places = useTopicFilters(appId);
+  const selection: Selection = {
+    ...scope,
+    ...(appId && { appId }),
+    ...(channel && { channel }),
+    ...(subscriptionId && { subscriptionId }),
+  };
+  const loaded = useLoad((signal) => loadLetters(selection, signal), [JSON.stringify(selection)]);
   const groups = useMemo(() => groupsOf(loaded.data?.letters ?? []), [loaded.data]);
   const chosen = groups.find(({ key }) => key === query.group);
-  const [target, setTarget] = useState<Target>();
+  const [running, setRunning] = useState<Running>();
   const fields: readonly FilterField[] = [
+    createAppFilter(),
+    places.channel,
+    { name: "subscription", label: "Subscription", kind: "text", placeholder: "subscription id" },
     places.type,
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },
   ];
   const total = loaded.data?.total ?? 0;
-  const above = [
-    {
-      title: "Dead letters",
-      href: hrefWith({ subscription: undefined, group: undefined, letter: undefined }),
-    },
-  ];
-  const name = subscription.data?.eventUid ?? place.subscriptionId;
+  const isWhole = total <= MAX_LOADED;
+  // The subscription whose dead letters the page can send again together, because the API sends those of one subscription.
+  const only = subscriptionId !== undefined || isWhole ? findOnlyPlace(groups) : undefined;
+  const open = loaded.data?.letters.find(({ id }) => id === query.letter);
+  const openPlace = open ?? (appId && subscriptionId ? { appId, subscriptionId } : undefined);
+  // The API cannot send the dead letters of a channel.
+  const all: Target | undefined = channel === undefined ? { is: "scope", scope } : undefined;
   return (
     <Page
-      title={chosen ? `${chosen.reason} · ${chosen.type}` : name}
+      title={chosen ? `${chosen.reason} · ${chosen.type}` : "Dead letters"}
       crumbs={
-        chosen ? [...above, { title: name, href: hrefWith({ group: undefined, letter: undefined }) }] : above
+        chosen ? [{ title: "Dead letters", href: hrefWith({ group: undefined, letter: undefined }) }] : []
       }
       lead={
-        subscription.data?.lastError && (
+        chosen ? (
           <>
-            Last error: <UntrustedText>{subscription.data.lastError.message}</UntrustedText>{" "}
-            <Time at={subscription.data.lastError.at} as="ago" />
+            App {nameOfApp(chosen.appId)}, subscription{" "}
+            <a href={subscriptionHref(chosen)}>
+              <code>{chosen.subscriptionId}</code>
+            </a>
           </>
+        ) : (
+          "Events that the handler of a subscription rejected in all attempts."
         )
       }
       actions={
         hasPermission("apps.write") &&
-        total > 0 && (
+        (chosen ? (
           <Button
             onClick={() =>
-              setTarget(chosen ? targetOf(chosen, groups, scope, total) : { is: "scope", scope })
+              setRunning({
+                place: placeOf(chosen),
+                target: targetOf(chosen, groups, all && isWhole ? scope : undefined),
+              })
             }
           >
-            Preview and send {chosen ? formatCount(chosen.letters.length) : "all"} again
+            Preview and send {formatCount(chosen.letters.length)} again
           </Button>
-        )
+        ) : (
+          only &&
+          all && (
+            <Button onClick={() => setRunning({ place: only, target: all })}>
+              Preview and send all again
+            </Button>
+          )
+        ))
       }
     >
       <FilterBar fields={fields} values={values} onChange={set} />
@@ -195,14 +123,18 @@ function OfSubscription({ place }: { readonly place: Place }) {
                     Object.keys(values).length > 0 ? "No dead letters match the filters" : "No dead letters"
                   }
                 >
-                  Redriven events come back here if they are rejected for another day.
+                  Events that a handler rejects for a day are listed here.
                 </Empty>
               ) : query.group !== undefined && chosen === undefined ? (
                 <Empty title="This group is empty">
                   <a href={hrefWith({ group: undefined, letter: undefined })}>All groups</a>
                 </Empty>
               ) : chosen ? (
-                <Letters key={chosen.key} group={chosen} onSend={setTarget} />
+                <Letters
+                  key={chosen.key}
+                  group={chosen}
+                  onSend={(target) => setRunning({ place: placeOf(chosen), target })}
+                />
               ) : (
                 <>
                   <Table
@@ -215,46 +147,46 @@ function OfSubscription({ place }: { readonly place: Place }) {
                   />
                   <CountLine
                     count={total}
-                    of={
-                      total > MAX_LOADED
-                        ? `dead letters; the groups show the newest ${MAX_LOADED}`
-                        : total === 1
-                          ? "dead letter"
-                          : "dead letters"
-                    }
+                    of={isWhole ? "dead letters" : `dead letters; the groups show the newest ${MAX_LOADED}`}
                   />
                 </>
               )
             }
           </WhenLoaded>
         </div>
-        {query.letter !== undefined && (
+        {query.letter !== undefined && openPlace !== undefined && (
           <LetterPanel
             key={query.letter}
-            place={place}
+            place={placeOf(openPlace)}
             letterId={query.letter}
             onClose={() => go({ letter: undefined })}
             onGone={loaded.reload}
           />
         )}
       </div>
-      <ApiCall call={{ method: "GET", path: `${pathOf(place)}${formatQuery({ ...scope, limit: 100 })}` }} />
-      {target && (
-        <SendDialog
-          place={place}
-          target={target}
-          onClose={() => setTarget(undefined)}
-          onDone={loaded.reload}
-        />
-      )}
+      <ApiCall call={{ method: "GET", path: `/dead-letters${formatQuery({ ...selection, limit: 100 })}` }} />
+      {running && <SendDialog {...running} onClose={() => setRunning(undefined)} onDone={loaded.reload} />}
     </Page>
   );
 }
 
-/** Selects a group by its type if no other dead letters have this type. Otherwise, selects the group's dead letters by id, oldest first. */
-function targetOf(group: Group, groups: readonly Group[], scope: Scope, total: number): Target {
-  const isAlone = groups.filter(({ type }) => type === group.type).length === 1 && total <= MAX_LOADED;
-  return isAlone
+const placeOf = ({ appId, subscriptionId }: Place): Place => ({ appId, subscriptionId });
+
+const subscriptionHref = ({ appId, subscriptionId }: Place): string =>
+  `/console/apps/${encodeURIComponent(appId)}/subscriptions${formatQuery({ subscription: subscriptionId })}`;
+
+/** Returns the subscription of all groups, or `undefined` if they belong to several subscriptions. */
+function findOnlyPlace(groups: readonly Group[]): Place | undefined {
+  const [first] = groups;
+  const isOnly = groups.every(({ subscriptionId }) => subscriptionId === first?.subscriptionId);
+  return first && isOnly ? placeOf(first) : undefined;
+}
+
+/** Selects a group by `scope` and its type if no other dead letters have this type. Otherwise, selects the group's dead letters by id, oldest first. */
+function targetOf(group: Group, groups: readonly Group[], scope: Scope | undefined): Target {
+  const isSame = ({ subscriptionId, type }: Group): boolean =>
+    subscriptionId === group.subscriptionId && type === group.type;
+  return scope && groups.filter(isSame).length === 1
     ? { is: "scope", scope: { ...scope, type: group.type } }
     : { is: "letters", ids: group.letters.map(({ id }) => id).reverse() };
 }
@@ -270,6 +202,8 @@ const GROUP_COLUMNS: readonly Column<Group>[] = [
     width: "minmax(0, 2fr)",
   },
   { title: "Type", cell: ({ type }) => <UntrustedText>{type}</UntrustedText>, width: "minmax(0, 2fr)" },
+  APP_COLUMN,
+  { title: "Subscription", cell: ({ subscriptionId }) => <code>{subscriptionId}</code>, priority: 3 },
   { title: "Events", cell: ({ letters }) => formatCount(letters.length), align: "end", width: "4rem" },
   { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, ...TIME_WIDTHS, priority: 3 },
   { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6rem", priority: 2 },

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
@@ -17,7 +17,9 @@ import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
-import { type Letter, type Place, pathOf } from "./letters.ts";
+import { type Place, pathOf } from "./letters.ts";
+
+type Letter = Schemas["DeadLetter"];
 
 interface Props {
   readonly place: Place;

@@ -1,17 +1,24 @@
-import { api, type Schemas } from "../../api/client.ts";
+import { api, type ListPage, type Schemas } from "../../api/client.ts";
 
-export type Letter = Schemas["DeadLetter"];
+export type Letter = Schemas["ListedDeadLetter"];
 
 export interface Place {
   readonly appId: string;
   readonly subscriptionId: string;
 }
 
-/** Filters for dead letters, sent as query parameters of the API. */
+/** Filters for the dead letters of one subscription, sent as query parameters of the API. */
 export interface Scope {
   readonly type?: string;
   readonly from?: string;
   readonly to?: string;
+}
+
+/** Filters for the dead letters of all apps. */
+export interface Selection extends Scope {
+  readonly appId?: string;
+  readonly channel?: string;
+  readonly subscriptionId?: string;
 }
 
 /** Maximum number of dead letters to load for grouping. The limit is low, because each one contains its whole event. */
@@ -20,26 +27,25 @@ const PAGE = 100;
 
 /** Loads the newest dead letters that match the filters, and the number of all matching ones. The newest come first. */
 export async function loadLetters(
-  place: Place,
-  scope: Scope,
+  selection: Selection,
   signal: AbortSignal,
 ): Promise<{ readonly letters: readonly Letter[]; readonly total: number }> {
-  const load = (offset: number) =>
-    api.list("/apps/{appId}/subscriptions/{subscriptionId}/dead-letters", {
-      path: { ...place },
-      query: { ...scope, limit: PAGE, offset },
-      signal,
-    });
-  const { rows, total } = await load(0);
-  if (total <= PAGE) return { letters: [...rows].reverse(), total };
-  const letters: Letter[] = [];
-  for (let offset = Math.max(0, total - MAX_LOADED); offset < total; offset += PAGE)
-    letters.push(...(await load(offset)).rows);
-  return { letters: [...new Map(letters.map((one) => [one.id, one])).values()].reverse(), total };
+  const letters = new Map<string, Letter>();
+  let page: ListPage<Letter>;
+  let cursor: string | undefined;
+  do {
+    const query = { ...selection, limit: PAGE, ...(cursor !== undefined && { cursor }) };
+    page = await api.list("/dead-letters", { query, signal });
+    for (const one of page.rows) letters.set(one.id, one);
+    cursor = page.next;
+  } while (cursor !== undefined && letters.size < MAX_LOADED);
+  return { letters: [...letters.values()], total: page.total };
 }
 
 export interface Group {
   readonly key: string;
+  readonly appId: string;
+  readonly subscriptionId: string;
   readonly reason: string;
   readonly type: string;
   /** Dead letters of the group, newest first. */
@@ -48,14 +54,17 @@ export interface Group {
   readonly lastAt: string;
 }
 
-/** Groups dead letters by reason and type. The group with the latest dead letter comes first. */
+/** Groups dead letters by subscription, reason and type. The group with the latest dead letter comes first. */
 export function groupsOf(letters: readonly Letter[]): readonly Group[] {
-  return [...Map.groupBy(letters, ({ reason, type }) => `${reason}~${type}`)].flatMap(([key, inside]) => {
+  const byCause = Map.groupBy(letters, ({ subscriptionId, reason, type }) =>
+    [subscriptionId, reason, type].join("~"),
+  );
+  return [...byCause].flatMap(([key, inside]) => {
     const [newest] = inside;
     const oldest = inside.at(-1);
     if (newest === undefined || oldest === undefined) return [];
-    const { reason, type, createdAt: lastAt } = newest;
-    return [{ key, reason, type, letters: inside, firstAt: oldest.createdAt, lastAt }];
+    const { appId, subscriptionId, reason, type, createdAt: lastAt } = newest;
+    return [{ key, appId, subscriptionId, reason, type, letters: inside, firstAt: oldest.createdAt, lastAt }];
   });
 }
 

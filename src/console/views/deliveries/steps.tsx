@@ -171,7 +171,7 @@ function OneReading({ appId, reading, hasMany }: OneReadingProps) {
         <a
           href={
             state === "deadLetter"
-              ? `${app}/dead-letters${formatQuery({ subscription: subscriptionId })}`
+              ? `/console/dead-letters${formatQuery({ app: appId, subscription: subscriptionId })}`
               : `${app}/subscriptions`
           }
         >

@@ -32,19 +32,23 @@ interface Props {
 }
 
 function Shown({ figures: { subscriptions, deadLetters }, appId }: Props) {
-  // Links lead to the selected app, because the linked views show only one app at a time.
-  const to = (view: string, query: Readonly<Record<string, string>> = {}): string | undefined =>
-    appId === undefined ? undefined : viewHref(`/apps/:appId/${view}`, { appId }, query);
+  // The link leads to the selected app, because the linked view shows only one app at a time.
+  const subscriptionsHref =
+    appId === undefined ? undefined : viewHref("/apps/:appId/subscriptions", { appId });
   const behind = orUnknown(
     subscriptions.lagSeconds,
     (seconds) => `oldest ${formatDuration(seconds * 1_000)}`,
   );
   return (
     <Tiles>
-      <Tile title="Not read yet" href={to("subscriptions")} hint={subscriptions.lag ? behind : "no lag"}>
+      <Tile title="Not read yet" href={subscriptionsHref} hint={subscriptions.lag ? behind : "no lag"}>
         {orUnknown(subscriptions.lag, formatShort)}
       </Tile>
-      <Tile title="Dead letters" href={to("dead-letters")} {...(deadLetters > 0 && { tone: "bad" as const })}>
+      <Tile
+        title="Dead letters"
+        href={viewHref("/dead-letters")}
+        {...(deadLetters > 0 && { tone: "bad" as const })}
+      >
         {formatShort(deadLetters)}
       </Tile>
     </Tiles>

@@ -1,58 +1,74 @@
-import { useLocation } from "preact-iso";
-import { api } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
 import { Page } from "../../kit/layout/page.tsx";
-import { useFilters } from "../../kit/list/filters.tsx";
+import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
+import { useAddress } from "../../kit/list/address.ts";
+import { FilterBar, useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
+import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { SourceDetail } from "./detail.tsx";
-import type { ShownSource } from "./shown-source.ts";
 import { SourceState } from "./state-badge.tsx";
 
-const REFRESH_MS = 5_000;
-/** Maximum number of concurrent requests. The state of each source needs a separate request. */
-const AT_ONCE = 8;
+type Listed = Schemas["ListedSource"];
 
-const COLUMNS: readonly Column<ShownSource>[] = [
+const REFRESH_MS = 5_000;
+/** Maximum number of sources in the list, which is one page of the API. */
+const MAX_SHOWN = 200;
+
+const COLUMNS: readonly Column<Listed>[] = [
   {
     title: "Channel",
-    cell: ({ channel }) => <UntrustedText>{channel.uid}</UntrustedText>,
+    cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>,
     width: "minmax(0, 1.4fr)",
   },
-  { title: "Kind", cell: ({ channel }) => channel.kind, width: "4.5rem", priority: 2 },
-  { title: "State", cell: ({ source }) => <SourceState {...source} />, width: "minmax(7rem, 1.6fr)" },
-  { title: "Last event", cell: ({ source }) => <Time at={source.lastEventAt} as="ago" />, width: "7rem" },
+  APP_COLUMN,
+  { title: "Kind", cell: ({ kind }) => kind, width: "4.5rem", priority: 2 },
+  { title: "State", cell: (source) => <SourceState {...source} />, width: "minmax(7rem, 1.6fr)" },
+  { title: "Last event", cell: ({ lastEventAt }) => <Time at={lastEventAt} as="ago" />, width: "7rem" },
   {
     title: "Next",
-    cell: ({ source }) => <Time at={source.nextPollAt} as="ago" />,
+    cell: ({ nextPollAt }) => <Time at={nextPollAt} as="ago" />,
     width: "7rem",
     priority: 3,
   },
   {
     title: "Last error",
-    cell: ({ source }) => <UntrustedText>{source.lastError?.message}</UntrustedText>,
+    cell: ({ lastError }) => <UntrustedText>{lastError?.message}</UntrustedText>,
     width: "minmax(0, 2fr)",
     priority: 2,
   },
 ];
 
-/** Page of the app's sources: streams that are kept open, and addresses that are polled. */
-export default function Sources({ appId }: { readonly appId: string }) {
-  const { path } = useLocation();
-  const filters = useFilters(["channel"]);
-  const loaded = useLoad((signal) => loadSources(appId, signal), [appId], { everyMs: REFRESH_MS });
-  const open = filters.values.channel;
+const FILTERS = ["app", "channel"] as const;
+
+/** Page of the sources of all apps: streams that are kept open, and addresses that are polled. */
+export default function Sources() {
+  const { values, set } = useFilters(FILTERS);
+  const { query, go } = useAddress();
+  const { app: appId, channel } = values;
+  const places = useTopicFilters(appId);
+  const asked = { ...(appId && { appId }), ...(channel && { channel }) };
+  const loaded = useLoad(
+    (signal) => api.list("/sources", { query: { ...asked, limit: MAX_SHOWN }, signal }),
+    [JSON.stringify(asked)],
+    { everyMs: REFRESH_MS },
+  );
+  const open = query.source ?? (appId && channel ? keyOf({ appId, channelUid: channel }) : undefined);
   return (
     <Page
       title="Sources"
       lead="A source reads a stream or polls an address. It publishes events and moves its cursor in one step."
     >
+      <FilterBar fields={[createAppFilter(), places.channel]} values={values} onChange={set} />
       <WhenLoaded loaded={loaded}>
-        {(sources) =>
-          sources.length === 0 ? (
-            <Empty title="This app has no sources">
+        {({ rows, total }) =>
+          rows.length === 0 ? (
+            <Empty title={Object.keys(values).length > 0 ? "No sources match the filters" : "No sources"}>
               <p>Add a channel of kind sse to follow a stream, or of kind polling to poll an address.</p>
             </Empty>
           ) : (
@@ -61,22 +77,23 @@ export default function Sources({ appId }: { readonly appId: string }) {
                 <Table
                   label="Sources"
                   columns={COLUMNS}
-                  rows={sources}
-                  keyOf={({ channel }) => channel.uid}
-                  onOpen={({ channel }) => filters.set({ channel: channel.uid })}
+                  rows={rows}
+                  keyOf={keyOf}
+                  onOpen={(source) => go({ source: keyOf(source) })}
                   openKey={open}
                 />
-                <CountLine count={sources.length} of="sources" />
+                <CountLine
+                  count={total}
+                  of={total > rows.length ? `sources; the newest ${rows.length} are shown` : "sources"}
+                />
               </div>
-              {sources
-                .filter(({ channel }) => channel.uid === open)
-                .map((shown) => (
-                  <SourceDetail
-                    key={shown.channel.uid}
-                    appId={appId}
-                    shown={shown}
-                    href={`${path}?channel=${shown.channel.uid}`}
-                    onClose={() => filters.set({})}
+              {rows
+                .filter((source) => keyOf(source) === open)
+                .map((source) => (
+                  <OpenSource
+                    key={open}
+                    source={source}
+                    onClose={() => go({ source: undefined, channel: undefined })}
                     onChanged={loaded.reload}
                   />
                 ))}
@@ -84,27 +101,40 @@ export default function Sources({ appId }: { readonly appId: string }) {
           )
         }
       </WhenLoaded>
+      <ApiCall call={{ method: "GET", path: `/sources${formatQuery({ ...asked, limit: MAX_SHOWN })}` }} />
     </Page>
   );
 }
 
-async function loadSources(appId: string, signal: AbortSignal): Promise<readonly ShownSource[]> {
-  const { rows } = await api.list("/apps/{appId}/channels", {
-    path: { appId },
-    query: { limit: 200 },
-    signal,
-  });
-  const pulling = rows.filter(({ kind }) => kind === "sse" || kind === "polling");
-  const shown: ShownSource[] = [];
-  for (let at = 0; at < pulling.length; at += AT_ONCE) {
-    const part = pulling.slice(at, at + AT_ONCE).map(async (channel) => {
-      const source = await api.get("/apps/{appId}/channels/{channelId}/source", {
-        path: { appId, channelId: channel.uid },
-        signal,
-      });
-      return { channel, source };
-    });
-    shown.push(...(await Promise.all(part)));
-  }
-  return shown;
+interface OpenSourceProps {
+  readonly source: Listed;
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
 }
+
+function OpenSource({ source, onClose, onChanged }: OpenSourceProps) {
+  const { appId, channelUid: channelId } = source;
+  const loaded = useLoad(
+    (signal) => api.get("/apps/{appId}/channels/{channelId}", { path: { appId, channelId }, signal }),
+    [],
+  );
+  return (
+    <WhenLoaded loaded={loaded} lines={8}>
+      {(channel) => (
+        <SourceDetail
+          appId={appId}
+          shown={{ channel, source }}
+          href={`/console/sources${formatQuery({ app: appId, channel: channelId })}`}
+          onClose={onClose}
+          onChanged={() => {
+            onChanged();
+            loaded.reload();
+          }}
+        />
+      )}
+    </WhenLoaded>
+  );
+}
+
+const keyOf = ({ appId, channelUid }: Pick<Listed, "appId" | "channelUid">): string =>
+  `${appId}~${channelUid}`;

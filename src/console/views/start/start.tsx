@@ -42,7 +42,7 @@ export default function Start() {
               onBack={() => set({})}
               onMade={({ app: appId, channel: uid, isPolled }) =>
                 isPolled
-                  ? route(`/console/apps/${appId}/sources?channel=${uid}`)
+                  ? route(`/console/sources?app=${appId}&channel=${uid}`)
                   : set({ preset: name, app: appId, channel: uid })
               }
             />

@@ -84,7 +84,7 @@ function Standing({ subscription }: { readonly subscription: Subscription }) {
           ),
           "Read, not acknowledged": known(pending, formatCount),
           "Dead letters": deadLetters ? (
-            <a href={`/console/apps/${appId}/dead-letters?subscription=${id}`}>{formatCount(deadLetters)}</a>
+            <a href={`/console/dead-letters?app=${appId}&subscription=${id}`}>{formatCount(deadLetters)}</a>
           ) : (
             known(deadLetters, formatCount)
           ),
