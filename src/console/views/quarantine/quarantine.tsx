@@ -152,9 +152,7 @@ export default function Quarantine() {
         )}
       </div>
       <ApiCall call={{ method: "GET", path: `/quarantine${formatQuery({ ...selection, limit: 200 })}` }} />
-      {running && (
-        <RedriveDialog {...running} onClose={() => setRunning(undefined)} onDone={loaded.reload} />
-      )}
+      {running && <RedriveDialog {...running} onClose={() => setRunning(undefined)} onDone={loaded.reload} />}
     </Page>
   );
 }
@@ -198,12 +196,7 @@ function ofGroup(group: Group, groups: readonly Group[], scope: Scope, isWhole: 
 }
 
 /** Selects all shown items. `of` contains the items, or only their number if the API's filters select them. */
-function ofAll(
-  appId: string,
-  groups: readonly Group[],
-  scope: Scope,
-  of: number | readonly Kept[],
-): Running {
+function ofAll(appId: string, groups: readonly Group[], scope: Scope, of: number | readonly Kept[]): Running {
   const count = typeof of === "number" ? of : of.length;
   const ids = typeof of === "number" ? undefined : of.map(({ id }) => id);
   return {
