@@ -6,46 +6,87 @@ export interface ChartSeries {
   /** Name of a CSS custom property: `--ok`. */
   readonly color: string;
   readonly values: readonly (number | null)[];
+  readonly format: (value: number) => string;
+  /**
+   * `left` and `right` are the scales of the two axes. `hidden` is a scale without an axis, whose values only the
+   * legend shows.
+   */
+  readonly scale: "left" | "right" | "hidden";
+  readonly isFilled?: boolean;
 }
 
 interface Drawn {
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
-  readonly format: (value: number) => string;
   readonly heightPx: number;
   /** Removes the chart when it aborts. */
   readonly signal: AbortSignal;
 }
 
+const DAY_MS = 86_400_000;
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const DATE = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
-export function drawChart(place: HTMLElement, { times, series, format, heightPx, signal }: Drawn): void {
+export function drawChart(place: HTMLElement, { times, series, heightPx, signal }: Drawn): void {
   if (signal.aborted) return;
-  const styles = getComputedStyle(place);
-  const font = `11px ${styles.getPropertyValue("--font")}`;
-  const axis = {
-    stroke: color(place, "--text-faint"),
-    font,
-    grid: { stroke: color(place, "--line"), width: 1 },
-    ticks: { show: false },
+  const font = `11px ${getComputedStyle(place).getPropertyValue("--font")}`;
+  const axis = { stroke: color(place, "--text-faint"), font, ticks: { show: false } };
+  const fromZero = {
+    range: (_: uPlot, __: number, max: number): [number, number] => [0, max > 0 ? max * 1.1 : 1],
   };
+  const spansDays = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * DAY_MS;
+  const formatTime = (seconds: number): string => (spansDays ? DATE : TIME).format(seconds * 1_000);
+  const side = (scale: "left" | "right") => series.find((one) => one.scale === scale);
+  const right = side("right");
   const plot = new uPlot(
     {
       width: place.clientWidth,
       height: heightPx,
       cursor: { drag: { setScale: false } },
-      scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      scales: { left: fromZero, right: fromZero, hidden: fromZero },
       axes: [
-        { ...axis, space: 70, values: (_, splits) => splits.map((seconds) => TIME.format(seconds * 1_000)) },
-        { ...axis, size: 64, values: (_, splits) => splits.map(format) },
+        {
+          ...axis,
+          space: 70,
+          grid: { show: false },
+          values: (_, splits) => splits.map(formatTime),
+        },
+        {
+          ...axis,
+          scale: "left",
+          size: 48,
+          grid: { stroke: color(place, "--line"), width: 1 },
+          values: (_, splits) => splits.map((value) => side("left")?.format(value) ?? ""),
+        },
+        ...(right === undefined
+          ? []
+          : [
+              {
+                ...axis,
+                scale: "right",
+                side: 1 as const,
+                size: 64,
+                grid: { show: false },
+                values: (_: uPlot, splits: number[]) => splits.map(right.format),
+              },
+            ]),
       ],
       series: [
-        { label: "From", value: (_, seconds) => (seconds === null ? "–" : TIME.format(seconds * 1_000)) },
-        ...series.map(({ name, color: token }) => ({
+        {
+          label: "From",
+          value: (_, seconds) =>
+            seconds === null
+              ? "–"
+              : `${spansDays ? `${DATE.format(seconds * 1_000)}, ` : ""}${TIME.format(seconds * 1_000)}`,
+        },
+        ...series.map(({ name, color: token, values, format, scale, isFilled = false }) => ({
           label: name,
+          scale,
           stroke: color(place, token),
+          ...(isFilled && { fill: color(place, `${token}-ground`) }),
           width: 1.5,
-          points: { show: false },
+          // A line needs two values next to each other, so a single one is drawn as a point.
+          points: { show: false, size: 5, filter: () => findSingle(values) },
           value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)),
         })),
       ],
@@ -63,6 +104,14 @@ export function drawChart(place: HTMLElement, { times, series, format, heightPx,
     plot.destroy();
   });
 }
+
+/** Returns the indexes of values without a value before and after them. */
+const findSingle = (values: readonly (number | null)[]): number[] =>
+  values.flatMap((value, index) =>
+    value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
+      ? [index]
+      : [],
+  );
 
 /**
  * Converts a CSS custom property to a color for the canvas. The value can contain `light-dark()`, which can only be resolved on an element.

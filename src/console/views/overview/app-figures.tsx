@@ -6,6 +6,7 @@ import { viewHref } from "../../kit/layout/links.ts";
 import { formatBytes, formatCount, formatShort } from "../../kit/text/numbers.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
+import type { Range } from "./range.ts";
 import { SubscriptionLags } from "./subscription-lags.tsx";
 import { Throughput } from "./throughput.tsx";
 import { Tile, Tiles } from "./tiles.tsx";
@@ -13,7 +14,12 @@ import { Tile, Tiles } from "./tiles.tsx";
 /** Maximum page size of the API. */
 const ROWS = 200;
 
-export function AppFigures({ appId }: { readonly appId: string }) {
+interface Props {
+  readonly appId: string;
+  readonly range: Range;
+}
+
+export function AppFigures({ appId, range }: Props) {
   const name = apps.value?.find(({ id }) => id === appId)?.uid ?? appId;
   return (
     <>
@@ -23,7 +29,7 @@ export function AppFigures({ appId }: { readonly appId: string }) {
             App <UntrustedText max={60}>{name}</UntrustedText>
           </h2>
         </header>
-        {hasPermission("metrics.read") && <Throughput appId={appId} />}
+        {hasPermission("metrics.read") && <Throughput appId={appId} range={range} />}
         {hasPermission("apps.read") && <Topics appId={appId} />}
       </section>
       {hasPermission("apps.read") && <SubscriptionLags appId={appId} />}
@@ -38,7 +44,7 @@ function Topics({ appId }: { readonly appId: string }) {
     { everyMs: 30_000 },
   );
   return (
-    <WhenLoaded loaded={loaded} lines={1}>
+    <WhenLoaded loaded={loaded} lines={3} as="tiles">
       {({ rows, total }) => (
         <Tiles>
           <Tile title="Topics" href={viewHref("/apps/:appId/events", { appId })}>

@@ -33,7 +33,7 @@ export function GatewayFacts() {
   return (
     <section class="section" aria-label="Gateway">
       <h2>Gateway</h2>
-      <WhenLoaded loaded={loaded} lines={2}>
+      <WhenLoaded loaded={loaded} lines={5} as="tiles">
         {(readiness) => <Facts readiness={readiness} />}
       </WhenLoaded>
     </section>

@@ -9,9 +9,6 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Acknowledge } from "../problems/acknowledge.tsx";
 import { ProblemSubject, titleOfKind } from "../problems/problem-words.tsx";
 
-/** Maximum number of problems on the overview. The problems page lists all. */
-const SHOWN = 6;
-
 export function OpenProblems() {
   const failure = problemsFailure.value;
   const known = problems.value;
@@ -48,38 +45,48 @@ export function OpenProblems() {
         {all !== undefined && <a href={all}>All problems</a>}
       </header>
       <ul class="problems">
-        {opened.slice(0, SHOWN).map((problem) => (
-          <ProblemItem key={problem.id} problem={problem} />
+        {groupByKind(opened).map((group) => (
+          <ProblemGroup key={group[0].kind} group={group} />
         ))}
       </ul>
     </section>
   );
 }
 
-function ProblemItem({ problem }: { readonly problem: Problem }) {
-  const { id, kind, severity, message, suggestedAction, firstSeenAt } = problem;
+type Group = readonly [first: Problem, ...others: Problem[]];
+
+/** Groups problems with the same cause. The order of the groups is that of their first problems. */
+function groupByKind(rows: readonly Problem[]): readonly Group[] {
+  const groups = new Map<Problem["kind"], [Problem, ...Problem[]]>();
+  for (const problem of rows) {
+    const group = groups.get(problem.kind);
+    if (group) group.push(problem);
+    else groups.set(problem.kind, [problem]);
+  }
+  return [...groups.values()];
+}
+
+function ProblemGroup({ group: [first, ...others] }: { readonly group: Group }) {
+  const { id, kind, severity, message, firstSeenAt } = first;
+  const isAlone = others.length === 0;
   return (
     <li class={`problem ${severity}`}>
-      <div class="problem-main">
-        <p class="row wrap">
-          <MaybeLink href={viewHref("/problems", {}, { id })} class="problem-kind">
-            {titleOfKind(kind)}
-          </MaybeLink>
-          <ProblemSubject problem={problem} />
-          <span class="faint">
-            <Time at={firstSeenAt} as="ago" />
-          </span>
-        </p>
-        <p>
-          <UntrustedText max={400}>{message}</UntrustedText>
-        </p>
-        {severity === "error" && (
-          <p class="soft">
-            <UntrustedText max={400}>{suggestedAction}</UntrustedText>
-          </p>
-        )}
-      </div>
-      <Acknowledge problem={problem} />
+      <span class="sr-only">{severity}</span>
+      <MaybeLink
+        href={viewHref("/problems", {}, isAlone ? { id } : { kind, state: "opened" })}
+        class="problem-kind"
+      >
+        {titleOfKind(kind)}
+        {!isAlone && ` (${formatCount(others.length + 1)})`}
+      </MaybeLink>
+      <ProblemSubject problem={first} />
+      <span class="problem-message soft">
+        <UntrustedText max={400}>{message}</UntrustedText>
+      </span>
+      <span class="faint nowrap">
+        <Time at={firstSeenAt} as="ago" />
+      </span>
+      {isAlone && <Acknowledge problem={first} />}
     </li>
   );
 }

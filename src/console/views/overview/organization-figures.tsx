@@ -3,8 +3,6 @@ import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { formatDuration, formatShort } from "../../kit/text/numbers.ts";
-import { hasPermission } from "../../session/session.ts";
-import { Throughput } from "./throughput.tsx";
 import { Tile, Tiles } from "./tiles.tsx";
 
 type Figures = Schemas["Overview"];
@@ -13,10 +11,9 @@ type Figures = Schemas["Overview"];
 export function OrganizationFigures({ appId }: { readonly appId: string | undefined }) {
   const loaded = useLoad((signal) => api.get("/overview", { signal }), [], { everyMs: 10_000 });
   return (
-    <section class="section" aria-label="Organization">
-      <h2>All apps</h2>
-      {hasPermission("metrics.read") && <Throughput appId={undefined} linkedAppId={appId} />}
-      <WhenLoaded loaded={loaded} lines={2}>
+    <section class="section" aria-label="Subscriptions of all apps">
+      <h2>Subscriptions of all apps</h2>
+      <WhenLoaded loaded={loaded} lines={2} as="tiles">
         {(figures) => <Shown figures={figures} appId={appId} />}
       </WhenLoaded>
     </section>
