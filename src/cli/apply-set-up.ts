@@ -23,6 +23,8 @@ export interface SetUpOptions {
   readonly file: string;
   /** Whether to print the plan without applying it. */
   readonly planOnly: boolean;
+  /** Whether to print JSON lines. */
+  readonly isJson: boolean;
   readonly env: Variables;
 }
 
@@ -38,7 +40,7 @@ export interface SetUpOptions {
  */
 export async function runSetUp(
   config: Config,
-  { file, planOnly, env }: SetUpOptions,
+  { file, planOnly, isJson, env }: SetUpOptions,
   { log, signal, print }: StoresRun,
 ): Promise<ExitCode> {
   const invalid = (findings: readonly Finding[]): CommandError => {
@@ -66,18 +68,23 @@ export async function runSetUp(
 
   const plan = await planSetUp(deps, wanted.value);
   if (plan.conflicts.length > 0) throw invalid(plan.conflicts);
-  await print(`${planOnly ? "Would do" : "To do"}:\n${renderSteps(plan.steps)}`);
+  await print(
+    isJson
+      ? plan.steps.map((step) => `${JSON.stringify(step)}\n`).join("")
+      : `${planOnly ? "Would do" : "To do"}:\n${renderSteps(plan.steps)}`,
+  );
   if (planOnly) return plan.steps.some(isChange) ? EXIT.differs : EXIT.done;
 
   const { conflicts, steps } = await applySetUp(deps, wanted.value, (organization, token) =>
-    print(keyLine(organization, token)),
+    print(isJson ? `${JSON.stringify({ organization, apiKey: token })}\n` : keyLine(organization, token)),
   );
   if (conflicts.length > 0) {
     throw new Error(
       `another user or process changed the same objects at the same time; apply the file again: ${renderFindings(conflicts)}`,
     );
   }
-  await print(`Done: ${steps.filter(isChange).length} changed.\n`);
+  const changed = steps.filter(isChange).length;
+  await print(isJson ? `${JSON.stringify({ changed })}\n` : `Done: ${changed} changed.\n`);
   return EXIT.done;
 }
 

@@ -133,7 +133,7 @@ describe("the example configurations", () => {
         printed += text;
       },
     };
-    await runSetUp(loaded.value, { file, planOnly: false, env }, given);
+    await runSetUp(loaded.value, { file, planOnly: false, isJson: false, env }, given);
     return printed;
   };
 

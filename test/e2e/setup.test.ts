@@ -48,11 +48,13 @@ async function apply(
       output.stdout += text;
     },
   };
-  const end = await runSetUp(loaded.value, { file, planOnly, env }, given).catch((error: unknown) => {
-    if (!(error instanceof CommandError)) throw error;
-    output.stderr += `${error.message}\n`;
-    return error.exitCode;
-  });
+  const end = await runSetUp(loaded.value, { file, planOnly, isJson: false, env }, given).catch(
+    (error: unknown) => {
+      if (!(error instanceof CommandError)) throw error;
+      output.stderr += `${error.message}\n`;
+      return error.exitCode;
+    },
+  );
   return { end, ...output };
 }
 

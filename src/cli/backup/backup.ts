@@ -49,7 +49,7 @@ export async function backUp(io: Io, output: Output, options: BackupOptions): Pr
   });
   if (!stores.areRunning)
     output.note("The gateway is not running. Its PostgreSQL and Redis are started for the backup.");
-  using progress = createProgress(io);
+  using progress = createProgress(io, output);
   await using archive = await createArchive(file, { signal }).catch((error: unknown) => {
     throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`);
   });

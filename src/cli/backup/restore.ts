@@ -60,7 +60,7 @@ export async function restore(io: Io, output: Output, options: RestoreOptions): 
   rejectExternalStores(config);
   await inspectTarget(options.dataDir);
   const file = resolve(options.file);
-  using progress = createProgress(io);
+  using progress = createProgress(io, output);
   const about = await readAbout(file, progress, signal);
   progress[Symbol.dispose]();
   const key = await openMasterKey(io, about.masterKey, {

@@ -37,8 +37,11 @@ interface ClientOptions {
   readonly output?: OutputFormat;
 }
 
+/** Adds the options that choose the output format. */
 export const outputOption = (command: Command): Command =>
-  command.addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]));
+  command
+    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
+    .addOption(new Option("--json", "JSON lines, like --output json").implies({ output: "json" }));
 
 /** Adds the options that all commands that call the API have in common. */
 export const apiOptions = (command: Command): Command =>

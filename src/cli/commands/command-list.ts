@@ -81,6 +81,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     catalog: ["List the event types of an app", () => import("./events/catalog.ts")],
     infer: ["Infer the schemas of a channel's events", () => import("./events/infer.ts")],
     stats: ["Show the counts of each channel, with a trend", () => import("./events/stats.ts")],
+    top: ["Show the live rates of the busiest channels", () => import("./events/top.ts")],
     types: ["Print TypeScript types of an app's events", () => import("./events/types.ts")],
     events: ["List an app's events, or get one", () => import("./events/events.ts")],
     tail: ["Show events as they arrive", () => import("./events/tail.ts")],

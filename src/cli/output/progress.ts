@@ -1,8 +1,9 @@
 import type { Io } from "../io.ts";
 import { escapeText } from "./escape.ts";
+import type { Output } from "./output.ts";
 import { fitTo } from "./width.ts";
 
-/** Shows progress on one terminal line until disposal. Does nothing without a terminal. */
+/** Shows progress on one line of standard error until disposal. Does nothing in pipes, or with JSON output. */
 export interface Progress extends Disposable {
   readonly show: (text: string) => void;
 }
@@ -12,8 +13,11 @@ const DEFAULT_CELLS = 80;
 /** Terminal sequence that moves the cursor to the start of the line and clears the line. */
 const CLEAR = "\r\x1b[K";
 
-export function createProgress({ stderr, env }: Pick<Io, "stderr" | "env">): Progress {
-  const isShown = stderr.isTTY === true && env.TERM !== "dumb";
+export function createProgress(
+  { stdout, stderr, env }: Pick<Io, "stdout" | "stderr" | "env">,
+  { isJson }: Pick<Output, "isJson">,
+): Progress {
+  const isShown = !isJson && stdout.isTTY === true && stderr.isTTY === true && env.TERM !== "dumb";
   let shownAtMs = Number.NEGATIVE_INFINITY;
   return {
     show(text) {
@@ -21,8 +25,19 @@ export function createProgress({ stderr, env }: Pick<Io, "stderr" | "env">): Pro
       shownAtMs = performance.now();
       stderr.write(CLEAR + fitTo((stderr.columns ?? DEFAULT_CELLS) - 1, escapeText(text)));
     },
-    [Symbol.dispose]: () => void (shownAtMs > 0 && stderr.write(CLEAR)),
+    [Symbol.dispose]() {
+      if (shownAtMs > 0) stderr.write(CLEAR);
+      shownAtMs = Number.NEGATIVE_INFINITY;
+    },
   };
+}
+
+const BAR_CELLS = 20;
+
+/** Draws a bar with the completed part of some work, and its numbers. */
+export function renderBar(done: number, total: number): string {
+  const filled = total === 0 ? BAR_CELLS : Math.floor((done / total) * BAR_CELLS);
+  return `${"█".repeat(filled)}${"░".repeat(BAR_CELLS - filled)} ${done} of ${total}`;
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];

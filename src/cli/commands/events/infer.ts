@@ -3,6 +3,7 @@ import { formatCount } from "../../../lib/quantities.ts";
 import type { SchemaInference } from "../../../resources/events/infer/schema.ts";
 import { appOptions, createAction, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
+import { createProgress } from "../../output/progress.ts";
 import type { Column } from "../../output/table.ts";
 
 interface InferOptions {
@@ -41,12 +42,15 @@ export function define(command: Command, context: CommandContext): void {
         async ({ api, output, appPath, io }, [channel], options) => {
           const { type, sample, from, enumValues } = options;
           const path = await appPath("channels", channel, "definitions", "infer");
+          using progress = createProgress(io, output);
+          progress.show(`Reading the newest events of ${channel}`);
           const { types, isCut } = await api.post<SchemaInference>(path, {
             ...(type !== undefined && { type }),
             ...(sample !== undefined && { sample: Number(sample) }),
             ...(from !== undefined && { from }),
             ...(enumValues !== undefined && { enumValues }),
           });
+          progress[Symbol.dispose]();
           if (isCut) output.note("The sample ended early because it would exceed 16 MiB.");
           const [first] = types;
           if (type === undefined || output.isJson || first === undefined) {

@@ -1,9 +1,11 @@
 import type { Command } from "commander";
+import { formatCount } from "../../../lib/quantities.ts";
 import type { RedriveResult } from "../../../resources/events/quarantine/schema.ts";
 import { formatPath } from "../../client/api.ts";
 import { appOptions, type Client, createAction, examples, parseCount } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, type ExitCode, usageError } from "../../exit.ts";
+import { createProgress, renderBar } from "../../output/progress.ts";
 import type { Column } from "../../output/table.ts";
 import { filterOptions, filterQuery, type QuarantineFilters } from "./quarantine.ts";
 
@@ -37,23 +39,27 @@ async function redrive(
   [ids]: [readonly string[]],
   options: RedriveOptions,
 ): Promise<ExitCode> {
-  const { api, output, appPath } = client;
+  const { api, io, output, appPath } = client;
   const filters = filterQuery(options);
   const isFiltered = options.all === true || Object.values(filters).some((filter) => filter !== undefined);
   if (ids.length > 0 === isFiltered) throw usageError("Use either item ids, or filters, or --all.");
   if (isFiltered && options.asNewId) throw usageError("--as-new-id requires item ids.");
   const path = await appPath("quarantine");
   const results: RedriveResult[] = [];
+  using progress = createProgress(io, output);
   if (isFiltered) {
+    progress.show(`Redriving up to ${formatCount(options.limit, "item")}`);
     results.push(
       ...(await api.post<readonly RedriveResult[]>(`${path}/redrive`, { ...filters, limit: options.limit })),
     );
   } else {
     for (const id of ids) {
+      progress.show(`Redriving ${renderBar(results.length, ids.length)} items`);
       const body = { asNewId: options.asNewId === true };
       results.push(await api.post<RedriveResult>(`${path}${formatPath(id, "redrive")}`, body));
     }
   }
+  progress[Symbol.dispose]();
   output.list(results, REDRIVE_COLUMNS, "No items found.");
   return results.every(({ status }) => status === "released") ? EXIT.done : EXIT.failed;
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Replay } from "../../../resources/events/subscriptions/schema.ts";
 import { appOptions, createAction, examples, formatTime, timeOptions } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { createProgress } from "../../output/progress.ts";
+import { createProgress, renderBar } from "../../output/progress.ts";
 
 interface ReplayOptions {
   readonly since?: number;
@@ -17,16 +17,16 @@ export function define(command: Command, context: CommandContext): void {
     .option("--type <type...>", "only events of these types")
     .option("--dry-run", "count the events without sending them")
     .action(
-      createAction<[string], ReplayOptions>(context, async ({ api, appPath, io }, [id], options) => {
+      createAction<[string], ReplayOptions>(context, async ({ api, appPath, io, output }, [id], options) => {
         const { since, until, type: types, dryRun = false } = options;
         const path = await appPath("subscriptions", id, "replay");
         const body = { from: formatTime(since), to: formatTime(until), types, dryRun };
         let page = await api.post<Replay>(path, body);
         let { replayed } = page;
         const { matched } = page;
-        using progress = createProgress(io);
+        using progress = createProgress(io, output);
         while (page.next !== null && !dryRun) {
-          progress.show(`${replayed} of ${matched}`);
+          progress.show(`Replaying ${renderBar(replayed, matched)} events`);
           page = await api.post<Replay>(path, { ...body, after: page.next });
           replayed += page.replayed;
         }

@@ -5,6 +5,11 @@ import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { CONFIG_OPTION, type MachineOptions, runOnStores } from "../machine.ts";
 
+interface SetUpArguments extends MachineOptions {
+  readonly file: string;
+  readonly json?: boolean;
+}
+
 export function define(command: Command, context: CommandContext): void {
   defineSetUp(command, context, false);
   examples(command, [
@@ -21,14 +26,15 @@ export function defineSetUp(command: Command, context: CommandContext, planOnly:
   command
     .requiredOption("-f, --file <file>", "declarative configuration (JSON)")
     .option(...CONFIG_OPTION)
-    .action(({ file, config: configFile }: MachineOptions & { readonly file: string }) =>
+    .option("--json", "one JSON object per step")
+    .action(({ file, config: configFile, json: isJson = false }: SetUpArguments) =>
       runOnStores(
         context,
         configFile,
         "The configuration was not applied",
         async (config, given) => {
           const { runSetUp } = await import("../../apply-set-up.ts");
-          return runSetUp(config, { file: resolve(file), planOnly, env: context.io.env }, given);
+          return runSetUp(config, { file: resolve(file), planOnly, isJson, env: context.io.env }, given);
         },
         // A plan with invalid settings exits with 1, because 2 means that it contains changes.
         planOnly ? { exitCode: EXIT.failed } : {},

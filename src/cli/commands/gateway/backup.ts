@@ -1,5 +1,5 @@
-import { type Command, Option } from "commander";
-import { examples } from "../../client/command.ts";
+import type { Command } from "commander";
+import { examples, outputOption } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { createOutput, type OutputFormat } from "../../output/output.ts";
@@ -12,11 +12,10 @@ interface BackupOptions extends MachineOptions {
 
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
-  command
+  outputOption(command)
     .argument("[file]", "file to create (default: inlet-<time>.backup.tar)")
     .option("--without-master-key", "leave out the master key, which you store elsewhere")
     .option(...CONFIG_OPTION)
-    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
     .action(async (file: string | undefined, options: BackupOptions) => {
       const { withoutMasterKey = false } = options;
       const { backUp } = await import("../../backup/backup.ts");

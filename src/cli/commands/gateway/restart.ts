@@ -9,8 +9,9 @@ import { CONFIG_OPTION, type MachineOptions, runWithConfig } from "../machine.ts
 export function define(command: Command, context: CommandContext): void {
   command
     .option(...CONFIG_OPTION)
-    .action(({ config }: MachineOptions) =>
-      runWithConfig(context, config, ({ dataDir }) => restart(dataDir, context.io)),
+    .option("--json", "one JSON object per process")
+    .action(({ config, json: isJson = false }: MachineOptions & { readonly json?: boolean }) =>
+      runWithConfig(context, config, ({ dataDir }) => restart(dataDir, isJson, context.io)),
     );
   examples(command, [
     ["inlet restart", "after an update of the code"],
@@ -23,7 +24,7 @@ INLET_PORT, INLET_HOST, INLET_DATA_DIR, INLET_PROCESSES, DATABASE_URL and REDIS_
   );
 }
 
-async function restart(dataDir: string, { stdout, signal }: Io): Promise<ExitCode> {
+async function restart(dataDir: string, isJson: boolean, { stdout, signal }: Io): Promise<ExitCode> {
   const notRunning = (cause?: unknown): CommandError =>
     new CommandError(
       `no gateway with INLET_PROCESSES of 2 or more runs in ${dataDir}: check INLET_DATA_DIR, or stop and start the gateway instead`,
@@ -35,8 +36,9 @@ async function restart(dataDir: string, { stdout, signal }: Io): Promise<ExitCod
   try {
     for await (const line of sendCommand(realpathSync(dataDir), "restart", signal)) {
       if ("error" in line) throw new CommandError(line.error);
-      if ("process" in line) stdout.write(`process ${line.process} replaced (pid ${line.pid})\n`);
-      else isDone = true;
+      if (!("process" in line)) isDone = true;
+      else if (isJson) stdout.write(`${JSON.stringify({ process: line.process, pid: line.pid })}\n`);
+      else stdout.write(`process ${line.process} replaced (pid ${line.pid})\n`);
     }
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;

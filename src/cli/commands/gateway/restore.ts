@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
-import { examples } from "../../client/command.ts";
+import type { Command } from "commander";
+import { examples, outputOption } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { createOutput, type OutputFormat } from "../../output/output.ts";
@@ -14,12 +14,11 @@ interface RestoreOptions extends MachineOptions {
 
 export function define(command: Command, context: CommandContext): void {
   const { io } = context;
-  command
+  outputOption(command)
     .argument("<file>", "file written by `inlet backup`")
     .option("--data-dir <dir>", "an empty or missing folder (default: INLET_DATA_DIR)")
     .option("--without-master-key", "leave out the master key, which you add yourself")
     .option(...CONFIG_OPTION)
-    .addOption(new Option("-o, --output <format>", "output format").choices(["table", "json"]))
     .action(async (file: string, options: RestoreOptions) => {
       const { withoutMasterKey = false } = options;
       const { restore } = await import("../../backup/restore.ts");
