@@ -3,8 +3,10 @@
  * duplicated or out of order, and no valid request may be rejected. Each rig is a file in this folder.
  *
  * usage: npm run test:faults -- [--only <rig>[,<rig>…]] [--rounds <count, default 1>] [--seed <number>] [--part <text>]
+ *        [--processes <count, default 1>]
  *
- * `--part` selects the loads of the rig `tenants` whose name contains the text.
+ * `--part` selects the loads of the rig `tenants` whose name contains the text. `--processes` starts this many processes of each gateway in
+ * the rigs `hook-kills` and `refusals`.
  *
  * One round of all rigs takes several minutes. For a run of hours, use `--rounds 100`. The printed seed repeats the random choices, but
  * not the speed of the machine.
@@ -40,6 +42,7 @@ const { values } = parseArgs({
     only: { type: "string", default: Object.keys(RIGS).join(",") },
     rounds: { type: "string", default: "1" },
     part: { type: "string" },
+    processes: { type: "string", default: "1" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 32)) },
   },
 });
@@ -49,7 +52,12 @@ for (const name of values.only.split(",")) {
   const rig = RIGS[name];
   if (!rig) throw new Error(`Unknown rig "${name}". Use one of: ${Object.keys(RIGS).join(", ")}`);
   const startedAt = performance.now();
-  const { lines, faults } = await rig({ random: seeded(Number(values.seed)), rounds, part: values.part });
+  const { lines, faults } = await rig({
+    random: seeded(Number(values.seed)),
+    rounds,
+    part: values.part,
+    processes: Number(values.processes),
+  });
   const seconds = (performance.now() - startedAt) / 1_000;
   const summary = [`${faults.length === 0 ? "passed" : "FAILED"} in ${seconds.toFixed(0)} s`, ...lines];
   const violations = faults.slice(0, 20).map((fault) => `VIOLATION: ${fault}`);

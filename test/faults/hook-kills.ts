@@ -2,16 +2,16 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
-import { CEILING_MS } from "../support/until.ts";
+import { readProcessIds } from "../support/supervised.ts";
+import { CEILING_MS, until } from "../support/until.ts";
 import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 import { linesOf, type Rig } from "./rig.ts";
 import { startSenders } from "./senders.ts";
 
-const TARGETS = ["gateway", "redis", "connection"] as const;
+type Target = "gateway" | "process" | "redis" | "connection";
+const TARGETS: readonly Target[] = ["gateway", "redis", "connection"];
 const MOMENTS = [...PHASES, "random"] as const;
-/** Each target is killed once at each moment. */
-const KILLS_A_ROUND = TARGETS.length * MOMENTS.length;
 const SENDERS = 24;
 const GATEWAYS = 2;
 
@@ -26,10 +26,15 @@ interface Station {
  * Kills gateways, Redis, and connections between them (so that a reply is lost after Redis has executed the script). Each is killed
  * before, during and after the publish script, and at random times, while senders record their events. At the end every acknowledged
  * event must be stored exactly once, and no event more than once.
+ *
+ * With several processes for each gateway, a kill of a gateway is one of its supervisor, and single processes are killed too.
  */
-export const hookKills: Rig = async ({ random, rounds }) => {
+export const hookKills: Rig = async ({ random, rounds, processes }) => {
   await using stores = await startSharedStores();
-  const stations = await Promise.all(Array.from({ length: GATEWAYS }, (_, i) => openStation(stores, i)));
+  const stations = await Promise.all(
+    Array.from({ length: GATEWAYS }, (_, i) => openStation(stores, i, processes)),
+  );
+  const targets: readonly Target[] = processes > 1 ? [...TARGETS, "process"] : TARGETS;
   const [first] = stations;
   if (first?.gateway === undefined) throw new Error("The gateway did not start.");
   const hookPath = await installLedger(first.gateway);
@@ -39,11 +44,13 @@ export const hookKills: Rig = async ({ random, rounds }) => {
     () => stations.flatMap(({ gateway }) => (gateway === undefined ? [] : [`${gateway.origin}${hookPath}`])),
     { count: SENDERS, random },
   );
-  for (let i = 0; i < rounds * KILLS_A_ROUND; i++) {
+  // Each target is killed once at each moment.
+  for (let i = 0; i < rounds * targets.length * MOMENTS.length; i++) {
     await delay(random() * 300);
-    const target = TARGETS[i % TARGETS.length] ?? "gateway";
-    const moment = MOMENTS[Math.floor(i / TARGETS.length) % MOMENTS.length] ?? "random";
-    await strike(stores, target, moment, stations[i % GATEWAYS] ?? first);
+    const target = targets[i % targets.length] ?? "gateway";
+    const moment = MOMENTS[Math.floor(i / targets.length) % MOMENTS.length] ?? "random";
+    const station = stations[Math.floor(random() * GATEWAYS)] ?? first;
+    await strike(stores, target, moment, station, processes);
     const key = `${target} ${moment}`;
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
   }
@@ -55,7 +62,7 @@ export const hookKills: Rig = async ({ random, rounds }) => {
   }
   return {
     lines: [
-      `${SENDERS} senders, ${GATEWAYS} gateways, one Redis; kills:`,
+      `${SENDERS} senders, ${GATEWAYS} gateways with ${processes === 1 ? "one process" : `${processes} processes`} each, one Redis; kills:`,
       ...linesOf(strikes),
       ...countsOf(senders.ledger, audit),
     ],
@@ -63,7 +70,7 @@ export const hookKills: Rig = async ({ random, rounds }) => {
   };
 };
 
-async function openStation(shared: SharedStores, index: number): Promise<Station> {
+async function openStation(shared: SharedStores, index: number, processes: number): Promise<Station> {
   const [server] = shared.servers;
   const proxy = await startRedisProxy(server?.port ?? 0);
   const station: Station = {
@@ -76,6 +83,7 @@ async function openStation(shared: SharedStores, index: number): Promise<Station
         INLET_DATA_DIR: join(shared.dir, `gateway-${index}`),
         INLET_DURABILITY: "fsync",
         INLET_LOG_LEVEL: "info",
+        INLET_PROCESSES: String(processes),
       });
     },
   };
@@ -86,9 +94,10 @@ async function openStation(shared: SharedStores, index: number): Promise<Station
 /** Resolves when the killed process runs again. */
 async function strike(
   stores: SharedStores,
-  target: (typeof TARGETS)[number],
+  target: Target,
   moment: (typeof MOMENTS)[number],
   station: Station,
+  processes: number,
 ): Promise<void> {
   const kill = async (cut: () => void): Promise<void> => {
     switch (target) {
@@ -97,6 +106,16 @@ async function strike(
         await station.gateway?.exited;
         station.gateway = undefined;
         return;
+      case "process": {
+        const supervisor = station.gateway?.pid ?? 0;
+        const [victim = 0] = await readProcessIds(supervisor);
+        process.kill(victim, "SIGKILL");
+        await until(async () => {
+          const running = await readProcessIds(supervisor);
+          return running.length === processes && !running.includes(victim);
+        });
+        return;
+      }
       case "redis":
         return stores.servers[0]?.restart();
       case "connection":

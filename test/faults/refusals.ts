@@ -51,9 +51,13 @@ const LONGEST_MS = 4_000;
  * Makes Redis reject all writes for a while, with each error in turn, while senders record their events. Senders must get 503 responses
  * and `/readyz` must fail. Both must recover when Redis accepts writes again, without losing or duplicating events.
  */
-export const refusals: Rig = async ({ random, rounds }) => {
+export const refusals: Rig = async ({ random, rounds, processes }) => {
   await using stores = await startSharedStores(["--enable-protected-configs", "local"]);
-  await using gateway = await startGatewayProcess({ ...stores.env, INLET_DURABILITY: "fsync" });
+  await using gateway = await startGatewayProcess({
+    ...stores.env,
+    INLET_DURABILITY: "fsync",
+    INLET_PROCESSES: String(processes),
+  });
   const [server] = stores.servers;
   if (!server) throw new Error("no Redis");
   const hook = `${gateway.origin}${await installLedger(gateway)}`;

@@ -6,6 +6,8 @@ export interface RigOptions {
   readonly random: () => number;
   /** Number of rounds, from `--rounds`. */
   readonly rounds: number;
+  /** Number of processes of each gateway, from `--processes`. Only `hook-kills` and `refusals` use it. */
+  readonly processes: number;
   /** Runs only the parts whose names contain this text. `undefined` runs all parts. */
   readonly part?: string | undefined;
 }
