@@ -471,6 +471,25 @@ describe("the deliveries view", () => {
     });
   });
 
+  it("selects a time range that ends now, and saves the filters as a view, which is a link", async () => {
+    await using opened = await console.open("/deliveries?status=published");
+    const { page } = opened;
+    await page.getByRole("button", { name: "24 h" }).click();
+    await page.waitForURL(/\?status=published&last=24h$/);
+    await page.getByRole("button", { name: "24 h", pressed: true }).waitFor();
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.getByLabel("Name of the view").fill("Published today");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Deliveries", exact: true }).click();
+    await page.waitForURL(/\/deliveries$/);
+    await page.getByRole("link", { name: "Published today" }).click();
+    await page.waitForURL(/\?status=published&last=24h$/);
+    await page.getByRole("button", { name: "Delete the view Published today" }).click();
+    await page.getByRole("link", { name: "Published today" }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "24 h" }).click();
+    await page.waitForURL(/\?status=published$/);
+  });
+
   it("is accessible and fits the window, in both themes and two window sizes", async () => {
     await lookAt(console, {
       name: "deliveries",

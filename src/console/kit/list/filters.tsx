@@ -1,8 +1,10 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { LocalTimeInput } from "../form/local-time.tsx";
 import { Button } from "../layout/button.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
 import { useAddress } from "./address.ts";
+import { SavedViewsBar } from "./saved-views-bar.tsx";
+import { isTimePreset, resolvePreset, TIME_PRESETS, type TimePreset } from "./time-presets.ts";
 
 export type FilterField =
   | { readonly name: string; readonly label: string; readonly kind: "text"; readonly placeholder?: string }
@@ -30,17 +32,24 @@ export const choiceFilter = <Value extends string>(
 
 export type FilterValues = Readonly<Record<string, string>>;
 
-/** Hook that keeps filters in the query string of the URL, so that a filtered list can be shared. */
+/**
+ * Hook that keeps filters in the query string of the URL, so that a filtered list can be shared. Lists with the filter `from` also have the
+ * filter `last`, a time range that ends now.
+ */
 export function useFilters(names: readonly string[]): {
   readonly values: FilterValues;
+  /** The values with `from` in place of `last`. The time stays the same until the filters change. */
+  readonly resolved: FilterValues;
   readonly set: (next: FilterValues) => void;
 } {
   const { query, go } = useAddress();
+  const known = names.includes("from") ? [...names, "last"] : names;
   const values = Object.fromEntries(
-    names.flatMap((name) => (query[name] === undefined || query[name] === "" ? [] : [[name, query[name]]])),
+    known.flatMap((name) => (query[name] === undefined || query[name] === "" ? [] : [[name, query[name]]])),
   );
-  const unset = Object.fromEntries(names.map((name) => [name, undefined]));
-  return { values, set: (next) => go({ ...unset, ...next }, { replace: true }) };
+  const unset = Object.fromEntries(known.map((name) => [name, undefined]));
+  const resolved = useMemo(() => resolvePreset(values, Date.now()), [JSON.stringify(values)]);
+  return { values, resolved, set: (next) => go({ ...unset, ...next }, { replace: true }) };
 }
 
 interface Props {
@@ -59,29 +68,66 @@ export function FilterBar({ fields, values, onChange }: Props) {
     description: "Filter",
     run: () => bar.current?.querySelector<HTMLElement>("input, select")?.focus(),
   });
-  const set = (name: string, value: string): void => onChange({ ...values, [name]: value });
-  const isSet = fields.some(({ name }) => values[name] !== undefined);
+  const set = (name: string, value: string): void => {
+    const { last, ...others } = values;
+    const isTime = name === "from" || name === "to";
+    onChange({ ...others, ...(last !== undefined && !isTime && { last }), [name]: value });
+  };
+  const isSet = Object.keys(values).length > 0;
+  const hasTime = fields.some(({ name }) => name === "from");
   return (
-    <form ref={bar} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-      {fields.map((field) => (
-        // biome-ignore lint/a11y/noLabelWithoutControl: its input is one of three
-        <label key={field.name} class={values[field.name] === undefined ? "filter" : "filter set"}>
-          <span>{field.label}</span>
-          <FilterInput
-            field={field}
-            value={values[field.name] ?? ""}
-            onChange={(value) => set(field.name, value)}
-          />
-        </label>
-      ))}
-      {isSet && (
-        <Button look="quiet" onClick={() => onChange({})}>
-          Clear
-        </Button>
-      )}
-    </form>
+    <>
+      <form ref={bar} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+        {hasTime && (
+          <TimePresets value={values.last} onChange={(last) => onChange(withPreset(values, last))} />
+        )}
+        {fields.map((field) => (
+          // biome-ignore lint/a11y/noLabelWithoutControl: its input is one of three
+          <label key={field.name} class={values[field.name] === undefined ? "filter" : "filter set"}>
+            <span>{field.label}</span>
+            <FilterInput
+              field={field}
+              value={values[field.name] ?? ""}
+              onChange={(value) => set(field.name, value)}
+            />
+          </label>
+        ))}
+        {isSet && (
+          <Button look="quiet" onClick={() => onChange({})}>
+            Clear
+          </Button>
+        )}
+      </form>
+      <SavedViewsBar isFiltered={isSet} />
+    </>
   );
 }
+
+/** Sets or removes a time preset. A preset replaces other times. */
+function withPreset(values: FilterValues, last: TimePreset | undefined): FilterValues {
+  const { from: _, to: __, last: ___, ...others } = values;
+  return last === undefined ? others : { ...others, last };
+}
+
+interface TimePresetsProps {
+  readonly value: string | undefined;
+  readonly onChange: (last: TimePreset | undefined) => void;
+}
+
+const TimePresets = ({ value, onChange }: TimePresetsProps) => (
+  <fieldset class="presets" aria-label="Time range">
+    {Object.entries(TIME_PRESETS).map(([name, { label }]) => (
+      <Button
+        key={name}
+        look="quiet"
+        aria-pressed={value === name}
+        onClick={() => onChange(value === name || !isTimePreset(name) ? undefined : name)}
+      >
+        {label}
+      </Button>
+    ))}
+  </fieldset>
+);
 
 interface InputProps {
   readonly field: FilterField;

@@ -83,12 +83,12 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
 ];
 
 export default function Audit() {
-  const { values, set } = useFilters(FIELDS.map(({ name }) => name));
-  const query = values as NonNullable<InletApi.paths["/audit"]["get"]["parameters"]["query"]>;
+  const { values, resolved, set } = useFilters(FIELDS.map(({ name }) => name));
+  const query = resolved as NonNullable<InletApi.paths["/audit"]["get"]["parameters"]["query"]>;
   const pages = newestFirst(
     usePages<AuditRecord>(
       (page, signal) => api.list("/audit", { query: { ...query, ...page }, signal }),
-      [JSON.stringify(values)],
+      [JSON.stringify(resolved)],
     ),
   );
   return (
@@ -109,7 +109,7 @@ export default function Audit() {
         />
       </div>
       <ApiCall
-        call={{ method: "GET", path: `/audit${formatQuery(values)}` }}
+        call={{ method: "GET", path: `/audit${formatQuery(resolved)}` }}
         label="API call for this list"
       />
       <ApiCall call={{ method: "GET", path: `/audit/export` }} label="Full export as JSON lines" />

@@ -41,9 +41,9 @@ const FILTERS = ["app", "channel", "subscription", "type", "from", "to"] as cons
 
 /** Page of the dead letters of all apps, grouped by subscription, reason and type. Opening a group lists its dead letters. */
 export default function DeadLetters() {
-  const { values, set } = useFilters(FILTERS);
+  const { values, resolved, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
-  const { app: appId, channel, subscription: subscriptionId, ...scope } = values;
+  const { app: appId, channel, subscription: subscriptionId, ...scope } = resolved;
   const places = useTopicFilters(appId);
   const selection: Selection = {
     ...scope,

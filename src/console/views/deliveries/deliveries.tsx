@@ -35,9 +35,9 @@ const FILTERS = [
 
 /** List of the newest deliveries of all apps, including rejected ones. */
 export default function Deliveries() {
-  const { values, set } = useFilters(FILTERS);
+  const { values, resolved, set } = useFilters(FILTERS);
   const [turn, setTurn] = useState(0);
-  const { app: appId, type, reason, item, status, ...others } = values;
+  const { app: appId, type, reason, item, status, ...others } = resolved;
   const places = useTopicFilters(appId);
   const asked = {
     ...others,

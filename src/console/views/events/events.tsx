@@ -20,11 +20,11 @@ import { channelOf, createTimeline, type Event, placeOf } from "./timeline.ts";
 const FILTERS = ["channel", "type", "id", "field", "from", "to"] as const;
 
 export default function Events({ appId }: { readonly appId: string }) {
-  const { values, set } = useFilters(FILTERS);
+  const { values, resolved, set } = useFilters(FILTERS);
   const { query, go } = useAddress();
   const [turn, setTurn] = useState(0);
   const places = useTopicFilters(appId);
-  const { channel, type, id, field, from, to } = values;
+  const { channel, type, id, field, from, to } = resolved;
   const range = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
   const asked = [appId, type, from, to, turn];
   const load = useMemo(

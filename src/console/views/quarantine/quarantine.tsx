@@ -34,10 +34,10 @@ const FILTERS = ["app", "channel", "type", "reason", "id", "from", "to"] as cons
 
 /** Page of the quarantined items of all apps, grouped by failure reason. Opening a group lists its items. */
 export default function Quarantine() {
-  const { values, set } = useFilters(FILTERS);
+  const { values, resolved, set } = useFilters(FILTERS);
   const { query, go, hrefWith } = useAddress();
   const places = useTopicFilters(values.app);
-  const scope = scopeOf(values);
+  const scope = scopeOf(resolved);
   const { channelId: channel, ...others } = scope;
   const selection = { ...(values.app && { appId: values.app }), ...(channel && { channel }), ...others };
   const loaded = useLoad((signal) => loadKept(selection, signal), [JSON.stringify(selection)]);
