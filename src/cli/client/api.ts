@@ -37,7 +37,8 @@ export interface Listed<T> {
 export interface OpenOptions {
   readonly method?: string;
   readonly query?: Query;
-  readonly body?: object;
+  /** Body to serialize, or JSON text that is sent unchanged. */
+  readonly body?: object | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
@@ -75,7 +76,7 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
         // Reject redirects, because following one could send the API key to another server.
         redirect: "error",
         signal: ownSignal ?? AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),

@@ -1,4 +1,5 @@
 import type { Channel } from "../../channels/entity.ts";
+import type { Match } from "../../resources/events/lookup/match.ts";
 import { usageError } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
 import type { Api } from "./api.ts";
@@ -30,6 +31,24 @@ export async function findApp(api: Api, named: string | undefined): Promise<App>
       ? `Choose an app with --app or INLET_APP:\n${known}`
       : `Several apps have the uid ${named}. Use the id instead:\n${known}`,
   );
+}
+
+/**
+ * Finds the app that has an entity with an id or uid, such as a channel. If the id belongs to no single app, returns the only app.
+ *
+ * @throws CommandError if several apps have such an entity, or if the id is unknown and there are several apps
+ */
+export async function findAppOf(api: Api, id: string): Promise<App> {
+  const { items } = await api.list<App>("/apps");
+  const own = items.filter(({ spaceId }) => spaceId !== null);
+  if (own.length < 2) return findApp(api, undefined);
+  const { matches } = await api.get<{ readonly matches: readonly Match[] }>("/lookup", { id });
+  const apps = own.filter((app) => matches.some(({ appId, kind }) => appId === app.id && kind !== "app"));
+  const [app, ...others] = apps;
+  if (app === undefined) return findApp(api, undefined);
+  if (others.length === 0) return app;
+  const known = apps.map((one) => `  ${one.id} ${escapeText(one.uid)}`).join("\n");
+  throw usageError(`Several apps have ${id}. Choose one with --app or INLET_APP:\n${known}`);
 }
 
 /** Finds the app that an argument names, or else the selected one. @throws CommandError */

@@ -5,8 +5,9 @@ import type { Io } from "../io.ts";
 import { createOutput, type Output, type OutputFormat } from "../output/output.ts";
 import { confirm } from "../output/prompt.ts";
 import { type Api, createApi, formatPath } from "./api.ts";
-import { findApp } from "./app.ts";
+import { findApp, findAppOf } from "./app.ts";
 import { findCredentials } from "./credentials.ts";
+import { readData } from "./delivery.ts";
 import type { App } from "./entities.ts";
 
 /** Dependencies of a command that calls the API. */
@@ -15,12 +16,13 @@ export interface Client {
   readonly output: Output;
   readonly io: Io;
   /**
-   * Finds the app selected by `--app` or INLET_APP. If none is selected, returns the only app.
+   * Finds the app selected by `--app` or INLET_APP. If none is selected, returns the app that has an entity with the given id or uid, or the
+   * only app.
    *
    * @throws CommandError
    */
-  readonly app: () => Promise<App>;
-  /** Returns the API path of the selected app, followed by percent-encoded segments. */
+  readonly app: (id?: string) => Promise<App>;
+  /** Returns the API path of an app, followed by percent-encoded segments. If they name an entity, finds its app. */
   readonly appPath: (...segments: readonly string[]) => Promise<string>;
 }
 
@@ -67,6 +69,9 @@ export const timeOptions = (command: Command, fallback: string): Command =>
     )
     .option("--until <when>", "end time: an age such as 30m, 2h or 7d, or a timestamp", parsePast);
 
+/** Collections of an app whose entities are looked up to find their app. */
+const LOOKED_UP: ReadonlySet<string> = new Set(["channels", "subscriptions", "deliveries", "quarantine"]);
+
 /** Creates a commander action that runs `act`. */
 export const createAction =
   <A extends readonly unknown[], O extends object = object>(context: CommandContext, act: Act<A, O>) =>
@@ -75,10 +80,15 @@ export const createAction =
     const options = command.opts<ClientOptions & O>();
     const { io } = context;
     const api = createApi(await findCredentials(io.env, options.url), io.signal);
-    const app = () => findApp(api, options.app ?? (io.env.INLET_APP || undefined));
+    const named = options.app ?? (io.env.INLET_APP || undefined);
+    const app: Client["app"] = (id) =>
+      named === undefined && id !== undefined ? findAppOf(api, id) : findApp(api, named);
     const output = createOutput(io, options.output);
-    const appPath: Client["appPath"] = async (...segments) =>
-      formatPath("apps", (await app()).id, ...segments);
+    const appPath: Client["appPath"] = async (...segments) => {
+      const [collection = "", id] = segments;
+      const { id: appId } = await app(LOOKED_UP.has(collection) ? id : undefined);
+      return formatPath("apps", appId, ...segments);
+    };
     const client = { api, io, output, app, appPath };
     const result = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
     if (typeof result === "object") output.one(result);
@@ -150,6 +160,17 @@ export function parseJson(text: string): unknown {
   } catch {
     throw usageError(`${text} is not JSON.`);
   }
+}
+
+/** Adds the option for the file with an entity. */
+export const fileOption = (command: Command): Command =>
+  command.requiredOption("-f, --file <file>", "JSON file with the fields of the API; - is standard input");
+
+/** Reads the fields of an entity from a JSON file. @throws CommandError */
+export async function readEntity(io: Io, file: string): Promise<object> {
+  const value = parseJson(String(await readData(io, `@${file}`)));
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw usageError(`${file} must contain a JSON object.`);
 }
 
 /** Parses a time in the past, such as `2h` (two hours ago) or an RFC 3339 time. Returns ms since 1970. */

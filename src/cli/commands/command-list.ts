@@ -49,12 +49,14 @@ export const COMMANDS: readonly CommandEntry[] = [
       "List and acknowledge problems of channels, handlers and subscriptions",
       () => import("./resources/problems.ts"),
     ],
+    api: ["Call any operation of the API", () => import("./session/api.ts")],
     completion: ["Print a shell completion script", () => import("./session/completion.ts")],
   }),
   ...groupOf("Resources:", {
-    apps: ["List, install, upgrade, delete apps", () => import("./resources/apps.ts")],
+    blueprints: ["List, create, update, delete blueprints", () => import("./resources/blueprints.ts")],
+    apps: ["List, create, install, upgrade, delete apps", () => import("./resources/apps.ts")],
     channels: [
-      "List, register, pause, resume, rotate, delete channels",
+      "List, create, register, pause, resume, rotate, delete channels",
       () => import("./resources/channels.ts"),
     ],
     intake: [

@@ -40,7 +40,7 @@ export function define(command: Command, context: CommandContext): void {
         const { to, type = [], since, secret, timeout, raw = false } = options;
         if (raw && (type.length > 0 || since !== undefined || secret !== undefined))
           throw usageError("--raw cannot be combined with --type, --since or --secret.");
-        const app = await client.app();
+        const app = await client.app(channels[0]);
         for (const channel of channels) await getChannel(client.api, app, channel);
         if (raw) {
           const { listenRaw } = await import("../../listen/raw.ts");

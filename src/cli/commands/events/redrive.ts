@@ -39,12 +39,12 @@ async function redrive(
   [ids]: [readonly string[]],
   options: RedriveOptions,
 ): Promise<ExitCode> {
-  const { api, io, output, appPath } = client;
+  const { api, io, output, app } = client;
   const filters = filterQuery(options);
   const isFiltered = options.all === true || Object.values(filters).some((filter) => filter !== undefined);
   if (ids.length > 0 === isFiltered) throw usageError("Use either item ids, or filters, or --all.");
   if (isFiltered && options.asNewId) throw usageError("--as-new-id requires item ids.");
-  const path = await appPath("quarantine");
+  const path = formatPath("apps", (await app(ids[0])).id, "quarantine");
   const results: RedriveResult[] = [];
   using progress = createProgress(io, output);
   if (isFiltered) {

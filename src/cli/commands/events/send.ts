@@ -56,7 +56,7 @@ export function define(command: Command, context: CommandContext): void {
       createAction<[string], SendOptions>(context, async (client, [named], options) => {
         if (options.routeKey !== undefined && !options.intake)
           throw usageError("--route-key requires --intake.");
-        const app = options.intake ? undefined : await client.app();
+        const app = options.intake ? undefined : await client.app(named);
         const channel =
           app === undefined ? await getIntake(client, named) : await getChannel(client.api, app, named);
         const { request: composed, preset } = await compose(client, channel, options);

@@ -29,7 +29,7 @@ export function define(command: Command, context: CommandContext): void {
           const { type, since } = options;
           const steps = followEvents(api, {
             env: io.env,
-            appId: (await app()).id,
+            appId: (await app(channels[0])).id,
             type,
             from: since === undefined ? undefined : positionOf(since),
             signal: io.signal,

@@ -8,7 +8,9 @@ import {
   type DeleteOptions,
   declareSubcommands,
   examples,
+  fileOption,
   parseJson,
+  readEntity,
 } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
 import type { App } from "../../client/entities.ts";
@@ -38,6 +40,18 @@ export function define(command: Command, context: CommandContext): void {
   });
   part<[string]>("get <app>", "Show an app", async ({ api }, [named]) =>
     api.get(formatPath("apps", (await findApp(api, named)).id)),
+  );
+  fileOption(
+    part<[], { readonly file: string }>(
+      "create",
+      "Create an app from a JSON file, which names its blueprint",
+      async ({ api, io }, _, { file }) => {
+        const { blueprint, ...fields } = (await readEntity(io, file)) as { readonly blueprint?: unknown };
+        const named =
+          blueprint === undefined ? {} : { blueprintId: (await findBlueprint(api, String(blueprint))).id };
+        return api.post<App>("/apps/install", { ...fields, ...named });
+      },
+    ),
   );
   part<[string], InstallOptions>(
     "install <blueprint>",
@@ -81,6 +95,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet apps", "all apps"],
     ["inlet apps get welcome", "by uid or id"],
     ["inlet apps install shop", "create an app with the blueprint's channels"],
+    ["inlet apps create -f app.json", 'such as {"blueprint": "shop", "uid": "shop-eu"}'],
     [
       "inlet apps install shop --channels @channels.json",
       '{"main": {"secrets": [{"value": "…"}]}} in a file',

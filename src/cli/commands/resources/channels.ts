@@ -10,8 +10,10 @@ import {
   type DeleteOptions,
   declareSubcommands,
   examples,
+  fileOption,
   parseCount,
   parseJson,
+  readEntity,
 } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
@@ -81,6 +83,14 @@ export function define(command: Command, context: CommandContext): void {
   });
   part<[string]>("get <channel>", "Show a channel by its uid or id", async ({ api, appPath }, [named]) =>
     api.get(await appPath("channels", named)),
+  );
+  fileOption(
+    part<[], { readonly file: string }>(
+      "create",
+      "Add a channel to an app",
+      async ({ api, appPath, io }, _, { file }) =>
+        api.post<Channel>(await appPath("channels"), await readEntity(io, file)),
+    ),
   );
   for (const [verb, summary] of [
     ["pause", "Pause a channel: deliveries are stored in quarantine, sources stop"],
@@ -166,7 +176,7 @@ export function define(command: Command, context: CommandContext): void {
     },
   );
   part<[string], DeleteOptions>("delete <channel>", "Delete a channel", async (client, [named], options) => {
-    const { id, uid } = await client.app();
+    const { id, uid } = await client.app(named);
     const { purge } = options;
     const details = `${named} of the app ${uid}${purge ? " and its events" : ""}`;
     await confirmDeletion(client, options, "channel", details);
@@ -177,6 +187,7 @@ export function define(command: Command, context: CommandContext): void {
 
   examples(command, [
     ["inlet channels --app welcome", "channels with their addresses"],
+    ["inlet channels create -f hooks.json --app shop", "a channel from a JSON file"],
     [
       "inlet channels poll github issues owner=nodejs repo=node --connection con_…",
       "see `inlet presets get github`",

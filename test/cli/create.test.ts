@@ -1,0 +1,71 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { openedCommands, rows } from "./opened-commands.ts";
+
+const { dir, world, run } = openedCommands();
+
+const OTHER_APPS = { INLET_APP: "" };
+
+function file(name: string, value: unknown): string {
+  const path = join(dir, name);
+  writeFileSync(path, JSON.stringify(value));
+  return path;
+}
+
+it("creates a blueprint, an app and a channel from files, and finds the app of a channel without --app", async () => {
+  const blueprint = {
+    uid: "shop",
+    title: "Shop",
+    channels: [{ uid: "sales", kind: "webhook", events: [{ type: "sold" }] }],
+  };
+  const made = await run(`blueprints create -f ${file("shop.json", blueprint)}`);
+  expect(rows(made.stdout)).toMatchObject([{ uid: "shop" }]);
+  expect(rows((await run("blueprints get shop")).stdout)).toMatchObject([{ title: "Shop" }]);
+  const changed = await run(`blueprints update shop -f ${file("title.json", { title: "Shops" })}`);
+  expect(rows(changed.stdout)).toMatchObject([{ uid: "shop", title: "Shops", channels: [{ uid: "sales" }] }]);
+
+  const app = await run(`apps create -f ${file("app.json", { blueprint: "shop", uid: "shop-eu" })}`);
+  const [{ id }] = rows(app.stdout);
+  const refunds = { uid: "refunds", kind: "webhook", events: [{ type: "refunded" }] };
+  const channel = await run(`channels create -f ${file("refunds.json", refunds)} --app shop-eu`);
+  expect(rows(channel.stdout)).toMatchObject([{ uid: "refunds", appId: id, state: "active" }]);
+
+  const found = await run("channels get refunds", { env: OTHER_APPS });
+  expect(rows(found.stdout)).toMatchObject([{ uid: "refunds", appId: id }]);
+  const subscription = await run(`subscriptions get ${world.subscription.id}`, { env: OTHER_APPS });
+  expect(rows(subscription.stdout)).toMatchObject([{ id: world.subscription.id }]);
+
+  const second = await run(`channels create -f ${file("refunds.json", refunds)} --app ${world.app.id}`);
+  expect(second.code).toBe(0);
+  const ambiguous = await run("channels get refunds", { env: OTHER_APPS });
+  expect(ambiguous.code).toBe(2);
+  expect(ambiguous.stderr).toMatch(
+    /^Several apps have refunds. Choose one with --app or INLET_APP:\n {2}app_/,
+  );
+  const unknown = await run("channels get nowhere", { env: OTHER_APPS });
+  expect(unknown.stderr).toMatch(/^Choose an app with --app or INLET_APP:\n/);
+});
+
+it("reports fields that the API rejects, and files without an object", async () => {
+  const wrong = await run(`channels create -f ${file("wrong.json", { uid: "x", kind: "fax" })}`);
+  expect(wrong).toMatchObject({ code: 1 });
+  expect(wrong.stderr).toContain("kind: must be one of");
+  const list = await run(`blueprints create -f ${file("list.json", [])}`);
+  expect(list).toMatchObject({ code: 2, stderr: expect.stringContaining("must contain a JSON object.") });
+});
+
+it("inlet api calls any operation, with a body from standard input", async () => {
+  expect(rows((await run("api GET /apps?limit=1")).stdout)[0]).toHaveLength(1);
+  const made = await run("api post v1/blueprints -d @-", {
+    stdin:
+      '{"uid": "piped", "title": "Piped", "channels": [{"uid": "a", "kind": "webhook", "events": [{"type": "t"}]}]}',
+  });
+  expect(rows(made.stdout)).toMatchObject([{ uid: "piped", channels: [{ uid: "a" }] }]);
+  expect(await run("api GET /apps/app_unknown")).toMatchObject({ code: 1, stdout: "" });
+  expect(await run("api BREW /apps")).toMatchObject({
+    code: 2,
+    stderr: "BREW is not a method of the API. Use one of POST, PUT, PATCH, GET, DELETE.\n",
+  });
+  expect((await run("api POST /apps/install -d {")).stderr).toContain("--data is not JSON");
+});
