@@ -14,7 +14,8 @@ export async function openLog(
 ): Promise<Log> {
   if (stream.isTTY) {
     const { createTerminalStream } = await import("./terminal-log.ts");
-    return createLog({ level, destination: createTerminalStream(stream) });
+    const hasQuietStart = stream === process.stdout && level === "info";
+    return createLog({ level, destination: createTerminalStream(stream, { hasQuietStart }) });
   }
   return stream === process.stdout ? createLog({ level }) : createLog({ level, destination: stream });
 }

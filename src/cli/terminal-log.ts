@@ -19,14 +19,35 @@ interface Line {
   readonly err?: { readonly message?: string; readonly stack?: string };
 }
 
+/** Events of each start. The greeting says the same in fewer words. */
+const START_EVENTS: ReadonlySet<string> = new Set([
+  "server.ready",
+  "database.migrated",
+  "redis.ready",
+  "gateway.ready",
+]);
+
+interface TerminalOptions {
+  /** Whether to leave out the usual events of a start, until the gateway is ready. */
+  readonly hasQuietStart?: boolean;
+}
+
 /** Converts JSON log lines to readable terminal lines with time, level, message, fields and stack. */
-export function createTerminalStream(terminal: NodeJS.WriteStream): LogDestination {
+export function createTerminalStream(
+  terminal: NodeJS.WriteStream,
+  { hasQuietStart = false }: TerminalOptions = {},
+): LogDestination {
+  let isQuiet = hasQuietStart;
   const colors = terminal.hasColors();
   const paint = (color: Parameters<typeof styleText>[0], text: string): string =>
     colors ? styleText(color, text, { validateStream: false }) : text;
 
   function format(json: string): string {
-    const { level, time, event: _, msg = "", err, ...facts } = JSON.parse(json) as Line;
+    const { level, time, event = "", msg = "", err, ...facts } = JSON.parse(json) as Line;
+    if (isQuiet && level === "info" && START_EVENTS.has(event)) {
+      isQuiet = event !== "gateway.ready";
+      return "";
+    }
     const clock = new Date(time).toTimeString().slice(0, 8);
     const told = Object.entries(facts).map(([name, value]) => {
       const text =

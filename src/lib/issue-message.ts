@@ -97,10 +97,11 @@ export function issueMessage(issue: Issue, value: unknown): string {
 }
 
 function boundMessage(origin: string, how: string, bound: number | bigint): string {
-  if (origin === "string") return `must have ${how} ${bound} characters`;
-  if (origin === "array" || origin === "set") return `must have ${how} ${bound} items`;
+  const plural = Number(bound) === 1 ? "" : "s";
+  if (origin === "string") return `must have ${how} ${bound} character${plural}`;
+  if (origin === "array" || origin === "set") return `must have ${how} ${bound} item${plural}`;
   if (origin === "record" || origin === "map" || origin === "object")
-    return `must have ${how} ${bound} fields`;
+    return `must have ${how} ${bound} field${plural}`;
   return `must be ${how} ${bound}`;
 }
 

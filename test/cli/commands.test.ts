@@ -72,6 +72,21 @@ it.each([
 });
 
 describe("the log at a terminal", () => {
+  it("leaves out the usual events of a start until the gateway is ready, but no warnings", async () => {
+    const terminal = Object.assign(new PassThrough(), { hasColors: () => false });
+    const stream = createTerminalStream(terminal as unknown as NodeJS.WriteStream, { hasQuietStart: true });
+    const log = createLog({ level: "info", destination: stream });
+    log.info({ event: "server.ready" }, "server ready");
+    log.warn({ event: "a.c" }, "a warning");
+    log.info({ event: "gateway.ready" }, "gateway is ready");
+    log.info({ event: "redis.ready" }, "Redis accepts events");
+    const lines = String(terminal.read()).trimEnd().split("\n");
+    expect(lines).toEqual([
+      expect.stringMatching(/warn {2}a warning$/),
+      expect.stringMatching(/info {2}Redis accepts events$/),
+    ]);
+  });
+
   it("shows each log entry as a readable line with all fields", async () => {
     const terminal = Object.assign(new PassThrough(), { hasColors: () => false });
     const stream = createTerminalStream(terminal as unknown as NodeJS.WriteStream);

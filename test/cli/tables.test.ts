@@ -35,7 +35,7 @@ describe("a command at a terminal", () => {
     ["presets no-such-word", /No matching preset\./],
     [
       'explain inbox --data {"a":1}',
-      /^ITEM +OUTCOME +TYPE .*\n +new +received .*\nverification: skipped; 1 items/,
+      /^ITEM +OUTCOME +TYPE .*\n +new +received .*\nverification: skipped; 1 item\n/,
     ],
     ['explain strict --data {"type":"b"}', /no_match +closest: a /],
     ['explain strict --data {"type":"a","draft":1}', /\n +ignored +a +\/item +must NOT be valid\n/],

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { formatCount } from "../../../lib/quantities.ts";
 import type { Explanation } from "../../../resources/apps/explain.ts";
 import type { IntakeExplanation } from "../../../resources/apps/intakes/explain.ts";
 import type { ExplainedItemEntity } from "../../../resources/events/explained-item.ts";
@@ -94,7 +95,8 @@ function showVerification(
   received: number,
   output: Output,
 ): void {
-  output.note(`verification: ${result}${message === null ? "" : ` (${message})`}; ${received} items`);
+  const reason = message === null ? "" : ` (${message})`;
+  output.note(`verification: ${result}${reason}; ${formatCount(received, "item")}`);
 }
 
 export function showItems(items: readonly ExplainedItemEntity[], output: Output): void {
