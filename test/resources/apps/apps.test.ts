@@ -241,3 +241,35 @@ describe("an app", () => {
     expect((await removals()).at(-1)).toMatchObject({ kind: "channel", purge: true });
   });
 });
+
+describe("the list of apps with `search`", () => {
+  it("contains the apps whose uid or title has the text in any case, without patterns and without other organizations", async () => {
+    const { id: blueprintId } = await api.call.post("/blueprints", { title: "Searched", channels: [] });
+    for (const [uid, title] of [
+      ["acme-eu", "Événements 100%"],
+      ["acme-us", "Orders_1"],
+      ["other", "Acme orders"],
+    ])
+      await api.call.post("/apps/install", { blueprintId, uid, title });
+    const search = async (text: string, call = api.call) => {
+      const answer = await call("GET", `/apps?search=${encodeURIComponent(text)}`);
+      const uids = answer.body.map(({ uid }: { uid: string }) => uid);
+      expect(answer.headers.get("x-total-count")).toBe(String(uids.length));
+      return uids;
+    };
+    expect(await search("ACME")).toEqual(["acme-eu", "acme-us", "other"]);
+    expect(await search("orders")).toEqual(["acme-us", "other"]);
+    expect(await search("événements")).toEqual(["acme-eu"]);
+    expect(await search("%")).toEqual(["acme-eu"]);
+    expect(await search("s_1")).toEqual(["acme-us"]);
+    expect(await search("euÉ")).toEqual([]);
+    expect(await search("no such app")).toEqual([]);
+    expect((await api.call("GET", "/apps?search=a%00b")).status).toBe(400);
+    const { apiKey } = await api.call.post("/organizations", { name: "elsewhere" });
+    expect(await search("acme", api.as(apiKey.key))).toEqual([]);
+    expect(await api.call.expectRejection("GET", "/apps?search=")).toMatchObject({
+      status: 400,
+      paths: ["search"],
+    });
+  });
+});

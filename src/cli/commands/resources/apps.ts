@@ -35,9 +35,10 @@ const COLUMNS: readonly Column<App>[] = [
 export function define(command: Command, context: CommandContext): void {
   const part = declareSubcommands(command, context, apiOptions);
 
-  part("list", "List the apps", async ({ api, output }) => {
-    output.list((await api.list<App>("/apps")).items, COLUMNS, "There is no app yet.");
-  });
+  part<[], { readonly search?: string }>("list", "List the apps", async ({ api, output }, _, { search }) => {
+    const none = search === undefined ? "There is no app yet." : `No uid or title contains ${search}.`;
+    output.list((await api.list<App>("/apps", { search })).items, COLUMNS, none);
+  }).option("--search <text>", "only apps whose uid or title contains this text");
   part<[string]>("get <app>", "Show an app", async ({ api }, [named]) =>
     api.get(formatPath("apps", (await findApp(api, named)).id)),
   );

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { recordAudit, recordChannelAudit } from "../../../data/accounts/audit.ts";
 import { type InstalledApp, insertApp, type NewApp } from "../../../data/apps/apps.ts";
 import { recordChange } from "../../../data/changes.ts";
@@ -9,6 +10,16 @@ import { notFound } from "../../../http/errors.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { requireRow, SPACES } from "../../kit/references.ts";
 import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";
+import type { AppFilters } from "./schema.ts";
+
+/** Selects the apps of the caller's organization whose uid or title contains the text. Returns `undefined` without a text. */
+export const findApps = (db: Queryable, { organizationId }: Caller, { search }: AppFilters) =>
+  search === undefined
+    ? undefined
+    : db
+        .selectFrom("apps")
+        .where("organizationId", "=", organizationId)
+        .where(sql<boolean>`strpos(lower(uid || chr(10) || title), lower(${search})) > 0`);
 
 /** Installs an app. @throws ApiError 404 if the space or the blueprint does not exist; 409 if a row limit is reached */
 export async function installApp(

@@ -8,8 +8,8 @@ import { standardResource } from "../../kit/standard-resource.ts";
 import { appScopeOf, purgeQuerySchema, SYSTEM_APP_CONFLICT } from "../app-scope.ts";
 import { planChannels } from "./blueprint-channels.ts";
 import { getInstallSource } from "./install-source.ts";
-import { deleteApp, installApp } from "./queries.ts";
-import { app, installedAppSchema, installSchema } from "./schema.ts";
+import { deleteApp, findApps, installApp } from "./queries.ts";
+import { app, appFilters, installedAppSchema, installSchema } from "./schema.ts";
 
 export const apps = standardResource({
   path: "/apps",
@@ -19,6 +19,7 @@ export const apps = standardResource({
   shape: app,
   audit: "app",
   feed: "app",
+  filters: { query: appFilters, find: findApps },
   without: ["create", "delete"],
   more: (deps) => [
     defineRoute({

@@ -44,6 +44,16 @@ export const app = shape({
   meta: { id: "App", description: "A group of channels, usually installed from a blueprint." },
 });
 
+export const appFilters = {
+  search: z.string().min(1).max(255).optional().meta({
+    description: "Only apps whose `uid` or `title` contains this text. Upper and lower case are the same.",
+  }),
+};
+
+export interface AppFilters {
+  readonly search?: string | undefined;
+}
+
 export const installedAppSchema = app.entity
   .extend({ channels: z.array(channelSchema) })
   .meta({ id: "InstalledApp", description: "A new app with its channels." });
