@@ -23,6 +23,7 @@ export async function start(config: Config, { configFile, isSupervised }: StartO
     return (await import("./start-supervisor.ts")).startSupervisor(config, configFile);
   endPretenuring();
   const log = await openLog(config, process.stdout);
+  if (process.stdout.isTTY) await print("Starting Inlet…\n");
   const signal = stopOnSignals((name) => log.info({ event: "gateway.stopping", signal: name }, "stopping"));
   let started = false;
   try {
