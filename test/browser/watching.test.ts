@@ -444,7 +444,13 @@ describe("the deliveries view", () => {
     );
     await page.getByRole("button", { name: "Hex" }).click();
     await page.getByText(/^\s*1\s*00000000 {2}7b 22 74 79/).waitFor();
-    await page.getByRole("heading", { name: "With the current definitions" }).waitFor();
+    await page.getByText("The current definitions give the same result").waitFor();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    await page.getByText("Copied the delivery as a curl command").first().waitFor();
+    const curl = String(await page.evaluate("navigator.clipboard.readText()"));
+    expect(curl).toContain(`curl -sS -X POST \\\n  '${channel.url}'`);
+    await page.getByRole("link", { name: "Open event" }).waitFor();
     expect(await page.getByLabel("Headers").textContent()).toContain("<script>window.hit=1</script>");
     expect(await page.evaluate("'hit' in window")).toBe(false);
     await page.goBack();
@@ -467,6 +473,8 @@ describe("the deliveries view", () => {
         const steps = page.getByRole("list", { name: "Processing steps" });
         await steps.getByText("The data does not match the schema of its definition.").waitFor();
         await steps.getByText("Fix the schema").waitFor();
+        await page.getByRole("link", { name: "Fix rule" }).waitFor();
+        await page.getByRole("button", { name: "Redrive", exact: true }).waitFor();
       },
     });
   });

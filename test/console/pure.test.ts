@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { fillPath, formatCurl, formatQuery } from "../../src/console/api/curl.ts";
+import { findChanges } from "../../src/console/kit/explained/explained-changes.ts";
 import { mergePatch } from "../../src/console/kit/resource/merge-patch.ts";
 import { indentJson } from "../../src/console/kit/text/indent-json.ts";
 import {
@@ -12,6 +13,7 @@ import {
   formatShort,
 } from "../../src/console/kit/text/numbers.ts";
 import { visibleText } from "../../src/console/kit/text/visible.ts";
+import { formatDeliveryCurl } from "../../src/console/views/deliveries/delivery-curl.ts";
 
 it("visibleText escapes invisible characters and leaves visible characters unchanged", () => {
   const hidden =
@@ -66,6 +68,48 @@ it("formatCurl quotes any body for the shell, and writes a variable in place of 
     ...["-sS", "-X", "PUT", "https://inlet.example/v1/apps/a%20b"],
     ...["-H", "Authorization: Bearer k e y", "-H", `If-Match: "v'1"`],
     ...["-H", "Content-Type: application/json", "-d", JSON.stringify(call.body, null, 2)],
+  ]);
+});
+
+it("a delivery as a curl command sends its body, query and headers again, without those that curl sets", () => {
+  const run = (shown: string) =>
+    spawnSync("/bin/sh", ["-c", `curl() { for word; do printf '%s\\0' "$word"; done; cat; }\n${shown}`], {
+      encoding: "latin1",
+      input: "",
+    }).stdout;
+  const headers = { host: "a", "content-length": "4", "x-note": ["it's", "$HOME"], "x-token": "***" };
+  const sent = { method: "POST", headers, query: { a: "1 2" } };
+  const command = ["-sS", "-X", "POST", "https://inlet.example/hooks/1?a=1+2"];
+  const noted = ["-H", "x-note: it's", "-H", "x-note: $HOME"];
+  const text = formatDeliveryCurl({ ...sent, bodyBase64: btoa("@'$x\n") }, "https://inlet.example/hooks/1");
+  expect(run(text).split("\0")).toEqual([...command, ...noted, "--data-raw", "@'$x\n", ""]);
+  const bytes = formatDeliveryCurl({ ...sent, bodyBase64: btoa("\xff\0") }, "https://inlet.example/hooks/1");
+  expect(run(bytes)).toBe(`${[...command, ...noted, "--data-binary", "@-"].join("\0")}\0\xff\0`);
+});
+
+it("a change of definitions is reported by definition and path, and equal results are not", () => {
+  const found = (path: string, values: string[]) => ({ path, values, isCut: false });
+  const definition = (values: string[], matches = true) => ({
+    type: "order",
+    matches,
+    typePath: found("$.type", values),
+    idPath: null,
+    payloadPath: null,
+    failure: null,
+    ignored: null,
+  });
+  const explain = (...definitions: ReturnType<typeof definition>[]) => [
+    { item: 0, failures: [], definitions, closest: null },
+  ];
+  const then = explain(definition(["order"]));
+  expect(findChanges(then, explain(definition(["order"])))).toEqual([]);
+  expect(findChanges(then, explain(definition([], false)))).toEqual([
+    { item: 0, type: "order", part: "result", before: "matches", after: "no match" },
+    { item: 0, type: "order", part: "typePath", before: "$.type → order", after: "$.type → no value" },
+  ]);
+  expect(findChanges(then, explain()).map(({ part, after }) => [part, after])).toContainEqual([
+    "result",
+    undefined,
   ]);
 });
 

@@ -1,7 +1,6 @@
 import { api, type Schemas } from "../../api/client.ts";
 import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, Facts, type NamedFacts, Page, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -12,6 +11,8 @@ import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { DeliveryActions } from "./delivery-actions.tsx";
+import { PathResults } from "./path-results.tsx";
 import { STATUSES } from "./statuses.ts";
 import { type Reading, Steps } from "./steps.tsx";
 import "./delivery.css";
@@ -45,6 +46,9 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
       crumbs={[{ title: "Deliveries", href: list }]}
       badges={status && <Badge tone={STATUSES[status].tone}>{status}</Badge>}
       lead={status && STATUSES[status].words}
+      actions={
+        loaded.data && <DeliveryActions appId={appId} delivery={loaded.data} onRedriven={readings.reload} />
+      }
     >
       <WhenLoaded loaded={loaded} lines={12}>
         {(delivery) => (
@@ -66,24 +70,7 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
                 )}
               </div>
             </div>
-            {(delivery.items.length > 0 || delivery.explanation.length > 0) && (
-              <div class="then-and-now">
-                <Section title="Path results at the time of delivery">
-                  {delivery.items.length === 0 ? (
-                    <p class="faint">Not recorded.</p>
-                  ) : (
-                    <ExplainedItems items={delivery.items} />
-                  )}
-                </Section>
-                <Section title="With the current definitions">
-                  {delivery.explanation.length === 0 ? (
-                    <p class="faint">The channel was deleted.</p>
-                  ) : (
-                    <ExplainedItems items={delivery.explanation} />
-                  )}
-                </Section>
-              </div>
-            )}
+            <PathResults delivery={delivery} />
           </>
         )}
       </WhenLoaded>

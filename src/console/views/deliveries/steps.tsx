@@ -8,6 +8,7 @@ import { Badge, type Tone } from "../../kit/layout/page.tsx";
 import { formatBytes, formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { getSuggestedAction } from "./suggested-action.ts";
 
 type Whole = Schemas["WholeDelivery"];
 export type Reading = Schemas["Reading"];
@@ -59,7 +60,11 @@ export function Steps({ appId, delivery, readings }: Props) {
         </Step>
       )}
       {status === "woke" ? undefined : isRefused ? (
-        <Step title={status === "refused" ? "Refused" : "Failed"} tone="bad">
+        <Step
+          title={status === "refused" ? "Refused" : "Failed"}
+          tone="bad"
+          after={`+${formatDuration(delivery.durationMs)}`}
+        >
           {delivery.httpStatus !== null && <strong>{delivery.httpStatus} </strong>}
           <UntrustedText max={600}>{reason}</UntrustedText>
           {delivery.httpStatus !== null && <p class="soft">{getSuggestedAction(delivery.httpStatus)}</p>}
@@ -78,7 +83,11 @@ export function Steps({ appId, delivery, readings }: Props) {
             {!isWrong && types.length > 0 && "No errors."}
             <Kept appId={appId} items={quarantine.filter((item) => !isUnmatched(item))} />
           </Step>
-          <Step title="Published" tone={events.length > 0 ? "ok" : "plain"}>
+          <Step
+            title="Published"
+            tone={events.length > 0 ? "ok" : "plain"}
+            after={`+${formatDuration(delivery.durationMs)}`}
+          >
             {events.length === 0 ? (
               "No event."
             ) : (
@@ -99,28 +108,7 @@ export function Steps({ appId, delivery, readings }: Props) {
               </ul>
             )}
           </Step>
-          {events.length > 0 && (
-            <Step title="Read" tone={toneOf(readings.data)}>
-              <WhenLoaded loaded={readings} lines={2}>
-                {(all) =>
-                  all.length === 0 ? (
-                    "No subscription covers its events."
-                  ) : (
-                    <ul class="step-list">
-                      {all.map((reading) => (
-                        <OneReading
-                          key={`${reading.entryId}/${reading.topic}/${reading.subscriptionId}`}
-                          appId={appId}
-                          reading={reading}
-                          hasMany={events.length > 1}
-                        />
-                      ))}
-                    </ul>
-                  )
-                }
-              </WhenLoaded>
-            </Step>
-          )}
+          {events.length > 0 && <ReadSteps appId={appId} delivery={delivery} readings={readings} />}
         </>
       )}
     </ol>
@@ -154,13 +142,53 @@ const Kept = ({ appId, items }: KeptProps) => (
   </ul>
 );
 
-interface OneReadingProps {
-  readonly appId: string;
-  readonly reading: Reading;
-  readonly hasMany: boolean;
+/** Shows a step for each subscription that covers an event of the delivery, with its attempts. */
+function ReadSteps({ appId, delivery, readings }: Props) {
+  const bySubscription = Map.groupBy(readings.data ?? [], ({ subscriptionId }) => subscriptionId);
+  if (bySubscription.size === 0)
+    return (
+      <Step title="Read" tone="plain">
+        <WhenLoaded loaded={readings} lines={2}>
+          {() => "No subscription covers its events."}
+        </WhenLoaded>
+      </Step>
+    );
+  return (
+    <>
+      {[...bySubscription].map(([subscriptionId, all]) => (
+        <Step
+          key={subscriptionId}
+          title="Read by a subscription"
+          tone={READ[worstOf(all)].tone}
+          after={formatAfter(all.flatMap(({ attempts }) => attempts).at(-1)?.at, delivery)}
+        >
+          <ul class="step-list">
+            {all.map((reading) => (
+              <OneReading
+                key={`${reading.entryId}/${reading.topic}`}
+                appId={appId}
+                delivery={delivery}
+                reading={reading}
+              />
+            ))}
+          </ul>
+        </Step>
+      ))}
+    </>
+  );
 }
 
-function OneReading({ appId, reading, hasMany }: OneReadingProps) {
+/** Formats the time between the arrival of the delivery and `at`. */
+const formatAfter = (at: string | undefined, { receivedAt }: Whole): string | undefined =>
+  at === undefined ? undefined : `+${formatDuration(Math.max(0, Date.parse(at) - Date.parse(receivedAt)))}`;
+
+interface OneReadingProps {
+  readonly appId: string;
+  readonly delivery: Whole;
+  readonly reading: Reading;
+}
+
+function OneReading({ appId, delivery, reading }: OneReadingProps) {
   const { subscriptionId, eventId, state, reader, deliveries, pendingSeconds, attempts } = reading;
   const { tone, words } = READ[state];
   const app = `/console/apps/${encodeURIComponent(appId)}`;
@@ -172,12 +200,12 @@ function OneReading({ appId, reading, hasMany }: OneReadingProps) {
           href={
             state === "deadLetter"
               ? `/console/dead-letters${formatQuery({ app: appId, subscription: subscriptionId })}`
-              : `${app}/subscriptions`
+              : `${app}/subscriptions${formatQuery({ subscription: subscriptionId })}`
           }
         >
           <code>{subscriptionId}</code>
         </a>
-        {hasMany && (
+        {delivery.events.length > 1 && (
           <code class="soft">
             <UntrustedText max={64}>{eventId}</UntrustedText>
           </code>
@@ -196,7 +224,8 @@ function OneReading({ appId, reading, hasMany }: OneReadingProps) {
             <li key={index} class="row">
               <Badge tone="bad">{status ?? code}</Badge>
               <Time at={at} />
-              <span class="faint">{formatDuration(durationMs)}</span>
+              <span class="faint">took {formatDuration(durationMs)}</span>
+              <span class="step-after">{formatAfter(at, delivery)}</span>
             </li>
           ))}
         </ol>
@@ -208,13 +237,16 @@ function OneReading({ appId, reading, hasMany }: OneReadingProps) {
 interface StepProps {
   readonly title: string;
   readonly tone: Tone;
+  /** Time since the arrival of the delivery. */
+  readonly after?: string | undefined;
   readonly children: ComponentChildren;
 }
 
-const Step = ({ title, tone, children }: StepProps) => (
+const Step = ({ title, tone, after, children }: StepProps) => (
   <li class={`step ${tone}`}>
     <h2>
       {title} <span class="sr-only">{HEARD[tone]}</span>
+      {after !== undefined && <span class="step-after">{after}</span>}
     </h2>
     <div class="step-body">{children}</div>
   </li>
@@ -261,30 +293,7 @@ const READ: Readonly<Record<Reading["state"], { readonly tone: Tone; readonly wo
   acknowledged: { tone: "ok", words: "acknowledged" },
 };
 
-function toneOf(readings: readonly Reading[] | undefined): Tone {
-  const tones = (readings ?? []).map(({ state }) => READ[state].tone);
-  return (
-    (["bad", "warn", "info", "plain"] as const).find((tone) => tones.includes(tone)) ??
-    (tones.length > 0 ? "ok" : "plain")
-  );
-}
+const ATTENTION = ["deadLetter", "retrying", "pending", "unread"] as const;
 
-function getSuggestedAction(httpStatus: number): string {
-  switch (httpStatus) {
-    case 400:
-      return "The channel rejects invalid items instead of quarantining them. See its settings onInvalid and onNoMatch.";
-    case 401:
-      return "Check the channel's secret and scheme. The sender uses another secret, or does not sign.";
-    case 404:
-    case 405:
-      return "The sender uses an address or method that the channel does not have.";
-    case 413:
-      return "Raise limits.maxBodyBytes of the channel, or send smaller deliveries.";
-    case 415:
-      return "The channel does not support the sender's Content-Type.";
-    case 429:
-      return "The sender exceeded a rate limit of the channel or organization, and was asked to wait.";
-    default:
-      return "The sender was asked to retry. The overview shows which part of the gateway was unavailable.";
-  }
-}
+const worstOf = (readings: readonly Reading[]): Reading["state"] =>
+  ATTENTION.find((state) => readings.some((one) => one.state === state)) ?? "acknowledged";

@@ -1,0 +1,80 @@
+import { useState } from "preact/hooks";
+import { api, type Schemas } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
+import { useAction } from "../../api/use-action.ts";
+import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { toast } from "../../kit/feedback/toast.tsx";
+import { Button } from "../../kit/layout/button.tsx";
+import { viewHref } from "../../kit/layout/links.ts";
+import { hasPermission } from "../../session/session.ts";
+import { RedriveDialog } from "../quarantine/redrive-dialog.tsx";
+import { formatDeliveryCurl } from "./delivery-curl.ts";
+
+interface Props {
+  readonly appId: string;
+  readonly delivery: Schemas["WholeDelivery"];
+  /** Called when quarantined items of the delivery were published. */
+  readonly onRedriven: () => void;
+}
+
+/** Buttons of a delivery: the next steps from its result. */
+export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
+  const [isRedriving, setRedriving] = useState(false);
+  const { channelUid, quarantine, events, ignored } = delivery;
+  const [event] = events;
+  const ids = quarantine.map(({ id }) => id);
+  const definitions = viewHref("/apps/:appId/channels/:channelUid/definitions", { appId, channelUid });
+  return (
+    <>
+      {definitions !== undefined && ids.length + ignored > 0 && (
+        <a class="button" href={definitions}>
+          Fix rule
+        </a>
+      )}
+      {ids.length > 0 && hasPermission("apps.write") && (
+        <Button look="primary" onClick={() => setRedriving(true)}>
+          Redrive
+        </Button>
+      )}
+      {event !== undefined && (
+        <a
+          class="button"
+          href={`/console/apps/${encodeURIComponent(appId)}/events${formatQuery({ event: `${event.topic}/${event.entryId}` })}`}
+        >
+          Open event
+        </a>
+      )}
+      {delivery.requestId !== null && delivery.bodyBase64 !== null && hasPermission("apps.read") && (
+        <CopyCurl appId={appId} delivery={delivery} />
+      )}
+      {isRedriving && (
+        <RedriveDialog
+          appId={appId}
+          what={ids.length === 1 ? "1 item" : `${ids.length} items`}
+          target={{ is: "items", ids }}
+          previewParts={[{ scope: { channelId: channelUid }, ids: new Set(ids) }]}
+          onClose={() => setRedriving(false)}
+          onDone={onRedriven}
+        />
+      )}
+    </>
+  );
+}
+
+/** Copies a command that sends the delivery again. The address of the channel is only loaded when it is needed. */
+function CopyCurl({ appId, delivery }: Omit<Props, "onRedriven">) {
+  const copying = useAction(async () => {
+    const path = { appId, channelId: delivery.channelUid };
+    const { url } = await api.get("/apps/{appId}/channels/{channelId}", { path });
+    await navigator.clipboard.writeText(formatDeliveryCurl(delivery, url ?? "$ADDRESS"));
+    toast("Copied the delivery as a curl command");
+  });
+  return (
+    <>
+      <Button disabled={copying.isRunning} onClick={() => void copying.run()}>
+        Copy as curl
+      </Button>
+      {copying.error && <ErrorNote error={copying.error} />}
+    </>
+  );
+}
