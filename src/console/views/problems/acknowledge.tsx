@@ -1,5 +1,6 @@
 import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
+import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { loadProblems, type Problem } from "../../kit/layout/problems.ts";
@@ -14,17 +15,17 @@ interface Props {
 export function Acknowledge({ problem: { id, state }, onDone }: Props) {
   const action = useAction(async () => {
     await send("POST", `/problems/${id}/acknowledge`, { body: {} });
+    toast("Acknowledged");
     await loadProblems();
     onDone?.();
   });
   if (state !== "opened" || !hasPermission("problems.write")) return null;
-  const acknowledge = async (): Promise<void> => {
-    await action.run();
-    toast("Acknowledged");
-  };
   return (
-    <Button disabled={action.isRunning} onClick={() => void acknowledge()}>
-      Acknowledge
-    </Button>
+    <>
+      <Button disabled={action.isRunning} onClick={() => void action.run()}>
+        Acknowledge
+      </Button>
+      {action.error && <ErrorNote error={action.error} />}
+    </>
   );
 }
