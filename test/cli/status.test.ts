@@ -30,11 +30,14 @@ async function startGateway(apps: number, allowed = Number.POSITIVE_INFINITY) {
       const message = "This API key has sent too many requests. Try again later.";
       return void response.end(JSON.stringify({ code: "rate_limited", message }));
     }
-    const { searchParams } = new URL(url, "http://gateway");
+    const { pathname, searchParams } = new URL(url, "http://gateway");
+    if (pathname.endsWith("/sources")) {
+      const at = Number(searchParams.get("cursor") ?? 0);
+      response.setHeader("x-next-cursor", at + 1);
+      return void response.end(JSON.stringify([{ appId: "app_0", channelUid: `u${at}`, state: "open" }]));
+    }
     const [limit, offset] = [Number(searchParams.get("limit")), Number(searchParams.get("offset"))];
     response.setHeader("x-total-count", apps);
-    if (url.endsWith("/source"))
-      return void response.end(JSON.stringify({ state: "open", stateReason: null }));
     const all = Array.from({ length: apps }, (_, n) => ({
       id: `app_${n}`,
       uid: `u${n}`,
@@ -73,7 +76,10 @@ it("inlet status shows the apps that it has read when the rate limit is used up,
 it("inlet sources shows the sources that it has read when the rate limit is used up", async () => {
   const { env } = await startGateway(3, 3);
   const sources = await runInlet(["sources", "--app", "app_0"], { env, columns: 200 });
-  expect([sources.code, sources.stdout]).toEqual([4, expect.stringMatching(/^CHANNEL .*\nu0 /)]);
+  expect([sources.code, sources.stdout]).toEqual([
+    4,
+    expect.stringMatching(/^APP +CHANNEL .*\napp_0 +u0 .*\napp_0 +u1 /),
+  ]);
   expect(sources.stderr).toContain("The list of sources is incomplete: ");
 });
 

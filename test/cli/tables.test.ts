@@ -19,7 +19,7 @@ describe("a command at a terminal", () => {
     ["apps get {app}", /\nblueprintId: +bp_/],
     [
       "sources",
-      /^CHANNEL +HEALTH +STATE +SILENT +LAST EVENT +NEXT +LAST WAKE +LAG MS +MISSED +LAST ERROR\norders +\w+/,
+      /^APP +CHANNEL +HEALTH +STATE +SILENT +LAST EVENT +NEXT +LAST WAKE +LAG MS +MISSED +LAST ERROR\napp_\S+ +orders +\w+/,
     ],
     [
       "subscriptions",

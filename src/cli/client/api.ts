@@ -16,6 +16,10 @@ export interface Api {
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
   /** Reads a paginated list until `most` items have been read or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
+  /** Reads a list that is paged by a cursor, until `most` items have been read or the list ends. */
+  readonly listNewest: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
+  /** Yields the items of a list that is paged by a cursor while its pages are read. */
+  readonly newestItems: <T>(path: string, query?: Query) => AsyncGenerator<T, void, undefined>;
   /** Yields the items of a list while its pages are read. */
   readonly items: <T>(path: string) => AsyncGenerator<T, void, undefined>;
   /** Returns the response body as text, because parsing JSON could change large numbers. */
@@ -122,6 +126,33 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
     }
   }
 
+  async function* newestPages<T>(
+    path: string,
+    query: Query = {},
+    most = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<Listed<T>, void, undefined> {
+    let cursor: string | undefined;
+    for (let count = 0; count < most; ) {
+      const limit = Math.min(PAGE, most - count);
+      const response = await call(path, { query: { ...query, limit, cursor } });
+      const items = (await response.json()) as readonly T[];
+      count += items.length;
+      yield { items, total: Number(response.headers.get("x-total-count") ?? count) };
+      cursor = response.headers.get("x-next-cursor") ?? undefined;
+      if (cursor === undefined) return;
+    }
+  }
+
+  async function readAll<T>(all: AsyncIterable<Listed<T>>): Promise<Listed<T>> {
+    const items: T[] = [];
+    let total = 0;
+    for await (const page of all) {
+      items.push(...page.items);
+      total = page.total;
+    }
+    return { items, total };
+  }
+
   return {
     baseUrl,
     open,
@@ -141,14 +172,10 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
     async text(path, query) {
       return (await call(path, query === undefined ? {} : { query })).text();
     },
-    async list<T>(path: string, query?: Query, most?: number) {
-      const items: T[] = [];
-      let total = 0;
-      for await (const page of pages<T>(path, query, most)) {
-        items.push(...page.items);
-        total = page.total;
-      }
-      return { items, total };
+    list: (path, query, most) => readAll(pages(path, query, most)),
+    listNewest: (path, query, most) => readAll(newestPages(path, query, most)),
+    async *newestItems<T>(path: string, query?: Query) {
+      for await (const page of newestPages<T>(path, query)) yield* page.items;
     },
   };
 }

@@ -22,6 +22,8 @@ export interface Client {
    * @throws CommandError
    */
   readonly app: (id?: string) => Promise<App>;
+  /** Finds the app selected by `--app` or INLET_APP. Returns `undefined` if none is selected. @throws CommandError */
+  readonly selectedApp: () => Promise<App | undefined>;
   /** Returns the API path of an app, followed by percent-encoded segments. If they name an entity, finds its app. */
   readonly appPath: (...segments: readonly string[]) => Promise<string>;
 }
@@ -89,7 +91,9 @@ export const createAction =
       const { id: appId } = await app(LOOKED_UP.has(collection) ? id : undefined);
       return formatPath("apps", appId, ...segments);
     };
-    const client = { api, io, output, app, appPath };
+    const selectedApp: Client["selectedApp"] = async () =>
+      named === undefined ? undefined : findApp(api, named);
+    const client = { api, io, output, app, selectedApp, appPath };
     const result = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
     if (typeof result === "object") output.one(result);
     else context.exitCode = result;

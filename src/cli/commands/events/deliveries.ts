@@ -15,6 +15,7 @@ import type { Column } from "../../output/table.ts";
 const COLUMNS: readonly Column<Delivery>[] = [
   { title: "received", value: ({ receivedAt }) => receivedAt },
   { title: "id", value: ({ id }) => id },
+  { title: "app", value: ({ appId }) => appId, isOptional: true },
   { title: "channel", value: ({ channelUid }) => channelUid },
   {
     title: "status",
@@ -40,17 +41,17 @@ export function define(command: Command, context: CommandContext): void {
 
   const list = part<[], ListOptions>(
     "list",
-    "List the recorded deliveries of an app, newest first",
-    async ({ api, output, appPath }, _, { channel, status, request, since, until, limit }) => {
+    "List the recorded deliveries of an app or of all apps, newest first",
+    async ({ api, output, selectedApp }, _, { channel, status, request, since, until, limit }) => {
       const query = {
+        appId: (await selectedApp())?.id,
         channel,
         status,
         requestId: request,
         from: formatTime(since),
         to: formatTime(until),
-        order: "newest",
       };
-      const { items, total } = await api.list<Delivery>(await appPath("deliveries"), query, limit);
+      const { items, total } = await api.listNewest<Delivery>("/deliveries", query, limit);
       output.list(items, COLUMNS, "No deliveries found.");
       if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
     },

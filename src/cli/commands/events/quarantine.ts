@@ -16,6 +16,7 @@ import type { Column } from "../../output/table.ts";
 const COLUMNS: readonly Column<RecordEntity>[] = [
   { title: "id", value: ({ id }) => id },
   { title: "last", value: ({ lastAt }) => lastAt, isOptional: true },
+  { title: "app", value: ({ appId }) => appId, isOptional: true },
   { title: "channel", value: ({ channelUid }) => channelUid },
   { title: "reason", value: ({ reason }) => reason, colors: { "*": "yellow" } },
   { title: "times", value: ({ count }) => count, isOptional: true },
@@ -53,10 +54,11 @@ export function define(command: Command, context: CommandContext): void {
 
   const list = part<[], QuarantineFilters & { readonly limit: number }>(
     "list",
-    "List quarantined items",
-    async ({ api, output, appPath }, _, options) => {
-      const path = await appPath("quarantine");
-      const { items, total } = await api.list<RecordEntity>(path, filterQuery(options), options.limit);
+    "List the quarantined items of an app or of all apps, newest first",
+    async ({ api, output, selectedApp }, _, options) => {
+      const { channelId: channel, ...filters } = filterQuery(options);
+      const query = { appId: (await selectedApp())?.id, channel, ...filters };
+      const { items, total } = await api.listNewest<RecordEntity>("/quarantine", query, options.limit);
       output.list(items, COLUMNS, "Quarantine is empty.");
       if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
     },

@@ -1,18 +1,14 @@
 import type { Command } from "commander";
-import type { Channel } from "../../../channels/entity.ts";
-import type { SourceEntity } from "../../../resources/apps/sources/schema.ts";
-import { type Api, formatPath } from "../../client/api.ts";
+import type { ListedSource } from "../../../resources/apps/sources/schema.ts";
 import { collect, describeIncomplete } from "../../client/collect.ts";
 import { appOptions, declareSubcommands, examples, parseJson } from "../../client/command.ts";
-import type { App } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
-type ListedSource = SourceEntity & { readonly uid: string };
-
 const COLUMNS: readonly Column<ListedSource>[] = [
-  { title: "channel", value: ({ uid }) => uid },
+  { title: "app", value: ({ appId }) => appId, isOptional: true },
+  { title: "channel", value: ({ channelUid }) => channelUid },
   {
     title: "health",
     value: ({ health }) => health,
@@ -41,14 +37,15 @@ const COLUMNS: readonly Column<ListedSource>[] = [
   { title: "last error", value: ({ lastError }) => lastError?.message, wraps: true },
 ];
 
-const FETCHING = new Set(["sse", "polling"]);
-
 export function define(command: Command, context: CommandContext): void {
   const part = declareSubcommands(command, context, appOptions);
 
-  part("list", "List the sources of an app", async ({ api, output, app }) => {
-    const { items, failure } = await collect(readSources(api, await app()));
-    if (items.length > 0 || failure === undefined) output.list(items, COLUMNS, "The app has no sources.");
+  part("list", "List the sources of an app or of all apps", async ({ api, output, selectedApp }) => {
+    const appId = (await selectedApp())?.id;
+    const { items: found, failure } = await collect(api.newestItems<ListedSource>("/sources", { appId }));
+    // Earlier versions printed the channel as `uid`.
+    const items = found.map((source) => ({ uid: source.channelUid, ...source }));
+    if (items.length > 0 || failure === undefined) output.list(items, COLUMNS, "There are no sources.");
     if (failure === undefined) return EXIT.done;
     output.note(describeIncomplete(items.length, "sources", failure), "yellow");
     return failure.exitCode;
@@ -79,11 +76,4 @@ export function define(command: Command, context: CommandContext): void {
 interface CursorOptions {
   readonly set?: string;
   readonly reset?: boolean;
-}
-
-async function* readSources(api: Api, { id }: App): AsyncGenerator<ListedSource, void, undefined> {
-  for await (const { uid, kind } of api.items<Channel>(formatPath("apps", id, "channels"))) {
-    if (!FETCHING.has(kind)) continue;
-    yield { uid, ...(await api.get<SourceEntity>(formatPath("apps", id, "channels", uid, "source"))) };
-  }
 }

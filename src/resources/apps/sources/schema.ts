@@ -99,6 +99,7 @@ export const listedSourceSchema = z
     kind: channelKindNameSchema,
   })
   .meta({ id: "ListedSource", description: "A source with its channel." });
+export type ListedSource = Shown<z.output<typeof listedSourceSchema>>;
 export type SourceEntity = Shown<z.output<typeof sourceSchema>>;
 
 export const setCursorSchema = z.strictObject({
