@@ -67,14 +67,18 @@ export const pageBody = {
 
 export const pageBodySchema = z.strictObject(pageBody);
 
-const CURSOR = /^(\d{1,17})\.([A-Za-z0-9_]{1,64})$/;
+const CURSOR = /^(\d{1,16})\.([A-Za-z0-9_]{1,64})$/;
+/** Latest time of a `Date`, in ms. Positions in PostgreSQL are times. */
+const MAX_SCORE = 8.64e15;
+const CURSOR_MESSAGE = "must be the `X-Next-Cursor` of an earlier response; leave it out for the first page";
 
 /** Query parameters for lists that are paged by a cursor, newest item first. */
 export const newestQuery = {
   limit: pageQuery.limit,
   cursor: z
     .string()
-    .regex(CURSOR, "must be the `X-Next-Cursor` of an earlier response; leave it out for the first page")
+    .regex(CURSOR, CURSOR_MESSAGE)
+    .refine((text) => (parseCursor(text)?.score ?? 0) <= MAX_SCORE, CURSOR_MESSAGE)
     .optional()
     .meta({
       description:

@@ -143,8 +143,8 @@ export function createQuarantineStore({
       return { records: rows.flatMap((row) => row?.record ?? []), total };
     },
     /**
-     * Lists the newest records of many channels, by first arrival in µs. `last` is the position of the last record of a full page, also if
-     * the record was deleted in the meantime. `total` counts the records on all pages.
+     * Lists the newest records of many channels, by first arrival in µs. `last` is the position of the last record of the page if another
+     * page follows, also if the record was deleted in the meantime. `total` counts the records on all pages.
      */
     async listNewest(organizationId: string, { channelNumbers, reason, ...query }: NewestItemsQuery) {
       const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
@@ -156,9 +156,11 @@ export function createQuarantineStore({
           .filter((index) => reason === undefined || index === reason || index === `${reason}:last`)
           .map((index) => quarantineIndexKey(organizationId, number, index));
       });
-      const { members, total } = await readNewest(keys, query);
+      // One more than the page shows whether another page follows.
+      const { members: found, total } = await readNewest(keys, { ...query, limit: query.limit + 1 });
+      const members = found.slice(0, query.limit);
       const rows = await Promise.all(members.map(({ member }) => readRecord(organizationId, member)));
-      const last = members.length === query.limit ? members.at(-1) : undefined;
+      const last = found.length > query.limit ? members.at(-1) : undefined;
       return {
         records: rows.flatMap((row) => row?.record ?? []),
         last: last && { score: last.score, id: last.member },

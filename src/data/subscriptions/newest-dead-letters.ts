@@ -4,8 +4,8 @@ import type { Row } from "../tables.ts";
 
 /** Counting stops at this number, because an organization can have millions of dead letters. */
 export const MAX_COUNTED_LETTERS = 10_000;
-/** Maximum total size of the events of a page, in characters of their stored JSON. A page has at least one dead letter. */
-const MAX_PAGE_CHARACTERS = 16 * 1024 * 1024;
+/** Maximum total size of the events of a page, in bytes of their stored JSON. A page has at least one dead letter. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface NewestLettersQuery {
   readonly appId?: string | undefined;
@@ -71,20 +71,24 @@ export async function listNewestDeadLetters(
     .orderBy("l.id", "desc")
     // One more than the page, which shows whether another page follows.
     .limit(limit + 1);
-  const rows = await db
+  const sized = db
     .selectFrom(page.as("page"))
     .selectAll()
     .select(
       sql<number>`sum(octet_length(fields::text)) OVER (ORDER BY created_at DESC, id DESC) - octet_length(fields::text)`.as(
-        "charactersBefore",
+        "bytesBefore",
       ),
     )
-    .select(sql<number>`count(*) OVER ()::int`.as("available"))
+    .select(sql<number>`count(*) OVER ()::int`.as("available"));
+  const rows = await db
+    .selectFrom(sized.as("sized"))
+    .selectAll()
+    .where("bytesBefore", "<", MAX_PAGE_BYTES)
     .orderBy("createdAt", "desc")
     .orderBy("id", "desc")
+    .limit(limit)
     .execute();
-  const fitting = rows.filter((row) => Number(row.charactersBefore) < MAX_PAGE_CHARACTERS).slice(0, limit);
-  const letters = fitting.map(({ charactersBefore: _, available: __, ...letter }) => letter);
+  const letters = rows.map(({ bytesBefore: _, available: __, ...letter }) => letter);
   const isLast = letters.length === (rows[0]?.available ?? 0);
   return { letters, total, last: isLast ? undefined : letters.at(-1) };
 }

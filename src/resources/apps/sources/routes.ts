@@ -101,12 +101,14 @@ export const sources: Resource = {
             .selectAll()
             .$if(after !== undefined, (query) => query.where("number", "<", after?.score ?? 0))
             .orderBy("number", "desc")
-            .limit(limit)
+            // One more than the page shows whether another page follows.
+            .limit(limit + 1)
             .execute();
-          const sources = await readSources(deps, rows);
-          const last = rows.length === limit ? rows.at(-1) : undefined;
+          const page = rows.slice(0, limit);
+          const sources = await readSources(deps, page);
+          const last = rows.length > limit ? page.at(-1) : undefined;
           return {
-            items: rows.flatMap(({ appId, uid: channelUid, kind }, at) => {
+            items: page.flatMap(({ appId, uid: channelUid, kind }, at) => {
               const source = sources[at];
               return source === undefined ? [] : [{ ...source, appId, channelUid, kind }];
             }),

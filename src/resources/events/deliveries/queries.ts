@@ -47,7 +47,7 @@ const hasEvent = ({ outcome }: DeliveryRecord, eventId: string): boolean =>
 
 /**
  * Lists the newest recorded deliveries of all apps. The work depends on the number of channels with records and on the page's size, and not
- * on the page's position. A filter by `eventId` searches the newest `MAX_SEARCHED` records and returns a single page.
+ * on the page's position. A filter by `eventId` searches the newest `MAX_SEARCHED` records.
  */
 export async function listNewestDeliveries(
   deps: Deps,
@@ -57,21 +57,34 @@ export async function listNewestDeliveries(
   const { deliveryRecords } = deps;
   const channelNumbers = await findPlaces(deps, organizationId, { appId, channel });
   const query = { channelNumbers, from, to, status, requestId };
+  const after = parseCursor(cursor);
   if (eventId !== undefined) {
     const { records } = await deliveryRecords.listNewest(organizationId, { ...query, limit: MAX_SEARCHED });
     const ids = records.map(({ id }) => id);
     const found = (await deliveryRecords.read(organizationId, ids)).filter((one) => hasEvent(one, eventId));
-    return { items: found.slice(0, limit), total: found.length };
+    const rest = found.filter((one) => isAfter(one, after));
+    return { items: rest.slice(0, limit), total: found.length, next: nextOf(rest, limit) };
   }
-  const after = parseCursor(cursor);
-  const { records, total } = await deliveryRecords.listNewest(organizationId, { ...query, limit, after });
-  const ids = records.map(({ id }) => id);
-  const last = records.length === limit ? records.at(-1) : undefined;
-  return {
-    items: await deliveryRecords.read(organizationId, ids),
-    total,
-    next: last && formatCursor({ score: last.receivedAtMs, id: last.id }),
-  };
+  // One more than the page shows whether another page follows.
+  const page = { ...query, limit: limit + 1, after };
+  const { records, total } = await deliveryRecords.listNewest(organizationId, page);
+  const ids = records.slice(0, limit).map(({ id }) => id);
+  return { items: await deliveryRecords.read(organizationId, ids), total, next: nextOf(records, limit) };
+}
+
+interface Placed {
+  readonly receivedAtMs: number;
+  readonly id: string;
+}
+
+/** Returns whether a record comes after this position in a list with the newest record first. */
+const isAfter = ({ receivedAtMs, id }: Placed, after: ReturnType<typeof parseCursor>): boolean =>
+  after === undefined || receivedAtMs < after.score || (receivedAtMs === after.score && id < after.id);
+
+/** Returns the cursor of the next page, or `undefined` if all records are on this page. */
+function nextOf(records: readonly Placed[], limit: number): string | undefined {
+  const last = records.length > limit ? records[limit - 1] : undefined;
+  return last && formatCursor({ score: last.receivedAtMs, id: last.id });
 }
 
 /** Reads a recorded delivery. @throws ApiError 404 if the app has no such delivery */

@@ -18,8 +18,9 @@ the resources that it names (404), and their state (409). A resource of another 
 
 **Responses.** A successful response has status 200 and a JSON body. An error has the body \`Error\`. Times are RFC 3339 in
 UTC with milliseconds. A list is a JSON array in order of creation. The header \`X-Total-Count\` has the length of the
-complete list. The parameters \`limit\` (1 to 200) and \`offset\` select a page. A list of all apps has the newest item first. Its
-parameter \`cursor\` selects the page after the response with this \`X-Next-Cursor\`.
+complete list. The parameters \`limit\` (1 to 200) and \`offset\` select a page. \`/deliveries\`, \`/quarantine\`,
+\`/dead-letters\` and \`/sources\` cover all apps, newest item first. They take \`cursor\` instead of \`offset\`: send the
+\`X-Next-Cursor\` of a response to get the next page. The last page has none.
 
 **Requests.** Bodies are limited to 1 MiB. Unknown body fields and unknown or repeated query parameters are rejected with
 400, and the error names each of them. Hooks and the OAuth callback accept any query. Null for an optional field means the
