@@ -11,8 +11,8 @@ export default defineConfig({
     // Tests mostly wait for pages, so two run in parallel.
     maxWorkers: 2,
     // A browser and gateways share two cores, so conditions can take long.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     expect: { poll: { timeout: 120_000 } },
   },
 });

@@ -80,7 +80,7 @@ it("a delivery as a curl command sends its body, query and headers again, withou
   const headers = { host: "a", "content-length": "4", "x-note": ["it's", "$HOME"], "x-token": "***" };
   const sent = { method: "POST", headers, query: { a: "1 2" } };
   const command = ["-sS", "-X", "POST", "https://inlet.example/hooks/1?a=1+2"];
-  const noted = ["-H", "x-note: it's", "-H", "x-note: $HOME"];
+  const noted = ["-H", "x-note: it's", "-H", "x-note: $HOME", "-H", "Content-Type:"];
   const text = formatDeliveryCurl({ ...sent, bodyBase64: btoa("@'$x\n") }, "https://inlet.example/hooks/1");
   expect(run(text).split("\0")).toEqual([...command, ...noted, "--data-raw", "@'$x\n", ""]);
   const bytes = formatDeliveryCurl({ ...sent, bodyBase64: btoa("\xff\0") }, "https://inlet.example/hooks/1");

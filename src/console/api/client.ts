@@ -62,7 +62,8 @@ export async function sendForResponse(
   });
   if (response.ok) return response;
   const error = await parseApiError(response);
-  if (response.status === 401) signer?.onRejected(error.message);
+  // A call with its own credential, such as a sign-in, says nothing about the session.
+  if (response.status === 401 && headers?.authorization === undefined) signer?.onRejected(error.message);
   throw error;
 }
 

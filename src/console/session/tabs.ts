@@ -31,8 +31,10 @@ const channel = new BroadcastChannel(STORAGE_KEY);
 
 export function watchTabs({ current, onSession, onSignOut }: TabCallbacks): void {
   channel.onmessage = ({ data }: MessageEvent<Message>) => {
-    if (data.is === "session") onSession(data.session);
-    else if (data.is === "signOut") onSignOut(data.why);
+    if (data.is === "session") {
+      // The message can arrive after a sign-out of this tab.
+      if (!isSignedOut(data.session)) onSession(data.session);
+    } else if (data.is === "signOut") onSignOut(data.why);
     else {
       const session = current();
       if (session !== undefined) post({ is: "session", session });
@@ -65,11 +67,14 @@ export function readSession(): SharedSession | undefined {
   const stored = sessionStorage.getItem(STORAGE_KEY);
   if (stored === null) return undefined;
   const session = JSON.parse(stored) as SharedSession;
-  const signedOutAtMs = Number(localStorage.getItem(SIGNED_OUT_KEY) ?? 0);
-  if (session.token.expiresAtMs > Date.now() && session.signedInAtMs > signedOutAtMs) return session;
+  if (session.token.expiresAtMs > Date.now() && !isSignedOut(session)) return session;
   forgetSession();
   return undefined;
 }
+
+/** Returns whether the user signed out of all tabs after this sign-in. */
+const isSignedOut = ({ signedInAtMs }: SharedSession): boolean =>
+  signedInAtMs <= Number(localStorage.getItem(SIGNED_OUT_KEY) ?? 0);
 
 export const forgetSession = (): void => sessionStorage.removeItem(STORAGE_KEY);
 

@@ -73,7 +73,7 @@ export function drawChart(place: HTMLElement, { times, series, heightPx, signal 
       ],
       series: [
         {
-          label: "From",
+          label: "Interval from",
           value: (_, seconds) =>
             seconds === null
               ? "–"
@@ -91,8 +91,8 @@ export function drawChart(place: HTMLElement, { times, series, heightPx, signal 
         })),
       ],
       legend: { live: true },
-      // While the pointer is outside the chart, the legend shows the last values.
-      hooks: { ready: [(ready) => ready.setLegend({ idx: times.length - 1 })] },
+      // While the pointer is outside the chart, the legend shows the last interval with values in all series.
+      hooks: { ready: [(ready) => ready.setLegend({ idx: Math.max(0, findLastComplete(times, series)) })] },
     },
     [times.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
     place,
@@ -104,6 +104,13 @@ export function drawChart(place: HTMLElement, { times, series, heightPx, signal 
     plot.destroy();
   });
 }
+
+/** Returns the index of the last time at which each series has a value, or -1. */
+const findLastComplete = (
+  times: readonly number[],
+  series: readonly { readonly values: readonly (number | null)[] }[],
+): number =>
+  times.findLastIndex((_, index) => series.every(({ values }) => typeof values[index] === "number"));
 
 /** Returns the indexes of values without a value before and after them. */
 const findSingle = (values: readonly (number | null)[]): number[] =>

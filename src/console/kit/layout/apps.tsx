@@ -47,6 +47,12 @@ export async function reloadApps(): Promise<void> {
   apps.value = rows;
 }
 
+/** Removes the parameters that name something in an app, such as its channel or the open row. */
+function withoutPlaces(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const { channel: _, group: __, item: ___, letter: ____, source: _____, ...others } = query;
+  return others;
+}
+
 /** Opens the current view for another app. */
 export function AppSwitcher() {
   const { path, query, route } = useLocation();
@@ -58,7 +64,7 @@ export function AppSwitcher() {
     lastId.value = id;
     sessionStorage.setItem(STORAGE_KEY, id);
     if (/^\/console\/apps\/[^/]+/.test(path)) route(`/console/apps/${id}${view}`);
-    else if (query.app !== undefined) route(`${path}${formatQuery({ app: id })}`);
+    else if (query.app !== undefined) route(`${path}${formatQuery({ ...withoutPlaces(query), app: id })}`);
   };
   return (
     <label class="app-switcher">

@@ -7,7 +7,7 @@ import { caller, hasPermission, signOut } from "../../session/session.ts";
 import { Palette, PaletteButton } from "../palette/palette.tsx";
 import { formatShort } from "../text/numbers.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
-import { AppSwitcher, reloadApps, useAppId } from "./apps.tsx";
+import { AppSwitcher, apps, reloadApps, useAppId } from "./apps.tsx";
 import { Button } from "./button.tsx";
 import { Icon, Mark } from "./icons.tsx";
 import { knownViews } from "./links.ts";
@@ -30,6 +30,9 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   useEffect(() => {
     // Ignore the failure here. The app switcher stays empty, and views that need the apps show the error themselves.
     void reloadApps().catch(() => {});
+    return () => {
+      apps.value = undefined;
+    };
   }, [caller.value.organization.id]);
   useProblems();
   useMemo(() => {

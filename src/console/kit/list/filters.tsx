@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { LocalTimeInput } from "../form/local-time.tsx";
 import { Button } from "../layout/button.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
+import { visibleText } from "../text/visible.ts";
 import { useAddress } from "./address.ts";
 import { SavedViewsBar } from "./saved-views-bar.tsx";
 import { isTimePreset, resolvePreset, TIME_PRESETS, type TimePreset } from "./time-presets.ts";
@@ -35,10 +36,15 @@ export type FilterValues = Readonly<Record<string, string>>;
 /**
  * Hook that keeps filters in the query string of the URL, so that a filtered list can be shared. Lists with the filter `from` also have the
  * filter `last`, a time range that ends now.
+ *
+ * @param turn number that changes with each refresh, which moves the time range
  */
-export function useFilters(names: readonly string[]): {
+export function useFilters(
+  names: readonly string[],
+  turn = 0,
+): {
   readonly values: FilterValues;
-  /** The values with `from` in place of `last`. The time stays the same until the filters change. */
+  /** The values with `from` in place of `last`. The time stays the same until the filters or `turn` change. */
   readonly resolved: FilterValues;
   readonly set: (next: FilterValues) => void;
 } {
@@ -48,7 +54,7 @@ export function useFilters(names: readonly string[]): {
     known.flatMap((name) => (query[name] === undefined || query[name] === "" ? [] : [[name, query[name]]])),
   );
   const unset = Object.fromEntries(known.map((name) => [name, undefined]));
-  const resolved = useMemo(() => resolvePreset(values, Date.now()), [JSON.stringify(values)]);
+  const resolved = useMemo(() => resolvePreset(values, Date.now()), [JSON.stringify(values), turn]);
   return { values, resolved, set: (next) => go({ ...unset, ...next }, { replace: true }) };
 }
 
@@ -63,6 +69,7 @@ const TYPING_MS = 350;
 /** Filters above a list. The `/` key moves the focus to the first filter. */
 export function FilterBar({ fields, values, onChange }: Props) {
   const bar = useRef<HTMLFormElement>(null);
+  const [clears, setClears] = useState(0);
   useShortcut({
     keys: "/",
     description: "Filter",
@@ -77,7 +84,8 @@ export function FilterBar({ fields, values, onChange }: Props) {
   const hasTime = fields.some(({ name }) => name === "from");
   return (
     <>
-      <form ref={bar} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+      {/* The key drops texts that the user typed but that are not reported yet. */}
+      <form key={clears} ref={bar} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         {hasTime && (
           <TimePresets value={values.last} onChange={(last) => onChange(withPreset(values, last))} />
         )}
@@ -93,7 +101,13 @@ export function FilterBar({ fields, values, onChange }: Props) {
           </label>
         ))}
         {isSet && (
-          <Button look="quiet" onClick={() => onChange({})}>
+          <Button
+            look="quiet"
+            onClick={() => {
+              setClears(clears + 1);
+              onChange({});
+            }}
+          >
             Clear
           </Button>
         )}
@@ -143,6 +157,9 @@ function FilterInput({ field, value, onChange }: InputProps) {
       return (
         <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
           <option value="">all</option>
+          {value !== "" && !field.options.some((option) => option.value === value) && (
+            <option value={value}>{visibleText(value)}</option>
+          )}
           {field.options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.label}
@@ -165,6 +182,9 @@ function TypedInput({
 }: Pick<InputProps, "value" | "onChange"> & { readonly placeholder: string }) {
   const [text, setText] = useState(value);
   const reported = useRef(value);
+  // Other filters may change while the user types.
+  const latest = useRef(onChange);
+  latest.current = onChange;
   useEffect(() => {
     if (value !== reported.current) setText(value);
     reported.current = value;
@@ -173,7 +193,7 @@ function TypedInput({
     if (text === reported.current) return undefined;
     const timer = setTimeout(() => {
       reported.current = text;
-      onChange(text);
+      latest.current(text);
     }, TYPING_MS);
     return () => clearTimeout(timer);
   }, [text]);

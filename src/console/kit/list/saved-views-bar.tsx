@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { caller } from "../../session/session.ts";
 import { Dialog } from "../feedback/dialog.tsx";
@@ -11,7 +11,9 @@ export function SavedViewsBar({ isFiltered }: { readonly isFiltered: boolean }) 
   const { path, url } = useLocation();
   const [isNaming, setNaming] = useState(false);
   const organizationId = caller.value.organization.id;
-  const views = readSavedViews(organizationId).filter(({ href }) => href.split("?")[0] === path);
+  const views = readSavedViews(organizationId)
+    .filter(({ href }) => href.split("?")[0] === path)
+    .toSorted((a, b) => a.name.localeCompare(b.name));
   const isSaved = views.some(({ href }) => href === url);
   if (views.length === 0 && !isFiltered) return null;
   return (
@@ -55,6 +57,8 @@ interface NameDialogProps {
 
 function NameDialog({ onSave, onClose }: NameDialogProps) {
   const [name, setName] = useState("");
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
   return (
     <Dialog title="Save view" onClose={onClose}>
       <form
@@ -71,7 +75,7 @@ function NameDialog({ onSave, onClose }: NameDialogProps) {
             required
             maxLength={60}
             value={name}
-            ref={(input) => input?.focus()}
+            ref={input}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </label>

@@ -15,7 +15,7 @@ const keyOf = (organizationId: string): string => `inlet.views.${organizationId}
 /** Increases with each change, so that components that show saved views are drawn again. */
 const changes = signal(0);
 
-/** Returns the views that were saved in this browser for the organization, in order of their names. */
+/** Returns the views that were saved in this browser for the organization, oldest first. */
 export function readSavedViews(organizationId: string): readonly SavedView[] {
   // Read the signal, so that the caller is drawn again after a change.
   void changes.value;

@@ -35,8 +35,8 @@ const FILTERS = [
 
 /** List of the newest deliveries of all apps, including rejected ones. */
 export default function Deliveries() {
-  const { values, resolved, set } = useFilters(FILTERS);
   const [turn, setTurn] = useState(0);
+  const { values, resolved, set } = useFilters(FILTERS, turn);
   const { app: appId, type, reason, item, status, ...others } = resolved;
   const places = useTopicFilters(appId);
   const asked = {

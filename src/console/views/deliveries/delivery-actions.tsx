@@ -20,6 +20,7 @@ interface Props {
 /** Buttons of a delivery: the next steps from its result. */
 export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
   const [isRedriving, setRedriving] = useState(false);
+  const [isRedriven, setRedriven] = useState(false);
   const { channelUid, quarantine, events, ignored } = delivery;
   const [event] = events;
   const ids = quarantine.map(({ id }) => id);
@@ -31,10 +32,18 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
           Fix rule
         </a>
       )}
-      {ids.length > 0 && hasPermission("apps.write") && (
+      {ids.length > 0 && !isRedriven && hasPermission("apps.write") && (
         <Button look="primary" onClick={() => setRedriving(true)}>
           Redrive
         </Button>
+      )}
+      {isRedriven && (
+        <a
+          class="button"
+          href={`/console/quarantine${formatQuery({ app: appId, channel: delivery.channelUid })}`}
+        >
+          Open quarantine
+        </a>
       )}
       {event !== undefined && (
         <a
@@ -44,7 +53,7 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
           Open event
         </a>
       )}
-      {delivery.requestId !== null && delivery.bodyBase64 !== null && hasPermission("apps.read") && (
+      {delivery.requestId !== null && delivery.bodyBase64 !== null && hasPermission("channels.read") && (
         <CopyCurl appId={appId} delivery={delivery} />
       )}
       {isRedriving && (
@@ -54,7 +63,10 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
           target={{ is: "items", ids }}
           previewParts={[{ scope: { channelId: channelUid }, ids: new Set(ids) }]}
           onClose={() => setRedriving(false)}
-          onDone={onRedriven}
+          onDone={() => {
+            setRedriven(true);
+            onRedriven();
+          }}
         />
       )}
     </>
@@ -66,8 +78,11 @@ function CopyCurl({ appId, delivery }: Omit<Props, "onRedriven">) {
   const copying = useAction(async () => {
     const path = { appId, channelId: delivery.channelUid };
     const { url } = await api.get("/apps/{appId}/channels/{channelId}", { path });
-    await navigator.clipboard.writeText(formatDeliveryCurl(delivery, url ?? "$ADDRESS"));
-    toast("Copied the delivery as a curl command");
+    const command = formatDeliveryCurl(delivery, url ?? "https://ADDRESS");
+    await navigator.clipboard.writeText(command).then(
+      () => toast("Copied the delivery as a curl command"),
+      () => toast("The browser does not allow this page to copy."),
+    );
   });
   return (
     <>

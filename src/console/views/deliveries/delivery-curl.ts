@@ -10,9 +10,9 @@ interface Sent {
   readonly bodyBase64: string | null;
 }
 
-/** Headers that curl sets itself, or that a proxy added. */
+/** Headers that curl sets itself, that a proxy added, or that do not fit the decoded body. */
 const OWN_HEADERS =
-  /^(accept-encoding|connection|content-length|expect|host|transfer-encoding|x-forwarded-.*)$/i;
+  /^(accept-encoding|connection|content-encoding|content-length|expect|host|transfer-encoding|x-forwarded-.*)$/i;
 /** The gateway replaces secrets in stored headers by this text. */
 const HIDDEN = "***";
 
@@ -29,6 +29,8 @@ export function formatDeliveryCurl({ method, headers, query, bodyBase64 }: Sent,
   for (const [name, value] of Object.entries(headers))
     for (const one of [value].flat())
       if (!OWN_HEADERS.test(name) && !one.includes(HIDDEN)) words.push(`-H ${shellQuote(`${name}: ${one}`)}`);
+  // Otherwise curl says that the body is a form.
+  if (!Object.keys(headers).some((name) => /^content-type$/i.test(name))) words.push("-H 'Content-Type:'");
   const text = bodyBase64 === null ? "" : decodeText(bodyBase64);
   if (text === undefined)
     return `printf %s ${shellQuote(bodyBase64 ?? "")} | base64 -d | ${[...words, "--data-binary @-"].join(" \\\n  ")}`;

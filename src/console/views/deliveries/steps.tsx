@@ -61,7 +61,7 @@ export function Steps({ appId, delivery, readings }: Props) {
       )}
       {status === "woke" ? undefined : isRefused ? (
         <Step
-          title={status === "refused" ? "Refused" : "Failed"}
+          title={status === "refused" ? "Rejected" : "Failed"}
           tone="bad"
           after={`+${formatDuration(delivery.durationMs)}`}
         >

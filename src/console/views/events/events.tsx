@@ -20,9 +20,9 @@ import { channelOf, createTimeline, type Event, placeOf } from "./timeline.ts";
 const FILTERS = ["channel", "type", "id", "field", "from", "to"] as const;
 
 export default function Events({ appId }: { readonly appId: string }) {
-  const { values, resolved, set } = useFilters(FILTERS);
-  const { query, go } = useAddress();
   const [turn, setTurn] = useState(0);
+  const { values, resolved, set } = useFilters(FILTERS, turn);
+  const { query, go } = useAddress();
   const places = useTopicFilters(appId);
   const { channel, type, id, field, from, to } = resolved;
   const range = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };

@@ -70,7 +70,12 @@ const columnsOf = (from: string): readonly Column<Totals>[] => {
     {
       title: "Received over time",
       width: "minmax(4rem, 1.5fr)",
-      cell: ({ trend }) => <Sparkline label={`Received: ${trend.join(", ")}`} values={trend} />,
+      cell: ({ trend }) => (
+        <Sparkline
+          label={`Received: ${trend.at(-1) ?? 0} in the newest interval, at most ${Math.max(0, ...trend)}`}
+          values={trend}
+        />
+      ),
     },
     {
       title: "Received",

@@ -23,16 +23,15 @@ export async function countRetained(
   signal: AbortSignal,
 ): Promise<Retained> {
   const scope = { from: new Date(fromMs).toISOString(), limit: 1, ...(appId !== undefined && { appId }) };
-  const deliveries = async (status: "duplicate" | "refused" | "failed"): Promise<number> =>
+  const deliveries = async (status: "duplicate" | "refused"): Promise<number> =>
     (await api.list("/deliveries", { query: { ...scope, status }, signal })).total;
   const quarantine = async (): Promise<number> =>
     (await api.list("/quarantine", { query: scope, signal })).total;
   const readsDeliveries = hasPermission("deliveries.read");
-  const [duplicate, refused, failed, quarantined] = await Promise.all([
+  const [duplicate, rejected, quarantined] = await Promise.all([
     readsDeliveries ? deliveries("duplicate") : undefined,
-    readsDeliveries ? deliveries("refused") : 0,
-    readsDeliveries ? deliveries("failed") : 0,
+    readsDeliveries ? deliveries("refused") : undefined,
     hasPermission("apps.read") ? quarantine() : undefined,
   ]);
-  return { duplicate, quarantined, rejected: readsDeliveries ? refused + failed : undefined };
+  return { duplicate, quarantined, rejected };
 }

@@ -100,7 +100,7 @@ function Shown({ appId, counts, retained }: Loaded & Pick<Props, "appId">) {
       <Tile title="Error rate" hint="rejected, of all received">
         {received === 0 ? "–" : formatPercent(rejected / received)}
       </Tile>
-      <Tile title="Response time" href={to("deliveries")} hint="median · p99">
+      <Tile title="Response time" href={to("deliveries")} hint="median · p99, newest interval">
         {duration(p50Ms)} · {duration(p99Ms)}
       </Tile>
     </Tiles>

@@ -58,7 +58,8 @@ export default function Sources() {
     [JSON.stringify(asked)],
     { everyMs: REFRESH_MS },
   );
-  const open = query.source ?? (appId && channel ? keyOf({ appId, channelUid: channel }) : undefined);
+  const linked = appId && channel ? keyOf({ appId, channelUid: channel }) : undefined;
+  const open = query.source ?? linked;
   return (
     <Page
       title="Sources"
@@ -93,7 +94,7 @@ export default function Sources() {
                   <OpenSource
                     key={open}
                     source={source}
-                    onClose={() => go({ source: undefined, channel: undefined })}
+                    onClose={() => go({ source: undefined, ...(open === linked && { channel: undefined }) })}
                     onChanged={loaded.reload}
                   />
                 ))}
