@@ -14,7 +14,7 @@ import { compile, packFolder, ROOT } from "./pack-folder.ts";
 /** A URL of a module that a thread or process starts with. The compiler only renames imports. */
 const MODULE_URL = /(new URL\("\.[^"]*)\.ts(", import\.meta\.url\))/g;
 /** Files that are read at run time. */
-const ASSETS = "src/**/*.{css,js,json,lua,md,png,sql}";
+const ASSETS = "src/**/*.{css,js,json,lua,md,png,sql,svg}";
 
 const work = await mkdtemp(join(tmpdir(), "inlet-gateway-"));
 try {

@@ -139,12 +139,13 @@ describe("the example configurations", () => {
 
   it("can be applied, all to one gateway, and change nothing when they are applied again", async () => {
     await using stores = await createTestStores();
-    await using _ = await startTestGateway(stores.env);
+    // Creates the organization. A running gateway would open the streams.
+    await (await startTestGateway(stores.env))[Symbol.asyncDispose]();
     const files = (await readdir(EXAMPLES)).filter((file) => file.endsWith(".setup.json"));
     expect(files.length).toBeGreaterThan(2);
     for (const file of files) await apply(stores.env, join(EXAMPLES, file));
     for (const file of files)
-      expect(await apply(stores.env, join(EXAMPLES, file))).not.toMatch(/created|updated/);
+      expect(await apply(stores.env, join(EXAMPLES, file))).toMatch(/Done: 0 changed\.\n$/);
   });
 
   it("follow an event stream like that of Wikipedia", async () => {

@@ -63,7 +63,7 @@ it("the npm package of the gateway starts two processes in an empty folder, rece
       INLET_API_KEY: key,
     });
     expect(events).toContain('{"hello":"world"}');
-    for (const path of ["/console/", "/docs", "/docs/reference"])
+    for (const path of ["/console/", "/docs", "/docs/reference", "/docs/images/path.svg", "/llms.txt"])
       expect((await fetch(`${origin}${path}`)).status).toBe(200);
   } finally {
     gateway.kill("SIGTERM");

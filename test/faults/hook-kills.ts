@@ -108,7 +108,8 @@ async function strike(
         return;
       case "process": {
         const supervisor = station.gateway?.pid ?? 0;
-        const [victim = 0] = await readProcessIds(supervisor);
+        const [victim] = await readProcessIds(supervisor);
+        if (victim === undefined) throw new Error("The gateway has no process to kill.");
         process.kill(victim, "SIGKILL");
         await until(async () => {
           const running = await readProcessIds(supervisor);

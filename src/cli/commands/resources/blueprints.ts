@@ -61,7 +61,9 @@ export function define(command: Command, context: CommandContext): void {
 
   examples(command, [
     ["inlet blueprints create -f shop.json", "a blueprint from a JSON file"],
-    ["inlet blueprints get shop --json > shop.json", "to edit it"],
-    ["inlet blueprints update shop -f shop.json", "apps change with `inlet apps upgrade`"],
+    [
+      "inlet blueprints update shop -f title.json",
+      "changed fields only; apps change with `inlet apps upgrade`",
+    ],
   ]);
 }

@@ -36,6 +36,8 @@ async function callApi(
   const verb = method.toUpperCase();
   if (!DELIVERY_METHODS.some((known) => known === verb))
     throw usageError(`${method} is not a method of the API. Use one of ${DELIVERY_METHODS.join(", ")}.`);
+  if (data !== undefined && verb === "GET")
+    throw usageError("A GET has no body. Leave out --data, or choose POST, PUT or DELETE.");
   const response = await api.open(`/${path.replace(/^\/?(?:v1(?=\/))?\/?/, "")}`, {
     method: verb,
     ...(data === undefined ? {} : { body: parseBody(String(await readData(io, data))) }),
