@@ -83,6 +83,17 @@ describe("the sign-in page of the console", () => {
     await link.getByLabel("API key").waitFor();
     expect(await link.evaluate("sessionStorage.getItem('inlet.session')")).toBeNull();
 
+    // A message that another tab sent before the sign-out.
+    await link.evaluate(`new Promise((received) => {
+      new BroadcastChannel("inlet.session").onmessage = received;
+      const session = ${stored};
+      new BroadcastChannel("inlet.session").postMessage({ is: "session", session });
+    })`);
+    for (const tab of [page, waiting, link]) {
+      await tab.getByLabel("API key").waitFor();
+      expect(await tab.evaluate("sessionStorage.getItem('inlet.session')")).toBeNull();
+    }
+
     const elsewhere = await console.browser.newContext();
     const other = await elsewhere.newPage();
     await signIn(page);

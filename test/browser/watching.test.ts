@@ -479,6 +479,21 @@ describe("the deliveries view", () => {
     });
   });
 
+  it("shows a filter without an option, and keeps the other filters when another app is chosen", async () => {
+    const { appId } = channel;
+    await using opened = await console.open(
+      `/deliveries?app=${appId}&channel=gone&status=published&last=24h`,
+    );
+    const { page } = opened;
+    await expect.poll(() => page.getByRole("search").getByLabel("Channel").inputValue()).toBe("gone");
+    await page.locator(".app-switcher select").selectOption({ label: "inlet" });
+    await page.waitForURL((url) => !url.search.includes(appId));
+    expect(new URL(page.url()).search).toMatch(
+      /^\?status=published&last=24h&app=app_\w+$|status=published.*last=24h/,
+    );
+    expect(page.url()).not.toContain("channel=");
+  });
+
   it("selects a time range that ends now, and saves the filters as a view, which is a link", async () => {
     await using opened = await console.open("/deliveries?status=published");
     const { page } = opened;

@@ -12,7 +12,7 @@ import { readPresets } from "../../src/verify/presets.ts";
 import { type Caller, createTestApi } from "../support/api.ts";
 import { opened } from "../support/opened.ts";
 
-const EXAMPLE = readFileSync(new URL("../../config/example.setup.json", import.meta.url), "utf8");
+const EXAMPLE = readFileSync(new URL("../../config/examples/github.setup.json", import.meta.url), "utf8");
 const SECRET = "the-secret-of-the-example";
 const env = { GITHUB_WEBHOOK_SECRET: SECRET };
 

@@ -10,6 +10,7 @@ const env = () => ({ INLET_URL: gateway.origin, INLET_API_KEY: API_KEY });
 const COUNTS = { received: 0, published: 0, duplicate: 0, quarantined: 0, rejected: 0, handlerFailed: 0 };
 const snapshot = (atMs: number, counts: Readonly<Record<string, number>>) => ({
   atMs,
+  isCut: false,
   channels: new Map(
     Object.entries(counts).map(([channel, received]) => [
       channel,
@@ -28,6 +29,12 @@ it("computes rates from differences of counts, the busiest channel first", () =>
     ["a", 0.5],
     ["c", 0],
   ]);
+});
+
+it("leaves out a channel whose earlier counts are unknown, because only the busiest channels were read", () => {
+  const before = { ...snapshot(60_000, { a: 100 }), isCut: true };
+  const rates = rateChannels(snapshot(70_000, { a: 105, b: 500 }), before);
+  expect(rates.map(({ channel, received }) => [channel, received])).toEqual([["a", 0.5]]);
 });
 
 it("inlet top ends after the given number of updates", async () => {

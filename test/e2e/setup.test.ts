@@ -15,7 +15,7 @@ import { PROGRAM_ENV } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const EXAMPLE = join(ROOT, "config/example.setup.json");
+const EXAMPLE = join(ROOT, "config/examples/github.setup.json");
 const SECRET = "known-to-both-sides";
 
 let dir: string;

@@ -51,6 +51,12 @@ export async function findAppOf(api: Api, id: string): Promise<App> {
   throw usageError(`Several apps have ${id}. Choose one with --app or INLET_APP:\n${known}`);
 }
 
+/** Returns the uids of all apps by their ids. */
+export async function listAppNames(api: Api): Promise<ReadonlyMap<string, string>> {
+  const { items } = await api.list<App>("/apps");
+  return new Map(items.map(({ id, uid }) => [id, uid]));
+}
+
 /** Finds the app that an argument names, or else the selected one. @throws CommandError */
 export const getNamedApp = (
   { api, app }: { readonly api: Api; readonly app: () => Promise<App> },

@@ -147,6 +147,10 @@ it("the lists of all apps have the filters of the lists of one app", async () =>
   expect(await ids("/deliveries?status=refused")).toEqual([]);
   const { items } = await readPage("/deliveries?eventId=sent-1");
   expect(items.flatMap(({ appId, events }) => [appId, events[0].id])).toEqual([apps[1]?.id, "sent-1"]);
+  const [sent] = items;
+  expect(await ids(`/deliveries?eventId=sent-1&cursor=${Date.parse(sent.receivedAt)}.${sent.id}`)).toEqual(
+    [],
+  );
   expect(await ids("/deliveries?to=2020-01-01T00:00:00Z")).toEqual([]);
   expect(await ids("/quarantine?reason=id_missing")).toHaveLength(APPS);
   expect(await ids("/quarantine?reason=no_match")).toEqual([]);

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { ChannelTotals } from "../../../resources/events/series.ts";
-import { findApp } from "../../client/app.ts";
+import { listAppNames } from "../../client/app.ts";
 import {
   appOptions,
   type Client,
@@ -10,7 +10,6 @@ import {
   parsePast,
   timeOptions,
 } from "../../client/command.ts";
-import type { App } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { compress, renderSparkline } from "../../output/sparkline.ts";
 import type { Column } from "../../output/table.ts";
@@ -56,22 +55,17 @@ export function define(command: Command, context: CommandContext): void {
 }
 
 async function showStats(
-  { api, io, output }: Client,
+  { api, output, selectedApp }: Client,
   [channel]: readonly [string | undefined],
-  { app: named = io.env.INLET_APP || undefined, since = parsePast("1h"), until }: StatsOptions,
+  { since = parsePast("1h"), until }: StatsOptions,
 ): Promise<undefined> {
-  const appId = named === undefined ? undefined : (await findApp(api, named)).id;
+  const appId = (await selectedApp())?.id;
   const query = { appId, channel, from: formatTime(since), to: formatTime(until) };
   const { items, total } = await api.list<ChannelTotals>("/metrics/channels", query, MAX_CHANNELS);
   const isOfOneApp = new Set(items.map((one) => one.appId)).size < 2;
-  const names = output.isJson || isOfOneApp ? undefined : await listNames(api);
+  const names = output.isJson || isOfOneApp ? undefined : await listAppNames(api);
   const app = { title: "app", value: (one: ChannelTotals) => names?.get(one.appId) ?? one.appId };
   const columns = names === undefined ? COLUMNS : [app, ...COLUMNS];
   output.list(items, columns, "No channel received a delivery in this time.");
   if (items.length < total) output.note(`Only the busiest ${items.length} of ${total} channels are shown.`);
-}
-
-async function listNames(api: Client["api"]): Promise<ReadonlyMap<string, string>> {
-  const { items } = await api.list<App>("/apps");
-  return new Map(items.map(({ id, uid }) => [id, uid]));
 }

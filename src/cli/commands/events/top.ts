@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { sleep } from "../../../lib/sleep.ts";
 import type { ChannelTotals } from "../../../resources/events/series.ts";
-import { findApp } from "../../client/app.ts";
+import { listAppNames } from "../../client/app.ts";
 import {
   appOptions,
   type Client,
@@ -10,13 +10,11 @@ import {
   formatTime,
   parseCount,
 } from "../../client/command.ts";
-import type { App } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, type ExitCode } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
 interface TopOptions {
-  readonly app?: string;
   readonly interval: number;
   readonly count?: number;
   readonly limit: number;
@@ -35,6 +33,8 @@ interface Rated extends Counts {
 interface Snapshot {
   readonly atMs: number;
   readonly channels: ReadonlyMap<string, Counts & Pick<ChannelTotals, "appId" | "channel">>;
+  /** Whether only the busiest channels were read. */
+  readonly isCut: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -101,20 +101,26 @@ async function showTop(
   [channel]: readonly [string | undefined],
   options: TopOptions,
 ): Promise<ExitCode> {
-  const { api, io, output } = client;
-  const named = options.app ?? (io.env.INLET_APP || undefined);
-  const appId = named === undefined ? undefined : (await findApp(api, named)).id;
+  const { api, io, output, selectedApp } = client;
+  const appId = (await selectedApp())?.id;
   const read = async (fromMs: number, toMs: number): Promise<Snapshot> => {
     const query = { appId, channel, from: formatTime(fromMs), to: formatTime(toMs) };
-    const { items } = await api.list<ChannelTotals>("/metrics/channels", query, MAX_CHANNELS);
-    return { atMs: toMs, channels: new Map(items.map((one) => [`${one.appId}/${one.channel}`, one])) };
+    const { items, total } = await api.list<ChannelTotals>("/metrics/channels", query, MAX_CHANNELS);
+    const channels = new Map(items.map((one) => [`${one.appId}/${one.channel}`, one]));
+    return { atMs: toMs, channels, isCut: items.length < total };
   };
   const nowMs = Date.now();
   const minuteMs = nowMs - (nowMs % MINUTE_MS);
   let startMs = minuteMs - MINUTE_MS;
   let previous = await read(startMs, nowMs);
-  const names = output.isJson ? new Map<string, string>() : await listNames(api);
-  show(client, await read(startMs, minuteMs), { atMs: startMs, channels: new Map() }, names, options);
+  const names = output.isJson ? new Map<string, string>() : await listAppNames(api);
+  show(
+    client,
+    await read(startMs, minuteMs),
+    { atMs: startMs, channels: new Map(), isCut: false },
+    names,
+    options,
+  );
   for (let count = 1; count !== options.count; count++) {
     await sleep(options.interval * 1_000, io.signal);
     if (io.signal.aborted) return EXIT.done;
@@ -157,13 +163,17 @@ function show(
   output.list(shown, isOfOneApp ? COLUMNS : [app, ...COLUMNS], "No channel received a delivery.");
 }
 
-/** Returns the rates between two snapshots, the busiest channels first. */
+/**
+ * Returns the rates between two snapshots, the busiest channels first. Leaves out channels that joined the busiest ones in between, because
+ * their earlier counts are unknown.
+ */
 export function rateChannels(current: Snapshot, previous: Snapshot): readonly Rated[] {
   const seconds = (current.atMs - previous.atMs) / 1_000;
-  const rated = [...current.channels].map(([key, totals]): Rated => {
-    const before = previous.channels.get(key) ?? NONE;
+  const rated = [...current.channels].flatMap(([key, totals]): Rated[] => {
+    const before = previous.channels.get(key) ?? (previous.isCut ? undefined : NONE);
+    if (before === undefined) return [];
     const rates = RATES.map((name) => [name, rateOf(totals[name] - before[name], seconds)] as const);
-    return { appId: totals.appId, channel: totals.channel, ...NONE, ...Object.fromEntries(rates) };
+    return [{ appId: totals.appId, channel: totals.channel, ...NONE, ...Object.fromEntries(rates) }];
   });
   return rated.sort((a, b) => b.received - a.received);
 }
@@ -171,8 +181,3 @@ export function rateChannels(current: Snapshot, previous: Snapshot): readonly Ra
 /** Returns a rate with at most two decimals, which is never negative. */
 const rateOf = (count: number, seconds: number): number =>
   Math.round((Math.max(0, count) / seconds) * 100) / 100;
-
-async function listNames(api: Client["api"]): Promise<ReadonlyMap<string, string>> {
-  const { items } = await api.list<App>("/apps");
-  return new Map(items.map(({ id, uid }) => [id, uid]));
-}

@@ -13,7 +13,7 @@ interface SetUpArguments extends MachineOptions {
 export function define(command: Command, context: CommandContext): void {
   defineSetUp(command, context, false);
   examples(command, [
-    ["inlet apply -f config/example.setup.json", "create and update; never delete"],
+    ["inlet apply -f config/examples/github.setup.json", "create and update; never delete"],
     ["inlet apply -f set-up.json --config inlet.env", "with a gateway's settings"],
   ]).addHelpText(
     "after",

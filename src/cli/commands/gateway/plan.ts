@@ -6,7 +6,7 @@ import { defineSetUp } from "./apply.ts";
 export function define(command: Command, context: CommandContext): void {
   defineSetUp(command, context, true);
   examples(command, [
-    ["inlet plan -f config/example.setup.json", "exits with 0 without changes, with 2 otherwise"],
+    ["inlet plan -f config/examples/github.setup.json", "exits with 0 without changes, with 2 otherwise"],
     ["inlet plan -f set-up.json --config inlet.env || exit", "in a script, with a gateway's settings"],
   ]).addHelpText(
     "after",
