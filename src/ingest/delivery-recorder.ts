@@ -42,7 +42,7 @@ export interface DeliveryRecorder extends AsyncDisposable {
   ) => void;
   readonly answeredHandshake: (channel: CompiledChannel, request: RawRequest, httpStatus: number) => void;
   /**
-   * Writes one batch of queued records now.
+   * Waits for a write that has begun, then writes one batch of queued records.
    *
    * @throws UnavailableError if the write fails; the records of the batch are lost
    */
@@ -123,7 +123,15 @@ export function createDeliveryRecorder(deps: DeliveryRecorderDeps): DeliveryReco
     return !isLate;
   }
 
-  async function writeNext(): Promise<void> {
+  /** The latest write, which the next one waits for. */
+  let writing: Promise<void> = Promise.resolve();
+
+  function writeNext(): Promise<void> {
+    writing = writing.catch(() => {}).then(writeBatch);
+    return writing;
+  }
+
+  async function writeBatch(): Promise<void> {
     let taken = takeNext();
     if (taken.length === 0) return;
     try {

@@ -89,6 +89,8 @@ beforeAll(async () => {
     for (const entryId of ["1-0", "2-0"])
       await insertDeadLetter(db, { ...letter, entryId }, 1_700_000_000_000 + n);
   }
+  // A record that is written later would change the list between two pages.
+  await spine.path.recorder.flush();
 });
 
 const LISTS = [
