@@ -76,8 +76,8 @@ export interface GatewayDeps {
   readonly registrarTiming?: Partial<RegistrarTiming>;
   readonly problemTiming?: Partial<ProblemTiming>;
   /**
-   * Maximum time for a channel lookup, a schema validation and a Redis write, in ms. After that, the sender receives 503. Defaults to 4,000
-   * for the first two and 3,500 for the write, because many senders give up after five seconds.
+   * Maximum time for a channel lookup, a schema validation, a reply from Redis and a connection to PostgreSQL, in ms. After that, the
+   * sender receives 503. The defaults are 3,000 to 4,000, because many senders give up after five seconds.
    */
   readonly timeoutMs?: number;
   /** Called during shutdown, after `/readyz` reports the shutdown. The gateway accepts connections until the promise resolves. */
@@ -123,7 +123,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
       clock,
       log,
       signal,
-      writeTimeoutMs: timeoutMs,
+      timeoutMs,
       onWaiting: (reason) => {
         starting = `is starting: ${reason}`;
       },

@@ -22,7 +22,8 @@ export interface DatabaseOptions {
   readonly maxConnections?: number;
   /** Maximum duration of a statement, in ms. 0 turns the limit off. */
   readonly statementTimeoutMs?: number;
-  readonly connectTimeoutMs?: number;
+  /** Maximum time to wait for a connection, in ms. Default: 3,000. */
+  readonly connectTimeoutMs?: number | undefined;
 }
 
 /** An open database. Disposal waits until connections in use are returned. */

@@ -32,7 +32,8 @@ export interface FoundationDeps
   readonly dataDir: string;
   readonly machine: Machine | undefined;
   readonly signal: AbortSignal;
-  readonly writeTimeoutMs: number | undefined;
+  /** Maximum time to wait for a connection to PostgreSQL, and for a reply from Redis, in ms. */
+  readonly timeoutMs: number | undefined;
   /** Called before the gateway waits, with the reason as a part of a sentence. */
   readonly onWaiting: (reason: string) => void;
 }
@@ -45,7 +46,7 @@ export interface FoundationDeps
  */
 export async function openFoundation(deps: FoundationDeps) {
   const { config, dataDir, metrics, channelKinds, presets, outbound, clock, log, signal } = deps;
-  const { machine, writeTimeoutMs, onWaiting } = deps;
+  const { machine, timeoutMs, onWaiting } = deps;
   const { rates = ownRates, budgets = ownBudgets } = machine ?? {};
   await using opening = new AsyncDisposableStack();
   const tracing = await openGatewayTracing(config, { metrics, log });
@@ -54,7 +55,9 @@ export async function openFoundation(deps: FoundationDeps) {
     await (machine ? useMachineStores(config, machine) : openStores(config, { dataDir, log, signal })),
   );
   const maxConnections = shareConnections(machine?.processes ?? 1);
-  const database = opening.use(openDatabase({ connection: stores.database, maxConnections }));
+  const database = opening.use(
+    openDatabase({ connection: stores.database, maxConnections, connectTimeoutMs: timeoutMs }),
+  );
   const { db } = database;
   const keyring = await awaitDatabase({ log, signal, onAway: onWaiting }, async () => {
     const openKeyring = (from: Queryable) => openMasterKeyring(from, stores.keys, clock);
@@ -73,7 +76,8 @@ export async function openFoundation(deps: FoundationDeps) {
       durability: config.durability ?? "none",
       durabilityAsserted: config.durabilityAsserted,
       signal,
-      writeTimeoutMs,
+      writeTimeoutMs: timeoutMs,
+      commandTimeoutMs: timeoutMs,
     }),
   );
   const warnings = opening.use(startStoreWarnings({ stores, database, redis, config, metrics, clock, log }));

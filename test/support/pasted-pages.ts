@@ -52,8 +52,15 @@ export async function startPastedPages(): Promise<PastedPages> {
     return script;
   }
 
-  const run = async (script: string): Promise<string> =>
-    (await promisify(execFile)("sh", ["-euc", script], { cwd: dir })).stdout;
+  const run = async (script: string): Promise<string> => {
+    const running = promisify(execFile)("sh", ["-euc", script], { cwd: dir });
+    const { stdout } = await running.catch((error: Error) => {
+      const notable = gateway.lines.filter(({ level }) => level !== "info");
+      error.message += `\nLog of the gateway: ${JSON.stringify(notable.slice(-5))}`;
+      throw error;
+    });
+    return stdout;
+  };
 
   const owned = starting.move();
   return {

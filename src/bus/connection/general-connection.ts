@@ -4,7 +4,7 @@ import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { toBusError } from "./redis-errors.ts";
 
-const COMMAND_TIMEOUT_MS = 4000;
+const COMMAND_TIMEOUT_MS = 4_000;
 
 export type CommandArg = string | number | Buffer;
 
@@ -23,7 +23,12 @@ export interface RedisEndpoint {
   readonly isCluster: boolean;
   /** The Redis server, or the Cluster nodes to contact first. The credentials of the first address apply to all nodes. */
   readonly seeds: readonly [RedisAddress, ...RedisAddress[]];
+  /** Maximum time to wait for a reply, in ms. Default: 4,000. */
+  readonly commandTimeoutMs?: number | undefined;
 }
+
+export const commandTimeoutOf = ({ commandTimeoutMs = COMMAND_TIMEOUT_MS }: RedisEndpoint): number =>
+  commandTimeoutMs;
 
 /** ioredis options that a dedicated client can override. */
 export interface ClientOptions {
@@ -53,7 +58,6 @@ export const CLIENT_OPTIONS = {
 const SHARED_OPTIONS = {
   ...CLIENT_OPTIONS,
   maxRetriesPerRequest: 1,
-  socketTimeout: COMMAND_TIMEOUT_MS,
   maxLoadingRetryTime: 500,
   connectionName: "inlet",
 } as const;
@@ -61,6 +65,7 @@ const SHARED_OPTIONS = {
 /** Opens the connection. While Redis is unreachable, calls wait briefly and then fail with UnavailableError. */
 export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): GeneralConnection {
   const client = openClient(endpoint, {});
+  const timeoutMs = commandTimeoutOf(endpoint);
   client.on("error", (error: Error) =>
     log.debug({ event: "redis.error", err: error }, "Redis connection error"),
   );
@@ -68,8 +73,8 @@ export function openGeneralConnection(endpoint: RedisEndpoint, log: Log): Genera
   async function send(command: string, args: readonly CommandArg[], encoding: "utf8" | null) {
     try {
       const sent = client.sendCommand(new Command(command, [...args], { replyEncoding: encoding }));
-      const late = `Redis did not reply to ${command} within ${COMMAND_TIMEOUT_MS} ms`;
-      return await withTimeout(COMMAND_TIMEOUT_MS, sent as Promise<unknown>, late);
+      const late = `Redis did not reply to ${command} within ${timeoutMs} ms`;
+      return await withTimeout(timeoutMs, sent as Promise<unknown>, late);
     } catch (error) {
       throw toBusError(error);
     }
@@ -119,9 +124,11 @@ export async function withTemporaryClient<T>(
 }
 
 /** Opens a separate client that reconnects forever. The caller must handle its `error` events and disconnect it. */
-export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientOptions): Redis | Cluster {
+export function openClient(endpoint: RedisEndpoint, options: ClientOptions): Redis | Cluster {
+  const { isCluster, seeds } = endpoint;
   const [first] = seeds;
-  if (!isCluster) return new Redis({ ...first, ...SHARED_OPTIONS, ...options, retryStrategy: reconnectMs });
+  const shared = { ...SHARED_OPTIONS, socketTimeout: commandTimeoutOf(endpoint), ...options };
+  if (!isCluster) return new Redis({ ...first, ...shared, retryStrategy: reconnectMs });
   const { username, password, tls } = first;
   return new Cluster(
     seeds.map(({ host = "127.0.0.1", port = 6379 }) => ({ host, port })),
@@ -131,8 +138,7 @@ export function openClient({ isCluster, seeds }: RedisEndpoint, options: ClientO
       // Must be set here, because ioredis does not apply the default that it documents.
       slotsRefreshInterval: 5000,
       redisOptions: {
-        ...SHARED_OPTIONS,
-        ...options,
+        ...shared,
         ...(username === undefined ? {} : { username }),
         ...(password === undefined ? {} : { password }),
         ...(tls === undefined ? {} : { tls }),

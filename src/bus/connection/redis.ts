@@ -31,6 +31,8 @@ export interface OpenRedisOptions {
   readonly signal: AbortSignal;
   /** Maximum time to wait for a write, in ms. After it, the outcome of the write is unknown. Default: 3,500. */
   readonly writeTimeoutMs?: number | undefined;
+  /** Maximum time to wait for the reply to any other command, in ms. Default: 4,000. */
+  readonly commandTimeoutMs?: number | undefined;
   /** Interval between checks of the servers. Default: 5,000. */
   readonly checkEveryMs?: number;
 }
@@ -68,6 +70,7 @@ export async function openRedis(options: OpenRedisOptions): Promise<RedisBus> {
   const endpoint: RedisEndpoint = {
     isCluster: facts.isCluster,
     seeds: facts.isCluster ? [address, ...addresses] : [address],
+    commandTimeoutMs: options.commandTimeoutMs,
   };
   const general = opening.use(openGeneralConnection(endpoint, log));
   const cluster = general.cluster && (await waitForSlots(general.cluster, signal));

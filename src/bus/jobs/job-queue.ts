@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Job as BullJob, type JobsOptions, Queue, type RepeatStrategy } from "bullmq";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
-import { openClient } from "../connection/general-connection.ts";
+import { commandTimeoutOf, openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode, toBusError } from "../connection/redis-errors.ts";
 import { jobsMarkKey, jobsPrefix } from "../keys.ts";
@@ -27,8 +27,6 @@ export interface ScheduledJob {
 
 export type JobQueue<D extends object> = ReturnType<typeof openJobQueue<D>>;
 
-/** Maximum time to wait for a reply from Redis, in ms. After it, calls fail with UnavailableError. */
-const TIMEOUT_MS = 4_000;
 /** Maximum length of BullMQ's event stream. It is short, because the gateway does not use the stream but cannot turn it off. */
 const EVENTS_KEPT = 100;
 const PAGE = 500;
@@ -57,6 +55,14 @@ export function openJobQueue<D extends object>(deps: {
   client.on("error", (error: Error) =>
     log.debug({ event: "redis.error", err: error }, "Redis connection error of a job queue"),
   );
+  const timeoutMs = commandTimeoutOf(redis.endpoint);
+  async function callRedis<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await withTimeout(timeoutMs, call(), `Redis did not reply within ${timeoutMs} ms`);
+    } catch (error) {
+      throw toBusError(error);
+    }
+  }
   const backend = createRedisTimeBackend(aheadMs);
   const queueOptions = {
     connection: client,
@@ -188,12 +194,4 @@ const repeatStrategy: RepeatStrategy = (afterMs, { pattern }) =>
 /** Ignores errors with a `code`, which BullMQ throws if the job has started or finished meanwhile. Rethrows all other errors. */
 function ignoreGone(error: unknown): void {
   if (replyCode(error) !== undefined || !(error instanceof Error) || !("code" in error)) throw error;
-}
-
-async function callRedis<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await withTimeout(TIMEOUT_MS, call(), `Redis did not reply within ${TIMEOUT_MS} ms`);
-  } catch (error) {
-    throw toBusError(error);
-  }
 }
