@@ -1,5 +1,5 @@
 import { globSync, readFileSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { COMMAND_VARIABLES } from "../src/config/load.ts";
 import { SETTING_LIST } from "../src/config/schema.ts";
@@ -90,6 +90,28 @@ describe("the README and the pages of src/docs", () => {
     const waits = find(/\b(wait_for '|while kill -0 )/g);
     expect(waits.length).toBeGreaterThan(10);
     expect(find(/^(until .*; do .*)/gm)).toEqual([]);
+  });
+
+  it("have a kind, and are listed under its heading on the start page", () => {
+    const headings = {
+      tutorial: "Tutorials",
+      "how-to": "How-to guides",
+      reference: "Reference",
+      explanation: "Explanation",
+    };
+    const parts = read("src/docs/index.md").split(/^## /m);
+    const listed = Object.entries(headings).flatMap(([kind, heading]) =>
+      [...(parts.find((part) => part.startsWith(heading)) ?? "").matchAll(/\]\(([\w-]+\.md)\)/g)].map(
+        ([, file]) => `${file} ${kind}`,
+      ),
+    );
+    const kinds = pages
+      .filter(({ name }) => name.startsWith("src/docs/") && name !== "src/docs/index.md")
+      .map(
+        ({ name, text }) =>
+          `${basename(name)} ${/^---\nkind: ([\w-]+)\n---\n\n# /.exec(text)?.[1] ?? "none"}`,
+      );
+    expect(listed.toSorted()).toEqual(kinds.toSorted());
   });
 
   it("are all reachable through links from the README", () => {

@@ -85,8 +85,8 @@ function frame(library: Library, path: string, title: string, words: string, con
     <div class="columns">
       <nav class="pages" aria-label="Pages">
         ${library.groups.map(
-          (group) => html`<h2>${group.title}</h2>
-            <ul>${group.paths.map((to) => html`<li>${entry(library, path, to)}</li>`)}</ul>`,
+          ({ title, level, paths }) => html`${level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`}
+            ${paths.length === 0 ? "" : html`<ul>${paths.map((to) => html`<li>${entry(library, path, to)}</li>`)}</ul>`}`,
         )}
       </nav>
       ${content}

@@ -10,8 +10,10 @@ export interface DocsPage extends Rendered {
   readonly path: string;
 }
 
+/** A heading of the start page with the pages below it. The pages of a kind are divided by subheadings. */
 export interface DocsGroup {
   readonly title: string;
+  readonly level: 2 | 3;
   readonly paths: readonly string[];
 }
 
@@ -37,6 +39,8 @@ export interface Library {
 }
 
 const FOLDER = new URL("../../docs/", import.meta.url);
+/** The kind of a page, which only its authors and tests read. The start page groups the pages by kind. */
+const FRONT_MATTER = /^---\n[\s\S]*?\n---\n+/;
 const MAX_HITS = 30;
 const EXCERPT_CHARS = 240;
 /** Maximum number of search words. Each word scans the whole index, and anyone can search. */
@@ -52,7 +56,10 @@ const tokenize: (text: string) => string[] = MiniSearch.getDefault("tokenize");
 export function openLibrary(presets: Presets): Library {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith(".md"));
   const sources = new Map(
-    files.map((file) => [pathOf(file), readFileSync(new URL(file, FOLDER), "utf8")] as const),
+    files.map(
+      (file) =>
+        [pathOf(file), readFileSync(new URL(file, FOLDER), "utf8").replace(FRONT_MATTER, "")] as const,
+    ),
   );
   for (const preset of presets.values()) sources.set(`presets/${preset.preset}`, presetPage(preset));
   const pages = new Map<string, DocsPage>();
@@ -137,16 +144,12 @@ function addressIn(from: string) {
   };
 }
 
-function groupsOf(index: string): readonly DocsGroup[] {
-  return index
-    .split(/^## /m)
-    .slice(1)
-    .map((part) => ({
-      title: part.split("\n")[0] ?? "",
-      paths: [...part.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, file = ""]) => pathOf(file)),
-    }))
-    .filter(({ paths }) => paths.length > 0);
-}
+const groupsOf = (index: string): readonly DocsGroup[] =>
+  [...index.matchAll(/^(##|###) (.+)\n([^#]*)/gm)].map(([, { length } = "", title = "", part = ""]) => ({
+    title,
+    level: length === 2 ? 2 : 3,
+    paths: [...part.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, file = ""]) => pathOf(file)),
+  }));
 
 async function indexOf(paths: readonly string[], pageOf: Library["page"]): Promise<MiniSearch> {
   const index = new MiniSearch({

@@ -59,6 +59,11 @@ describe("each documentation page", () => {
     }
   });
 
+  it("shows no front matter", async () => {
+    for (const page of [...guides, "/docs/index.md", "/docs/settings.md", "/llms.txt"])
+      expect(await textOf(page), page).not.toMatch(/kind: (?:tutorial|how-to|reference|explanation)/);
+  });
+
   it("is listed on the start page of the documentation", async () => {
     const index = await textOf("/docs");
     const listed = [...index.matchAll(/<li><a href="(docs\/[\w-]+)"/g)].map(([, path]) => `/${path}`);
