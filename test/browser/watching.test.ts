@@ -302,8 +302,9 @@ describe("the events view", () => {
     await expect.poll(() => grid.getAttribute("aria-rowcount"), { timeout: 30_000 }).toBe("100001");
     await grid.locator('[data-index="0"]').getByText("many-99999", { exact: true }).waitFor();
     await grid.locator('[data-index="0"]').focus();
+    const rowPx = (await grid.locator('[data-index="0"]').boundingBox())?.height ?? 0;
     for (const at of [30_000, 60_000]) {
-      await page.evaluate(`document.querySelector("[role=grid]").scrollTop = ${at * 40}`);
+      await page.evaluate(`document.querySelector("[role=grid]").scrollTop = ${at * rowPx}`);
       await grid
         .locator(`[data-index="${at}"]`)
         .getByText(`many-${99_999 - at}`, { exact: true })
