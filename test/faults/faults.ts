@@ -6,7 +6,7 @@
  *        [--processes <count, default 1>]
  *
  * `--part` selects the loads of the rig `tenants` whose name contains the text. `--processes` starts this many processes of each gateway in
- * the rigs `hook-kills` and `refusals`.
+ * the rigs `hook-kills`, `source-kills` and `refusals`. In `source-kills` this takes half an hour, because leases then last 30 s.
  *
  * One round of all rigs takes several minutes. For a run of hours, use `--rounds 100`. The printed seed repeats the random choices, but
  * not the speed of the machine.

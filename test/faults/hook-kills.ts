@@ -6,7 +6,7 @@ import { readProcessIds } from "../support/supervised.ts";
 import { CEILING_MS, until } from "../support/until.ts";
 import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
-import { linesOf, type Rig } from "./rig.ts";
+import { formatProcesses, linesOf, type Rig } from "./rig.ts";
 import { startSenders } from "./senders.ts";
 
 type Target = "gateway" | "process" | "redis" | "connection";
@@ -62,7 +62,7 @@ export const hookKills: Rig = async ({ random, rounds, processes }) => {
   }
   return {
     lines: [
-      `${SENDERS} senders, ${GATEWAYS} gateways with ${processes === 1 ? "one process" : `${processes} processes`} each, one Redis; kills:`,
+      `${SENDERS} senders, ${GATEWAYS} gateways with ${formatProcesses(processes)} each, one Redis; kills:`,
       ...linesOf(strikes),
       ...countsOf(senders.ledger, audit),
     ],

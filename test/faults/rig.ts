@@ -6,7 +6,7 @@ export interface RigOptions {
   readonly random: () => number;
   /** Number of rounds, from `--rounds`. */
   readonly rounds: number;
-  /** Number of processes of each gateway, from `--processes`. Only `hook-kills` and `refusals` use it. */
+  /** Number of processes of each gateway, from `--processes`. Only `hook-kills`, `source-kills` and `refusals` use it. */
   readonly processes: number;
   /** Runs only the parts whose names contain this text. `undefined` runs all parts. */
   readonly part?: string | undefined;
@@ -31,6 +31,9 @@ export function seeded(seed: number): () => number {
 
 export const linesOf = (counts: ReadonlyMap<string, number>): readonly string[] =>
   [...counts].sort().map(([key, count]) => `  ${key.padEnd(18)} ${count}`);
+
+export const formatProcesses = (count: number): string =>
+  count === 1 ? "one process" : `${count} processes`;
 
 /** Returns the quantile of the numbers; `share` is 0 to 1. */
 export function quantile(numbers: readonly number[], share: number): number {

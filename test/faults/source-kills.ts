@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { CEILING_MS } from "../support/until.ts";
 import { type Feed, startFeeds } from "./feeds.ts";
-import { linesOf, type Rig } from "./rig.ts";
+import { formatProcesses, linesOf, type Rig } from "./rig.ts";
 import {
   FATES,
   type Fate,
@@ -33,20 +33,18 @@ interface InstalledApp {
 const MAKE_EVERY_MS = 100;
 /** Number of sources per kind. */
 const SOURCES = 20;
-/** Each fault is applied once at each moment. */
-const KILLS_A_ROUND = FATES.length * MOMENTS.length;
 const KINDS = ["stream-", "table-"] as const;
 
 /**
  * Kills, stops and disconnects workers while they read numbered events from event streams and polled tables. Then waits until all events
  * are on their topics, or until a timeout, and compares.
  */
-export const sourceKills: Rig = async ({ random, rounds }) => {
+export const sourceKills: Rig = async ({ random, rounds, processes }) => {
   await using stack = new AsyncDisposableStack();
   const stores = stack.use(await startSharedStores());
   const feeds = await startFeeds(SOURCES);
   for (const feed of feeds) stack.use(feed);
-  const begin = async (index: number) => stack.use(await startSourceWorker(stores, index));
+  const begin = async (index: number) => stack.use(await startSourceWorker(stores, index, processes));
   // The first worker migrates the database. The others can then start in parallel.
   const first = await begin(0);
   const workers = [first, ...(await Promise.all([1, 2].map(begin)))];
@@ -56,10 +54,12 @@ export const sourceKills: Rig = async ({ random, rounds }) => {
     for (const feed of feeds) feed.make(Math.floor(random() * (feed.kind === "sse" ? 4 : 1.4)));
   }, MAKE_EVERY_MS);
   stack.defer(() => clearInterval(timer));
+  const fates = FATES.filter((fate) => processes > 1 || fate !== "process killed");
   const strikes = new Map<string, number>();
-  for (let i = 0; i < rounds * KILLS_A_ROUND; i++) {
+  // Each fault is applied once at each moment.
+  for (let i = 0; i < rounds * fates.length * MOMENTS.length; i++) {
     await delay(random() * 300);
-    const [fate, moment, topicPart] = chooseFault(i);
+    const [fate, moment, topicPart] = chooseFault(i, fates);
     await (workers[i % workers.length] ?? first).strike(fate, moment, topicPart);
     const key = `${fate} ${moment}`;
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
@@ -81,7 +81,7 @@ export const sourceKills: Rig = async ({ random, rounds }) => {
   const wrong = counts.filter((one) => one.lost + one.doubled + one.outOfOrder + one.foreign > 0);
   return {
     lines: [
-      `${counts.length} sources, ${workers.length} workers, one Redis; strikes:`,
+      `${counts.length} sources, ${workers.length} workers with ${formatProcesses(processes)} each, one Redis; strikes:`,
       ...linesOf(strikes),
       `created ${sum(({ made }) => made)}, entries ${sum(({ entries }) => entries)}, quarantined ${quarantine.length}`,
       `lost ${sum(({ lost }) => lost)}, duplicated ${sum(({ doubled }) => doubled)}, out of order ${sum(({ outOfOrder }) => outOfOrder)}, foreign ${sum(({ foreign }) => foreign)}`,
@@ -95,11 +95,11 @@ export const sourceKills: Rig = async ({ random, rounds }) => {
 };
 
 /** Returns the i-th fault: all fates at one moment, then at the next. The kind of source changes with each round. */
-function chooseFault(i: number): readonly [Fate, Moment, topicPart: string] {
-  const round = Math.floor(i / FATES.length);
+function chooseFault(i: number, fates: readonly Fate[]): readonly [Fate, Moment, topicPart: string] {
+  const round = Math.floor(i / fates.length);
   const kind = i + round + Math.floor(round / MOMENTS.length);
   return [
-    FATES[i % FATES.length] ?? "killed",
+    fates[i % fates.length] ?? "killed",
     MOMENTS[round % MOMENTS.length] ?? "random",
     `.${KINDS[kind % KINDS.length]}`,
   ];

@@ -3,11 +3,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { startCuttableLink } from "../support/cuttable-link.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import type { SharedStores } from "../support/stores.ts";
-import { CEILING_MS } from "../support/until.ts";
+import { readProcessIds } from "../support/supervised.ts";
+import { CEILING_MS, until } from "../support/until.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 
-/** Faults of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last longer than twice its lease. */
-export const FATES = ["killed", "stopped", "cut off", "restarted"] as const;
+/**
+ * Faults of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last longer than twice its lease. `process killed` kills one of the
+ * worker's processes, for workers with several.
+ */
+export const FATES = ["killed", "stopped", "cut off", "restarted", "process killed"] as const;
 export type Fate = (typeof FATES)[number];
 
 /** Time of a fault: a phase of a write, or random. */
@@ -21,11 +25,17 @@ export interface SourceWorker extends AsyncDisposable {
   readonly strike: (fate: Fate, moment: Moment, topicPart: string) => Promise<void>;
 }
 
-const TTL_MS = 2_000;
-const OUT_MS = 2 * TTL_MS + 500;
-const TIMING = { ttlMs: TTL_MS, tickEveryMs: 250, maxReleasedPerTick: 64 } as const;
+const TIMING = { ttlMs: 2_000, tickEveryMs: 250, maxReleasedPerTick: 64 } as const;
+/** Lease of the processes under a supervisor, whose timing cannot be set. */
+const DEFAULT_TTL_MS = 30_000;
 
-export async function startSourceWorker(stores: SharedStores, index: number): Promise<SourceWorker> {
+export async function startSourceWorker(
+  stores: SharedStores,
+  index: number,
+  processes: number,
+): Promise<SourceWorker> {
+  const isSupervised = processes > 1;
+  const outMs = 2 * (isSupervised ? DEFAULT_TTL_MS : TIMING.ttlMs) + 500;
   const [server] = stores.servers;
   const proxy = await startRedisProxy(server?.port ?? 0);
   const link = await startCuttableLink(proxy.port);
@@ -37,10 +47,15 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
         INLET_DATA_DIR: join(stores.dir, `worker-${index}`),
         INLET_ALLOW_NETWORKS: "127.0.0.0/8",
         INLET_LOG_LEVEL: "warn",
+        INLET_PROCESSES: String(processes),
       },
-      { sourcesTiming: TIMING },
+      isSupervised ? {} : { sourcesTiming: TIMING },
     );
   let gateway = await start();
+
+  async function signalAll(signal: NodeJS.Signals): Promise<void> {
+    for (const pid of [gateway.pid, ...(await readProcessIds(gateway.pid))]) process.kill(pid, signal);
+  }
 
   async function applyFault(fate: Fate): Promise<void> {
     switch (fate) {
@@ -49,16 +64,26 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
         await gateway.exited;
         return;
       case "stopped":
-        gateway.kill("SIGSTOP");
-        await delay(OUT_MS);
+        await signalAll("SIGSTOP");
+        await delay(outMs);
         return;
       case "cut off":
         link.cut();
-        await delay(OUT_MS);
+        await delay(outMs);
         return;
       case "restarted":
         gateway.kill("SIGTERM");
         return;
+      case "process killed": {
+        const [victim] = await readProcessIds(gateway.pid);
+        if (victim === undefined) throw new Error("The worker has no process to kill.");
+        process.kill(victim, "SIGKILL");
+        await until(async () => {
+          const running = await readProcessIds(gateway.pid);
+          return running.length === processes && !running.includes(victim);
+        });
+        return;
+      }
       default:
         fate satisfies never;
     }
@@ -67,7 +92,9 @@ export async function startSourceWorker(stores: SharedStores, index: number): Pr
   async function recover(fate: Fate): Promise<void> {
     switch (fate) {
       case "stopped":
-        gateway.kill("SIGCONT");
+        await signalAll("SIGCONT");
+        return;
+      case "process killed":
         return;
       case "cut off":
         link.restore();
