@@ -11,6 +11,10 @@ export async function cpuSecondsOf(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
+export async function sumCpuSeconds(pids: readonly number[]): Promise<number> {
+  return (await Promise.all(pids.map(cpuSecondsOf))).reduce((sum, seconds) => sum + seconds, 0);
+}
+
 /** Returns the resident bytes of a process (proc(5), statm). */
 export async function rssOf(pid: number): Promise<number> {
   return Number((await readFile(`/proc/${pid}/statm`, "utf8")).split(" ")[1]) * PAGE_BYTES;

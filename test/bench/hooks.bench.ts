@@ -10,7 +10,9 @@
  * With `--traces 0.01`, compares a gateway that exports the traces of this share of the deliveries with one that exports none. Use many
  * short rounds, such as `--rounds 40 --seconds 1.5`, because the difference is smaller than the noise of a round.
  *
- * usage: npm run bench [-- --rounds 5 --seconds 3 --against <another checkout> --traces 0]; a second or less skips the warm-up
+ * With `--processes 4`, compares a gateway with this many processes with one that has a single process. The CPU time of the supervisor counts.
+ *
+ * usage: npm run bench [-- --rounds 5 --seconds 3 --against <another checkout> --traces 0 --processes 1]; a second or less skips the warm-up
  */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
@@ -21,6 +23,7 @@ import { compileHmac } from "../../src/lib/secrets/hmac.ts";
 import { installApp } from "../support/channels.ts";
 import { PROGRAM_ENV, startGatewayProcess, UNLIMITED } from "../support/gateway-process.ts";
 import { startOtlpReceiver } from "../support/otlp-receiver.ts";
+import { readProcessIds } from "../support/supervised.ts";
 import { confidenceInterval, median, spreadOf } from "./cpu.ts";
 import { readFlags } from "./flags.ts";
 import { startBenchRedis } from "./redis.ts";
@@ -40,12 +43,24 @@ import {
   type Target,
 } from "./rounds.ts";
 
-const { rounds, seconds, against, traces } = readFlags({ rounds: 5, seconds: 3, against: "", traces: 0 });
+const { rounds, seconds, against, traces, processes } = readFlags({
+  rounds: 5,
+  seconds: 3,
+  against: "",
+  traces: 0,
+  processes: 1,
+});
 const SECRET = "a-secret-of-the-bench";
 const SHARES_OF_MAXIMUM = [0.5, 0.75];
 /** More connections than a gateway has in flight at these rates, unless it stalls. */
 const ARRIVAL_CONNECTIONS = 256;
-const GOALS = { rejected: 0.9, redis: 2.5, fastPath: 1.1, p99Ms: { share: 0.5, most: 10 } } as const;
+const GOALS = {
+  rejected: 0.9,
+  redis: 2.5,
+  fastPath: 1.1,
+  p99Ms: { share: 0.5, most: 10 },
+  processes: 1.15,
+} as const;
 /** A figure is worse than the other checkout's if it is greater by this factor. */
 const WORSE = 1.03;
 
@@ -109,6 +124,7 @@ process.stdout.write(
   `${rounds} rounds of ${seconds} s, Node.js ${process.version}, machine load ${loadavg()[0]?.toFixed(1)}; medians (least–most)\n`,
 );
 if (traces > 0) await compareWithTraces();
+else if (processes > 1) await compareWithProcesses();
 else if (against === "") await compareWithBaselines();
 else
   await compareWithCheckout(await startInlet("the other", { main: join(resolve(against), "src/main.ts") }));
@@ -283,6 +299,26 @@ async function compareWithTraces(): Promise<void> {
   }
 }
 
+/** Compares a gateway that has several processes with one that has a single process. */
+async function compareWithProcesses(): Promise<void> {
+  const name = `${processes} processes`;
+  const severalOf = await startInlet(name, { env: { INLET_PROCESSES: String(processes) } });
+  for (const { title, channel, plan } of deliveries) {
+    const [singles = [], several = []] = await alternate(settings, [
+      [targetOf(channel), plan],
+      [severalOf(channel), plan],
+    ]);
+    process.stdout.write(`\n${title}\n`);
+    print("1 process", singles);
+    print(name, several);
+    for (const [key, what] of [["cpuMicros", "CPU"] as const, ["redisMicros", "CPU of Redis"] as const]) {
+      const ratio = medianOf(several, key) / medianOf(singles, key);
+      const goal = key === "cpuMicros" ? GOALS.processes : undefined;
+      goals.check(`${title}: ${what} with ${name} to that with one`, ratio, goal, "most");
+    }
+  }
+}
+
 /** Returns the CPU time per request over all rounds, in which long rounds count more. */
 function sumCpuMicros(rounds: readonly Figures[]): number {
   const sum = (value: (one: Figures) => number) => rounds.reduce((total, one) => total + value(one), 0);
@@ -337,9 +373,10 @@ async function startInlet(
   ]);
   await gateway.api("PUT", `/apps/${app.id}/channels/signed`, { config: { secrets: [{ value: SECRET }] } });
   const port = Number(new URL(gateway.origin).port);
+  const pids = [gateway.pid, ...(await readProcessIds(gateway.pid))];
   return (uid: Rejection["channel"] | Delivery["channel"]): Target => {
     const url = app.channels.find((one) => one.uid === uid)?.url;
     const path = url ? new URL(url).pathname : `/hooks/ch_${"0".repeat(36)}`;
-    return { name, pid: gateway.pid, port, path };
+    return { name, pids, port, path };
   };
 }

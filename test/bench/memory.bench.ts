@@ -144,7 +144,7 @@ async function measureChannels(gateway: GatewayProcess): Promise<void> {
 }
 
 function targetOf({ pid, origin }: GatewayProcess, path: string): Target {
-  return { name: "Inlet", pid, port: Number(new URL(origin).port), path };
+  return { name: "Inlet", pids: [pid], port: Number(new URL(origin).port), path };
 }
 
 async function bytesOf(key: string): Promise<number> {

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { cpuSecondsOf, median } from "./cpu.ts";
+import { cpuSecondsOf, median, sumCpuSeconds } from "./cpu.ts";
 import type { LoadPlan, LoadResult } from "./load.ts";
 
 /** Number of warm-up requests. Node optimizes hot code during the first tens of thousands of requests. */
@@ -19,7 +19,8 @@ export const ID_HEADER = "x-github-delivery";
 
 export interface Target {
   readonly name: string;
-  readonly pid: number;
+  /** Processes whose CPU times are summed. */
+  readonly pids: readonly number[];
   readonly port: number;
   readonly path: string;
 }
@@ -66,15 +67,15 @@ export async function alternate(
 
 /** Sends load to a target and returns the figures. Throws if requests fail. */
 export async function measure(
-  { name, pid, port, path }: Target,
+  { name, pids, port, path }: Target,
   plan: Omit<LoadPlan, "port" | "path">,
   redisPid: number,
 ): Promise<Figures> {
-  const cpuBefore = await cpuSecondsOf(pid);
+  const cpuBefore = await sumCpuSeconds(pids);
   const redisBefore = await cpuSecondsOf(redisPid);
   const whole: LoadPlan = { ...plan, port, path };
   const { stdout } = await run(process.execPath, [here("load.ts"), JSON.stringify(whole)]);
-  const cpuSeconds = (await cpuSecondsOf(pid)) - cpuBefore;
+  const cpuSeconds = (await sumCpuSeconds(pids)) - cpuBefore;
   const redisSeconds = (await cpuSecondsOf(redisPid)) - redisBefore;
   const result = JSON.parse(stdout) as LoadResult;
   // A rate-limited channel still accepts a few requests, which count as failures here.
@@ -145,7 +146,7 @@ export async function startServer(
     once(child, "exit").then(() => Number.NaN),
   ]);
   if (Number.isNaN(port)) throw new Error(`${name} ended before it listened`);
-  return { name, pid: child.pid ?? 0, port, path: "/" };
+  return { name, pids: [child.pid ?? 0], port, path: "/" };
 }
 
 /** Returns a real push payload as valid JSON, truncated or padded to about the given size. */
