@@ -80,6 +80,8 @@ export interface GatewayDeps {
    * sender receives 503. The defaults are 3,000 to 4,000, because many senders give up after five seconds.
    */
   readonly timeoutMs?: number;
+  /** Called when the gateway has loaded everything and before it becomes ready. */
+  readonly beforeReady?: () => void;
   /** Called during shutdown, after `/readyz` reports the shutdown. The gateway accepts connections until the promise resolves. */
   readonly beforeClosing?: () => Promise<unknown>;
   /** `undefined` if this gateway is the only process of its machine. */
@@ -275,6 +277,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
         }
       : undefined,
   });
+  deps.beforeReady?.();
   opening.use(listener.serve(app, beforeClosing));
   // Disposal runs in reverse order, so long-lived responses end before the listener waits for open requests.
   opening.defer(() => draining.abort());

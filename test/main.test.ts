@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, expect, it } from "vitest";
 import { processIncarnation } from "../src/lib/servers/process-info.ts";
 import { PROGRAM_ENV } from "./support/gateway-process.ts";
@@ -34,4 +35,17 @@ it("npm start drains the gateway and leaves no server running if all processes r
   const servers = [...output.matchAll(/"pid":(\d+).*"server ready"/g)].map((match) => Number(match[1]));
   expect(servers).toHaveLength(2);
   for (const server of servers) expect(await processIncarnation(server)).toBeUndefined();
+});
+
+it("caches compiled modules in the folder of the installation", async () => {
+  dir = mkdtempSync(join(tmpdir(), "inlet-main-"));
+  cpSync(join(ROOT, "src"), join(dir, "src"), { recursive: true });
+  cpSync(join(ROOT, "package.json"), join(dir, "package.json"));
+  mkdirSync(join(dir, "node_modules"));
+  for (const name of readdirSync(join(ROOT, "node_modules")))
+    if (!name.startsWith(".")) symlinkSync(join(ROOT, "node_modules", name), join(dir, "node_modules", name));
+  const { NODE_COMPILE_CACHE: _, ...env } = PROGRAM_ENV;
+  await promisify(execFile)(process.execPath, [join(dir, "src/main.ts"), "--version"], { env });
+  const [compiledBy] = readdirSync(join(dir, "node_modules/.cache/inlet"));
+  expect(compiledBy).toContain(process.version);
 });

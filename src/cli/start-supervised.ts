@@ -1,6 +1,6 @@
 import type { Config, Role } from "../config/schema.ts";
 import { startGateway } from "../gateway.ts";
-import { endPretenuring } from "../lib/pretenuring.ts";
+import { endPretenuring, releaseStartupMemory } from "../lib/heap.ts";
 import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
 import { joinSupervisor } from "../supervisor/member.ts";
@@ -16,7 +16,13 @@ export async function startSupervised(settings: Config): Promise<ExitCode> {
   const log = (await openLog(config, process.stdout)).child({ process: start.process });
   let started = false;
   try {
-    await using gateway = await startGateway(config, { log, signal, beforeClosing, machine });
+    await using gateway = await startGateway(config, {
+      log,
+      signal,
+      beforeReady: releaseStartupMemory,
+      beforeClosing,
+      machine,
+    });
     started = true;
     await putPoolBehindOtherThreads();
     ready(() => gateway.greet(print));

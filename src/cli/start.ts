@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../config/schema.ts";
 import { DataDirInUseError } from "../gateway/stores.ts";
 import { startGateway } from "../gateway.ts";
-import { endPretenuring } from "../lib/pretenuring.ts";
+import { endPretenuring, releaseStartupMemory } from "../lib/heap.ts";
 import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
 import { drainDelayMs } from "./drain-delay.ts";
@@ -28,7 +28,12 @@ export async function start(config: Config, { configFile, isSupervised }: StartO
   let started = false;
   try {
     const beforeClosing = () => delay(drainDelayMs(config));
-    await using gateway = await startGateway(config, { log, signal, beforeClosing });
+    await using gateway = await startGateway(config, {
+      log,
+      signal,
+      beforeReady: releaseStartupMemory,
+      beforeClosing,
+    });
     started = true;
     await putPoolBehindOtherThreads();
     await gateway.greet(print);

@@ -35,7 +35,15 @@ import {
 } from "./rounds.ts";
 
 const flags = readFlags({ events: 100_000, channels: 100_000, rounds: 5, seconds: 3, rest: 60 });
-const GOALS = { entryBytes: 200, idBytes: 45, readySeconds: 5, channelsCpu: 1.05 };
+const GOALS = {
+  firstReadySeconds: 4,
+  readySeconds: 1.5,
+  readySecondsWithChannels: 5,
+  readyMiB: 165,
+  entryBytes: 200,
+  idBytes: 45,
+  channelsCpu: 1.05,
+};
 /** More than the concurrent deliveries, because deliveries that share a topic in a call to Redis are cheaper. */
 const FEW_CHANNELS = 100;
 /** High enough that no entry is trimmed, because trimmed entries would be missing in the byte counts. */
@@ -56,10 +64,12 @@ const plan = planOf(body);
 process.stdout.write(`Node.js ${process.version}, machine load ${loadavg()[0]?.toFixed(1)}\n`);
 
 const pathsFile = join(redis.dir, "paths.json");
-// The first start creates the database.
-await (await start()).gateway[Symbol.asyncDispose]();
 {
-  await using gateway = await startMeasured("without channels");
+  // The first start creates the database.
+  await using _ = await startMeasured("for the first time", GOALS.firstReadySeconds);
+}
+{
+  await using gateway = await startMeasured("without channels", GOALS.readySeconds, GOALS.readyMiB);
   const app = await installApp(gateway, [
     {
       uid: "hooks",
@@ -73,7 +83,10 @@ await (await start()).gateway[Symbol.asyncDispose]();
   await copyChannel({ dataDir, masterKey, appId: app.id, times: flags.channels, pathsFile });
 }
 {
-  await using gateway = await startMeasured(`with ${flags.channels} channels`);
+  await using gateway = await startMeasured(
+    `with ${flags.channels} channels`,
+    GOALS.readySecondsWithChannels,
+  );
   await measureChannels(gateway);
 }
 goals.tell();
@@ -89,13 +102,12 @@ async function start() {
   return { gateway, seconds: (performance.now() - startedMs) / 1_000 };
 }
 
-async function startMeasured(what: string): Promise<GatewayProcess> {
+async function startMeasured(what: string, secondsGoal: number, mibGoal?: number): Promise<GatewayProcess> {
   const { gateway, seconds } = await start();
   const cpuSeconds = await cpuSecondsOf(gateway.pid);
-  process.stdout.write(
-    `\nA gateway ${what}: ${await residentMiB(gateway)} MiB when ready, after ${cpuSeconds.toFixed(1)} s of CPU time\n`,
-  );
-  goals.check(`seconds until a gateway ${what} is ready`, seconds, GOALS.readySeconds, "most");
+  process.stdout.write(`\nA gateway started ${what}: ready after ${cpuSeconds.toFixed(1)} s of CPU time\n`);
+  goals.check(`seconds until a gateway started ${what} is ready`, seconds, secondsGoal, "most");
+  goals.check(`MiB of a gateway started ${what}`, await residentMiB(gateway), mibGoal, "most");
   return gateway;
 }
 

@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** Returns the process ids of a supervisor's gateway processes. */
+/** Returns the ids of a supervisor's gateway processes, or an empty list for a gateway without a supervisor. */
 export async function readProcessIds(supervisor: number): Promise<readonly number[]> {
-  const { stdout } = await promisify(execFile)("ps", ["-o", "pid=,args=", "--ppid", String(supervisor)]);
+  // All processes are listed, because `ps --ppid` fails if a process has no children.
+  const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,ppid=,args="]);
   return stdout
     .split("\n")
-    .filter((line) => line.includes("--supervised"))
-    .map((line) => Number.parseInt(line, 10));
+    .map((line) => line.trim().split(/ +/))
+    .filter(([, parent, ...args]) => Number(parent) === supervisor && args.includes("--supervised"))
+    .map(([pid]) => Number(pid));
 }

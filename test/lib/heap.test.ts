@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { PROGRAM_ENV } from "../support/gateway-process.ts";
 
-const MODULE = join(import.meta.dirname, "../../src/lib/pretenuring.ts");
+const MODULE = join(import.meta.dirname, "../../src/lib/heap.ts");
 const run = promisify(execFile);
 
 /** Make V8 decide at each garbage collection. Optimization is off, so that the result does not depend on compile times. */
@@ -26,4 +26,23 @@ it("endPretenuring stops V8 from allocating objects directly in the old generati
   expect(await traceDecisions("")).toContain("=> tenure");
   const prelude = `import { endPretenuring } from ${JSON.stringify(MODULE)}; endPretenuring();`;
   expect(await traceDecisions(prelude)).not.toContain("=> tenure");
+});
+
+it("releaseStartupMemory returns the memory of the young generation", async () => {
+  const program = `
+    import { releaseStartupMemory } from ${JSON.stringify(MODULE)};
+    import { getHeapSpaceStatistics } from "node:v8";
+    const youngBytes = () => getHeapSpaceStatistics().find((one) => one.space_name === "new_space").physical_space_size;
+    let retained = [];
+    for (let n = 0; n < 1_000_000; n++) retained.push({ list: [n] });
+    retained = [];
+    const before = youngBytes();
+    releaseStartupMemory();
+    console.log(JSON.stringify({ before, after: youngBytes(), gc: typeof gc }));`;
+  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", program], {
+    env: PROGRAM_ENV,
+  });
+  const { before, after, gc } = JSON.parse(stdout);
+  expect(after).toBeLessThan(before / 4);
+  expect(gc).toBe("undefined");
 });

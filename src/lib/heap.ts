@@ -1,4 +1,5 @@
 import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 /**
  * Disables V8's allocation-site pretenuring. Call this function before there is load.
@@ -12,4 +13,18 @@ import { setFlagsFromString } from "node:v8";
  */
 export function endPretenuring(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");
+}
+
+/**
+ * Collects all garbage and gives free memory back to the operating system. Blocks for about 150 ms, so call this function before the
+ * gateway is ready.
+ *
+ * Loading the modules grows the young generation to its maximum. V8 shrinks it only in a collection of the last resort. Measured: the
+ * resident memory of an idle gateway fell from 210 to 155 MiB.
+ */
+export function releaseStartupMemory(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: (options: object) => void = runInNewContext("gc");
+  setFlagsFromString("--no-expose-gc");
+  collect({ type: "major", flavor: "last-resort" });
 }
