@@ -108,6 +108,29 @@ describe("the console", () => {
   });
 });
 
+it("the list of apps shows figures, and its search finds apps by title", async () => {
+  const { id: blueprintId } = await console.gateway.api<{ id: string }>("POST", "/blueprints", {
+    title: "Shop",
+    channels: [],
+  });
+  await console.gateway.api("POST", "/apps/install", {
+    blueprintId,
+    uid: "shop-eu",
+    title: "Shop of Europe",
+  });
+  await using opened = await console.open("/apps");
+  const { page } = opened;
+  const rows = page.getByRole("grid", { name: "Apps" }).locator(".table-row");
+  const main = rows.filter({ hasText: "test" });
+  await main.getByText("ok", { exact: true }).waitFor();
+  // The channels of the app, and its quarantined item.
+  expect(await main.getByRole("link").allTextContents()).toEqual(["1", "1"]);
+  await page.getByLabel("Search").fill("of euro");
+  await rows.filter({ hasNotText: "shop-eu" }).first().waitFor({ state: "detached" });
+  expect(await rows.allTextContents()).toEqual([expect.stringMatching(/^shop-eu Shop of Europeok–000$/)]);
+  await main.waitFor({ state: "detached" });
+});
+
 describe("the overview", () => {
   it("shows a tile for each count of the last hour, and tiles for the gateway", async () => {
     await using opened = await console.open("/");

@@ -12,7 +12,7 @@ const atTerminal = async (line: string, { color = false } = {}) => {
 describe("a command at a terminal", () => {
   it.each<[string, RegExp]>([
     ["status", / is ready\.\n\n.*NOT ACTIVE .* LAG +DEAD LETTERS +QUARANTINE\napp_\S+ /],
-    ["apps", /^ID +UID +TITLE +BLUEPRINT +CREATED\napp_\S+ /],
+    ["apps", /^ID +UID +TITLE +HEALTH +CHANNELS +LAST EVENT +EVENTS\/MIN +QUARANTINED .*\napp_\S+ /],
     ["get {app}", /\nblueprintId: +bp_/],
     ["get hooks", /\nuid: +hooks\n/],
     ["get no-such-id", /^There is no entity with the id no-such-id, or your key may not read it\.\n$/],

@@ -55,6 +55,8 @@ export type QuarantineStore = ReturnType<typeof createQuarantineStore>;
 
 /** Maximum number of records that one script call deletes, so that the call blocks Redis only briefly. */
 const RECORDS_AT_ONCE = 200;
+/** Maximum number of indexes that one script call counts, for the same reason. */
+const INDEXES_AT_ONCE = 1_000;
 /** Age that matches all records. It is negative, so that records with a future date from a wrong clock match too. */
 const EVERY_AGE_MS = -1_000_000_000_000;
 const NO_DEDUPE_POLICY = { dedupeWindowMs: 0, conflict: "report", maxEntries: 1 } as const;
@@ -84,6 +86,7 @@ export function createQuarantineStore({
   const limitOf = (organizationId: string): number => bytesOf?.(organizationId) ?? organizationBytes;
   const runList = luaScript(redis, new URL("./quarantine-list.lua", import.meta.url));
   const readNewest = createNewestReader({ redis });
+  const runCount = luaScript(redis, new URL("./quarantine-count.lua", import.meta.url));
   const runDrop = luaScript(redis, new URL("./quarantine-drop.lua", import.meta.url));
   const runExpire = luaScript(redis, new URL("./quarantine-expire.lua", import.meta.url));
 
@@ -97,6 +100,21 @@ export function createQuarantineStore({
     const times = { count: Number(count), firstAtMs: Number(firstAtMs), lastAtMs: Number(lastAtMs) };
     const record: QuarantineRecord = { id, ...fixed, ...times };
     return { record, delivery };
+  }
+
+  /** Lists the indexes of these channels that may have records. */
+  async function listIndexes(organizationId: string, channelNumbers: readonly number[]) {
+    const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
+    const wanted = new Set(channelNumbers);
+    return accounts.flatMap((account) => {
+      const [number = "", name = ""] = account.split(":");
+      if (!wanted.has(Number(number))) return [];
+      return indexesOf(name).map((index) => ({
+        channelNumber: Number(number),
+        index,
+        key: quarantineIndexKey(organizationId, number, index),
+      }));
+    });
   }
 
   async function removeOlder(
@@ -147,15 +165,9 @@ export function createQuarantineStore({
      * page follows, also if the record was deleted in the meantime. `total` counts the records on all pages.
      */
     async listNewest(organizationId: string, { channelNumbers, reason, ...query }: NewestItemsQuery) {
-      const accounts = (await redis.call("hkeys", [quarantineBudgetKey(organizationId)])) as string[];
-      const wanted = new Set(channelNumbers);
-      const keys = accounts.flatMap((account) => {
-        const [number = "", name = ""] = account.split(":");
-        if (!wanted.has(Number(number))) return [];
-        return indexesOf(name)
-          .filter((index) => reason === undefined || index === reason || index === `${reason}:last`)
-          .map((index) => quarantineIndexKey(organizationId, number, index));
-      });
+      const keys = (await listIndexes(organizationId, channelNumbers))
+        .filter(({ index }) => reason === undefined || index === reason || index === `${reason}:last`)
+        .map(({ key }) => key);
       // One more than the page shows whether another page follows.
       const { members: found, total } = await readNewest(keys, { ...query, limit: query.limit + 1 });
       const members = found.slice(0, query.limit);
@@ -166,6 +178,24 @@ export function createQuarantineStore({
         last: last && { score: last.score, id: last.member },
         total,
       };
+    },
+    /** Counts the records of each of these channels. Channels without records are left out. */
+    async countByChannel(
+      organizationId: string,
+      channelNumbers: readonly number[],
+    ): Promise<ReadonlyMap<number, number>> {
+      const indexes = await listIndexes(organizationId, channelNumbers);
+      const counts = new Map<number, number>();
+      for (let at = 0; at < indexes.length; at += INDEXES_AT_ONCE) {
+        const part = indexes.slice(at, at + INDEXES_AT_ONCE);
+        const keys = part.map(({ key }) => key);
+        const held = (await runCount(keys, [])) as readonly number[];
+        for (const [n, { channelNumber }] of part.entries()) {
+          const count = (counts.get(channelNumber) ?? 0) + (held[n] ?? 0);
+          if (count > 0) counts.set(channelNumber, count);
+        }
+      }
+      return counts;
     },
     async find(organizationId: string, id: string): Promise<QuarantinedItem | undefined> {
       const row = await readRecord(organizationId, id);

@@ -5,13 +5,11 @@ import { countDeadLetters } from "../../data/subscriptions/dead-letters.ts";
 import { listCoverage } from "../../data/subscriptions/subscriptions.ts";
 import { id, type Shown } from "../../http/fields.ts";
 import { pageQuerySchema } from "../../http/page.ts";
-import { mapBounded } from "../../lib/map-bounded.ts";
 import { listOf } from "../kit/answer.ts";
 import type { Deps } from "../kit/deps.ts";
 import { listPage } from "../kit/list-page.ts";
 import { defineRoute } from "../kit/route.ts";
 
-const QUARANTINES_AT_ONCE = 16;
 const unknown = "Null if Redis is unavailable, or if the apps of the page have more than 2,000 topics.";
 
 const appFiguresSchema = z
@@ -59,14 +57,11 @@ export const appFigures = (deps: Deps) =>
         listChannels(deps, ids),
         listSubscriptions(deps, ids),
       ]);
-      const figures = await mapBounded(items, QUARANTINES_AT_ONCE, async (app): Promise<AppFigures> => {
+      const numbers = [...channels.values()].flat().map(({ number }) => number);
+      const held = await deps.quarantine.countByChannel(organizationId, numbers).catch(() => undefined);
+      const figures = items.map((app): AppFigures => {
         const own = channels.get(app.id) ?? [];
         const readers = subscriptions.get(app.id) ?? [];
-        const channelNumbers = own.map(({ number }) => number);
-        const quarantined = await deps.quarantine
-          .list({ organizationId, channelNumbers }, { limit: 0, offset: 0 })
-          .then(({ total }) => total)
-          .catch(() => null);
         return {
           ...app,
           channels: own.length,
@@ -75,7 +70,7 @@ export const appFigures = (deps: Deps) =>
           subscriptionsFailing: readers.filter(({ isFailing }) => isFailing).length,
           lag: sum(readers.map(({ lag }) => lag)),
           deadLetters: sum(readers.map(({ deadLetters }) => deadLetters)),
-          quarantined,
+          quarantined: held ? sum(own.map(({ number }) => held.get(number) ?? 0)) : null,
         };
       });
       return { items: figures, total };

@@ -64,7 +64,7 @@ export interface Deps extends CheckChannelDeps, EntityDeps {
     "find" | "findEntry" | "deleteEntry" | "deleteDeadLetters" | "lastAppendedMs" | "readActivity"
   >;
   readonly readings: GroupProgressReader;
-  readonly quarantine: Pick<QuarantineStore, "list" | "listNewest" | "find" | "delete">;
+  readonly quarantine: Pick<QuarantineStore, "list" | "listNewest" | "find" | "delete" | "countByChannel">;
   readonly deliveryRecords: Pick<DeliveryRecords, "list" | "listNewest" | "read" | "find" | "delete">;
 
   /** Returns the current version of a channel, or `undefined` if the channel was deleted. @throws UnavailableError */

@@ -13,7 +13,7 @@ import {
   readEntity,
 } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
-import type { App } from "../../client/entities.ts";
+import type { App, AppSummary } from "../../client/entities.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -24,10 +24,19 @@ interface InstallOptions {
   readonly channels?: string;
 }
 
-const COLUMNS: readonly Column<App>[] = [
+const COLUMNS: readonly Column<AppSummary>[] = [
   { title: "id", value: ({ id }) => id },
   { title: "uid", value: ({ uid }) => uid },
   { title: "title", value: ({ title }) => title, wraps: true },
+  {
+    title: "health",
+    value: ({ health }) => health,
+    colors: { ok: "green", warning: "yellow", error: "red" },
+  },
+  { title: "channels", value: ({ channels }) => channels },
+  { title: "last event", value: ({ lastEventAt }) => lastEventAt, isOptional: true },
+  { title: "events/min", value: ({ eventsPerMinute }) => eventsPerMinute },
+  { title: "quarantined", value: ({ quarantined }) => quarantined },
   { title: "blueprint", value: ({ blueprintId }) => blueprintId, isOptional: true },
   { title: "created", value: ({ createdAt }) => createdAt, isOptional: true },
 ];
@@ -35,10 +44,14 @@ const COLUMNS: readonly Column<App>[] = [
 export function define(command: Command, context: CommandContext): void {
   const part = declareSubcommands(command, context, apiOptions);
 
-  part<[], { readonly search?: string }>("list", "List the apps", async ({ api, output }, _, { search }) => {
-    const none = search === undefined ? "There is no app yet." : `No uid or title contains ${search}.`;
-    output.list((await api.list<App>("/apps", { search })).items, COLUMNS, none);
-  }).option("--search <text>", "only apps whose uid or title contains this text");
+  part<[], { readonly search?: string }>(
+    "list",
+    "List the apps with their rate, quarantined items and health",
+    async ({ api, output }, _, { search }) => {
+      const none = search === undefined ? "There is no app yet." : `No uid or title contains ${search}.`;
+      output.list((await api.list<AppSummary>("/apps/summaries", { search })).items, COLUMNS, none);
+    },
+  ).option("--search <text>", "only apps whose uid or title contains this text");
   part<[string]>("get <app>", "Show an app", async ({ api }, [named]) =>
     api.get(formatPath("apps", (await findApp(api, named)).id)),
   );
@@ -93,7 +106,8 @@ export function define(command: Command, context: CommandContext): void {
     .option("-y, --yes", "do not ask for confirmation");
 
   examples(command, [
-    ["inlet apps", "all apps"],
+    ["inlet apps", "all apps, with their figures of the last hour"],
+    ["inlet apps --search shop", "apps whose uid or title contains shop"],
     ["inlet apps get welcome", "by uid or id"],
     ["inlet apps install shop", "create an app with the blueprint's channels"],
     ["inlet apps create -f app.json", 'such as {"blueprint": "shop", "uid": "shop-eu"}'],

@@ -24,7 +24,8 @@ export interface Entity {
   readonly id: string;
 }
 
-export interface ResourceSpec<Row extends Entity> {
+/** `Listed` is the type of the list's rows, if they differ from the entity. */
+export interface ResourceSpec<Row extends Entity, Listed extends Entity = Row> {
   readonly title: string;
   /** Singular name: `API key`. */
   readonly one: string;
@@ -33,11 +34,13 @@ export interface ResourceSpec<Row extends Entity> {
   readonly lead?: ComponentChildren;
   /** Path of the collection: `/iam/api-keys`. */
   readonly path: string;
+  /** Path of the list, if it is not `path`. */
+  readonly listPath?: string;
   /** Path parameter of an item: `apiKeyId`. */
   readonly param: string;
   /** First part of the permission names: `iam`. */
   readonly noun: string;
-  readonly columns: readonly Column<Row>[];
+  readonly columns: readonly Column<Listed>[];
   readonly titleOf: (row: Row) => string;
   readonly facts: (row: Row) => NamedFacts;
   /** Content below the facts. */
@@ -76,16 +79,21 @@ export interface ResourceSpec<Row extends Entity> {
   readonly onChanged?: () => void;
 }
 
-export function ResourceView<Row extends Entity>({ spec }: { readonly spec: ResourceSpec<Row> }) {
+export function ResourceView<Row extends Entity, Listed extends Entity = Row>({
+  spec,
+}: {
+  readonly spec: ResourceSpec<Row, Listed>;
+}) {
   const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
+  const { listPath = path } = spec;
   const { query, go } = useAddress();
   const [isCreating, setCreating] = useState(false);
   const [created, setCreated] = useState<unknown>();
   const { values, set } = useFilters(filters.map(({ name }) => name));
   const needs = JSON.stringify(values);
-  const pages = usePages<Row>(
-    (page, signal) => sendForList<Row>(path + formatQuery({ ...values, ...page }), { signal }),
-    [path, needs],
+  const pages = usePages<Listed>(
+    (page, signal) => sendForList<Listed>(listPath + formatQuery({ ...values, ...page }), { signal }),
+    [listPath, needs],
   );
   const openId = query.id;
   const open = (id: string | undefined): void => go({ id }, { replace: true });
@@ -126,7 +134,7 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
             }
           />
           <ApiCall
-            call={{ method: "GET", path: path + formatQuery(values) }}
+            call={{ method: "GET", path: listPath + formatQuery(values) }}
             label="API call for this list"
           />
         </div>
@@ -166,7 +174,7 @@ export function ResourceView<Row extends Entity>({ spec }: { readonly spec: Reso
 }
 
 interface EntityDetailProps<Row extends Entity> {
-  readonly spec: ResourceSpec<Row>;
+  readonly spec: Omit<ResourceSpec<Row>, "columns">;
   readonly id: string;
   readonly onClose: () => void;
   readonly onChanged: () => void;

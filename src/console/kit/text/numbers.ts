@@ -1,5 +1,7 @@
 const COUNT = new Intl.NumberFormat();
 const SHORT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const COUNT_OF_WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+const TWO_DIGITS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
 const ONE_DIGIT = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 
 /** `12,345` */
@@ -8,6 +10,10 @@ export const formatCount = (count: number): string => COUNT.format(count);
 /** `12.3K` */
 export const formatShort = (count: number): string =>
   Math.abs(count) < 10_000 ? COUNT.format(count) : SHORT.format(count);
+
+/** Formats a rate: `0.05`, `2.5`, `1,204`. Small rates keep two digits, so that they differ from 0. */
+export const formatRate = (rate: number): string =>
+  (rate < 1 ? TWO_DIGITS : rate < 100 ? ONE_DIGIT : COUNT_OF_WHOLE).format(rate);
 
 /** `1.5 MiB` */
 export function formatBytes(bytes: number): string {

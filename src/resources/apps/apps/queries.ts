@@ -12,14 +12,14 @@ import { requireRow, SPACES } from "../../kit/references.ts";
 import { type AppScope, COUNTED_CHANNELS, requireOwnApp } from "../app-scope.ts";
 import type { AppFilters } from "./schema.ts";
 
-/** Selects the apps of the caller's organization whose uid or title contains the text. Returns `undefined` without a text. */
+/** Selects the apps of the caller's organization. With a text, only those whose uid or title contains it. */
 export const findApps = (db: Queryable, { organizationId }: Caller, { search }: AppFilters) =>
-  search === undefined
-    ? undefined
-    : db
-        .selectFrom("apps")
-        .where("organizationId", "=", organizationId)
-        .where(sql<boolean>`strpos(lower(uid || chr(10) || title), lower(${search})) > 0`);
+  db
+    .selectFrom("apps")
+    .where("organizationId", "=", organizationId)
+    .$if(search !== undefined, (apps) =>
+      apps.where(sql<boolean>`strpos(lower(uid || chr(10) || title), lower(${search})) > 0`),
+    );
 
 /** Installs an app. @throws ApiError 404 if the space or the blueprint does not exist; 409 if a row limit is reached */
 export async function installApp(

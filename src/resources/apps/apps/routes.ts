@@ -10,6 +10,7 @@ import { planChannels } from "./blueprint-channels.ts";
 import { getInstallSource } from "./install-source.ts";
 import { deleteApp, findApps, installApp } from "./queries.ts";
 import { app, appFilters, installedAppSchema, installSchema } from "./schema.ts";
+import { appSummaries } from "./summaries.ts";
 
 export const apps = standardResource({
   path: "/apps",
@@ -22,6 +23,7 @@ export const apps = standardResource({
   filters: { query: appFilters, find: findApps },
   without: ["create", "delete"],
   more: (deps) => [
+    appSummaries(deps),
     defineRoute({
       at: "POST /apps/install",
       operation: "installApp",
