@@ -4,7 +4,7 @@ import { usageError } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
 import type { Api } from "./api.ts";
 
-type Blueprint = EntityOf<typeof blueprint>;
+export type Blueprint = EntityOf<typeof blueprint>;
 
 /** Finds a blueprint by id or uid. @throws CommandError */
 export async function findBlueprint(api: Api, named: string): Promise<Blueprint> {

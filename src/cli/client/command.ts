@@ -6,7 +6,7 @@ import { createOutput, type Output, type OutputFormat } from "../output/output.t
 import { confirm } from "../output/prompt.ts";
 import { type Api, createApi, formatPath } from "./api.ts";
 import { findApp, findAppOf } from "./app.ts";
-import { findCredentials } from "./credentials.ts";
+import { type Credentials, findCredentials } from "./credentials.ts";
 import { readData } from "./delivery.ts";
 import type { App } from "./entities.ts";
 
@@ -35,7 +35,7 @@ type Act<A extends readonly unknown[], O extends object> = (
   options: O,
 ) => Promise<ExitCode | object | undefined>;
 
-interface ClientOptions {
+export interface ClientOptions {
   readonly url?: string;
   readonly app?: string;
   readonly output?: OutputFormat;
@@ -74,6 +74,27 @@ export const timeOptions = (command: Command, fallback: string): Command =>
 /** Collections of an app whose entities are looked up to find their app. */
 const LOOKED_UP: ReadonlySet<string> = new Set(["channels", "subscriptions", "deliveries", "quarantine"]);
 
+/** Creates the dependencies of a command that calls the API with these credentials. */
+export function createClient(
+  io: Io,
+  credentials: Credentials,
+  options: Pick<ClientOptions, "app" | "output">,
+): Client {
+  const api = createApi(credentials, io.signal);
+  const named = options.app ?? (io.env.INLET_APP || undefined);
+  const app: Client["app"] = (id) =>
+    named === undefined && id !== undefined ? findAppOf(api, id) : findApp(api, named);
+  const output = createOutput(io, options.output);
+  const appPath: Client["appPath"] = async (...segments) => {
+    const [collection = "", id] = segments;
+    const { id: appId } = await app(LOOKED_UP.has(collection) ? id : undefined);
+    return formatPath("apps", appId, ...segments);
+  };
+  const selectedApp: Client["selectedApp"] = async () =>
+    named === undefined ? undefined : findApp(api, named);
+  return { api, io, output, app, selectedApp, appPath };
+}
+
 /** Creates a commander action that runs `act`. */
 export const createAction =
   <A extends readonly unknown[], O extends object = object>(context: CommandContext, act: Act<A, O>) =>
@@ -81,21 +102,9 @@ export const createAction =
     const command = all.at(-1) as Command;
     const options = command.opts<ClientOptions & O>();
     const { io } = context;
-    const api = createApi(await findCredentials(io.env, options.url), io.signal);
-    const named = options.app ?? (io.env.INLET_APP || undefined);
-    const app: Client["app"] = (id) =>
-      named === undefined && id !== undefined ? findAppOf(api, id) : findApp(api, named);
-    const output = createOutput(io, options.output);
-    const appPath: Client["appPath"] = async (...segments) => {
-      const [collection = "", id] = segments;
-      const { id: appId } = await app(LOOKED_UP.has(collection) ? id : undefined);
-      return formatPath("apps", appId, ...segments);
-    };
-    const selectedApp: Client["selectedApp"] = async () =>
-      named === undefined ? undefined : findApp(api, named);
-    const client = { api, io, output, app, selectedApp, appPath };
+    const client = createClient(io, await findCredentials(io.env, options.url), options);
     const result = (await act(client, command.processedArgs as unknown as A, options)) ?? EXIT.done;
-    if (typeof result === "object") output.one(result);
+    if (typeof result === "object") client.output.one(result);
     else context.exitCode = result;
   };
 

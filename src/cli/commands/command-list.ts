@@ -80,6 +80,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     keys: ["List, create, revoke API keys", () => import("./resources/keys.ts")],
   }),
   ...groupOf("Events:", {
+    receive: [
+      "Receive events of a provider, any webhook, a stream or an API, from nothing to the first event",
+      () => import("./events/receive.ts"),
+    ],
     catalog: ["List the event types of an app", () => import("./events/catalog.ts")],
     infer: ["Infer the schemas of a channel's events", () => import("./events/infer.ts")],
     stats: ["Show the counts of each channel, with a trend", () => import("./events/stats.ts")],

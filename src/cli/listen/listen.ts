@@ -19,6 +19,12 @@ export interface ListenOptions {
   readonly from: string | undefined;
   readonly secret: string;
   readonly timeoutMs: number;
+  /** Entries that are not forwarded, as `<topic>/<entryId>`. */
+  readonly known?: ReadonlySet<string>;
+  /** Called after each event that the local server has received. */
+  readonly onForwarded?: (event: ListenedEvent, forwarded: Forwarded) => void;
+  /** Ends the listener, in addition to the signal of the command. */
+  readonly signal?: AbortSignal;
 }
 
 /** Number of recent events that are kept in memory, so that the user can send them again. */
@@ -31,7 +37,11 @@ const KEPT = 200;
 export async function listen({ api, output, io }: Client, options: ListenOptions): Promise<void> {
   const { app, url, channels, types, secret, timeoutMs } = options;
   const ending = new AbortController();
-  const signal = AbortSignal.any([io.signal, ending.signal]);
+  const signal = AbortSignal.any([
+    io.signal,
+    ending.signal,
+    ...(options.signal === undefined ? [] : [options.signal]),
+  ]);
   const filters = [...channels.map((uid) => `channel ${uid}`), ...types.map((type) => `type ${type}`)].sort();
   using state = openListenState(io.env, { baseUrl: api.baseUrl, appId: app.id, target: url, filters });
   const from = options.from ?? state.position;
@@ -116,7 +126,7 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
   for await (const { position, event: json } of steps) {
     if (json !== undefined) {
       const event = await readExactly(json);
-      if (isWanted(event, channels, types)) {
+      if (isWanted(event, options)) {
         const forwarded = await send(event);
         if (forwarded === undefined) return;
         waitsFor = undefined;
@@ -124,6 +134,7 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
         recent.delete(count - KEPT);
         state.save(position);
         show(count, event, forwarded, false);
+        options.onForwarded?.(event, forwarded);
         continue;
       }
     }
@@ -131,9 +142,13 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
   }
 }
 
-const isWanted = (event: ListenedEvent, channels: readonly string[], types: readonly string[]): boolean =>
-  (channels.length === 0 || channels.includes(channelOf(event.topic))) &&
-  (types.length === 0 || types.includes(event.type));
+const isWanted = (
+  { topic, type, entryId }: ListenedEvent,
+  { channels, types, known }: Pick<ListenOptions, "channels" | "types" | "known">,
+): boolean =>
+  (channels.length === 0 || channels.includes(channelOf(topic))) &&
+  (types.length === 0 || types.includes(type)) &&
+  known?.has(`${topic}/${entryId}`) !== true;
 
 function headOf({ app, url, channels, secret }: ListenOptions, from: string | undefined): string {
   const what = channels.length === 0 ? "all channels" : channels.join(", ");

@@ -1,39 +1,22 @@
 import type { Command } from "commander";
-import type { Channel } from "../../../channels/entity.ts";
-import { DELIVERY_METHODS, isQueryMethod } from "../../../event/methods.ts";
 import type { Intake } from "../../../resources/apps/intakes/schema.ts";
 import type { TestedChannel } from "../../../resources/apps/test-events.ts";
 import type { Preset as StoredPreset } from "../../../verify/presets.ts";
 import type { OutgoingRequest } from "../../../verify/sign/place.ts";
-import { formatCause, formatPath } from "../../client/api.ts";
+import { formatPath } from "../../client/api.ts";
 import { getChannel } from "../../client/app.ts";
 import { findBlueprint } from "../../client/blueprint.ts";
 import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
-import { parseHeader, readData } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
+import { type ComposeOptions, compose, post, type Receiver, sign } from "../../deliveries/outgoing.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../../exit.ts";
 import { testIntake, toGiven } from "./test-intake.ts";
 
-interface SendOptions {
-  readonly preset?: string;
-  readonly event?: string;
-  readonly data?: string;
-  readonly method?: string;
-  readonly header?: readonly string[];
+interface SendOptions extends ComposeOptions {
   readonly secret?: string;
   readonly show?: boolean;
-  readonly test?: boolean;
   readonly intake?: boolean;
   readonly routeKey?: string;
-}
-
-/** A channel, or the intake of a blueprint. */
-type Receiver = Pick<Channel, "uid" | "url" | "config"> & { readonly routeBy?: readonly string[] };
-
-/** Response of the channel's hook. */
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
 }
 
 export function define(command: Command, context: CommandContext): void {
@@ -63,7 +46,10 @@ export function define(command: Command, context: CommandContext): void {
         const unsigned = await withRouteKey(channel, composed, preset, options);
         if (options.test && app === undefined) return testIntake(client, named, unsigned);
         if (options.test && app !== undefined) return test(client, app.id, channel, unsigned);
-        const request = await sign(client, channel, unsigned, { preset, options });
+        const secret = options.secret ?? client.io.env.INLET_SECRET;
+        const signed = await sign(client, channel, unsigned, { preset, secret });
+        if (!signed.ok) throw unsignable(channel, signed.error, preset, options);
+        const request = signed.value;
         return options.show ? show(client, channel, request) : send(client, channel, request);
       }),
     );
@@ -103,98 +89,17 @@ async function withRouteKey(
   throw usageError(`--route-key: ${put.error}.`);
 }
 
-interface Composed {
-  readonly request: OutgoingRequest;
-  readonly preset: StoredPreset | undefined;
-}
-
-/** Builds the request that the provider would send, without its signature. */
-async function compose(client: Client, channel: Receiver, options: SendOptions): Promise<Composed> {
-  const { io } = client;
-  const { preset: name = channel.config.preset, event, data, header = [] } = options;
-  if (channel.url === null && !options.test)
-    throw usageError(`${channel.uid} has no address, or your key has no permission to read it.`);
-  const preset = await presetOf(client, name);
-  if (preset === undefined && data === undefined) {
-    throw usageError("The channel has no preset with a sample. Use --preset or --data.");
-  }
-  if (event !== undefined && data !== undefined)
-    throw usageError("--event changes a sample and cannot be combined with --data.");
-  const { pathname: path, search } = new URL(channel.url ?? "http://none/");
-  const ownQuery = search.slice(1);
-  const method = parseMethod(options.method);
-  if (isQueryMethod(method)) {
-    if (data === undefined) throw usageError(`--method ${method} needs --data with the query.`);
-    const query = (await readData(io, data)).toString().trim().replace(/^\?/, "");
-    const headers = Object.fromEntries(header.map(parseHeader));
-    const target = query === "" ? path : `${path}?${query}`;
-    return { request: { method, headers, target, body: Buffer.alloc(0) }, preset };
-  }
-  const query = data === undefined ? new URLSearchParams(preset?.sample.query).toString() : ownQuery;
-  const request: OutgoingRequest = {
-    method,
-    headers: {
-      "content-type": "application/json",
-      ...preset?.sample.headers,
-      ...Object.fromEntries(header.map(parseHeader)),
-    },
-    target: query === "" ? path : `${path}?${query}`,
-    body: data === undefined ? await readSample(preset, event) : await readData(io, data),
-  };
-  const { freshenSample } = await import("../../../verify/sign/freshen-sample.ts");
-  const isSample = preset !== undefined && data === undefined;
-  const fresh = isSample ? freshenSample(request, preset, { type: event, random: Math.random }) : undefined;
-  if (fresh?.ok === false) throw usageError(`${preset?.title}: ${fresh.error}.`);
-  return { request: fresh?.value ?? request, preset };
-}
-
-function parseMethod(given = "POST"): string {
-  const method = given.toUpperCase();
-  if (DELIVERY_METHODS.some((known) => known === method)) return method;
-  throw usageError(`--method must be one of ${DELIVERY_METHODS.join(", ")}.`);
-}
-
-async function readSample(preset: StoredPreset | undefined, type: string | undefined): Promise<Buffer> {
-  if (preset === undefined) return Buffer.alloc(0);
-  const { findSampleBody } = await import("../../samples/samples.ts");
-  const found = type === undefined ? undefined : await findSampleBody(preset.preset, type);
-  if (found?.ok === false) throw usageError(`${preset.title}: ${found.error}.`);
-  return Buffer.from(found?.value ?? preset.sample.body);
-}
-
-const presetOf = async ({ api }: Client, name: unknown): Promise<StoredPreset | undefined> =>
-  typeof name === "string" ? api.get<StoredPreset>(formatPath("presets", name)) : undefined;
-
-async function sign(
-  client: Client,
-  { uid, url, config }: Receiver,
-  request: OutgoingRequest,
-  { preset, options }: { readonly preset: StoredPreset | undefined; readonly options: SendOptions },
-): Promise<OutgoingRequest> {
-  const verifying = config.preset === preset?.preset ? preset : await presetOf(client, config.preset);
-  const { scheme: told, ...own } = config.verification as Readonly<Record<string, unknown>>;
-  const verification = told === "preset" ? { ...verifying?.verification, ...own } : { ...own, scheme: told };
-  const { scheme } = verification;
-  if (scheme === undefined || scheme === "none") return request;
-  const given = options.secret ?? client.io.env.INLET_SECRET;
-  if (!given) {
-    throw usageError(
-      `The channel verifies deliveries (${scheme}). Pass its secret with --secret or INLET_SECRET.`,
-    );
-  }
-  const { signRequest } = await import("../../../verify/sign/sign.ts");
-  const signed = await signRequest(request, verification, {
-    secret: (await readData(client.io, given)).toString().trimEnd(),
-    hooksUrl: (url ?? "").replace(/\/hooks\/.*$/, ""),
-    nowMs: Date.now(),
-    readAs: (config.readAs as string | undefined) ?? verifying?.readAs,
-  });
-  if (signed.ok) return signed.value;
-  if (options.intake) throw new CommandError(`This delivery cannot be signed: ${signed.error}.`);
-  throw new CommandError(
-    `This delivery cannot be signed: ${signed.error}.\nTo test the channel without a signature: inlet send ${uid} --test${
-      preset === undefined ? "" : ` --preset ${preset.preset}`
-    }`,
+function unsignable(
+  { uid }: Receiver,
+  reason: string,
+  preset: StoredPreset | undefined,
+  { intake }: SendOptions,
+): CommandError {
+  const message = `This delivery cannot be signed: ${reason}.`;
+  if (intake) return new CommandError(message);
+  const sample = preset === undefined ? "" : ` --preset ${preset.preset}`;
+  return new CommandError(
+    `${message}\nTo test the channel without a signature: inlet send ${uid} --test${sample}`,
   );
 }
 
@@ -229,26 +134,9 @@ function show(
   return EXIT.done;
 }
 
-async function send({ output, io }: Client, { url }: Receiver, request: OutgoingRequest): Promise<ExitCode> {
-  const { method, headers, target, body } = request;
-  let answer: Answer;
-  try {
-    const response = await fetch(new URL(target, url ?? ""), {
-      method,
-      headers,
-      ...(isQueryMethod(method) ? {} : { body: new Uint8Array(body) }),
-      redirect: "manual",
-      signal: AbortSignal.any([io.signal, AbortSignal.timeout(60_000)]),
-    });
-    const text = await response.text();
-    answer = { status: response.status, body: parseAnswer(text) };
-  } catch (error) {
-    throw new CommandError(`${new URL(url ?? "").origin} cannot be reached: ${formatCause(error)}`, {
-      exitCode: EXIT.unavailable,
-      cause: error,
-    });
-  }
-  output.one(answer, [
+async function send(client: Client, channel: Receiver, request: OutgoingRequest): Promise<ExitCode> {
+  const answer = await post(client, channel, request);
+  client.output.one(answer, [
     ["status", answer.status],
     ...(typeof answer.body === "object" && answer.body !== null
       ? Object.entries(answer.body)
@@ -256,12 +144,4 @@ async function send({ output, io }: Client, { url }: Receiver, request: Outgoing
   ]);
   if (answer.status < 300) return EXIT.done;
   return answer.status === 503 || answer.status === 429 ? EXIT.unavailable : EXIT.failed;
-}
-
-function parseAnswer(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -4,9 +4,7 @@ import type { ApiEvent } from "../../client/entities.ts";
 import { channelOf, followEvents, positionOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
-import { escapeText } from "../../output/escape.ts";
-import type { Output } from "../../output/output.ts";
-import { fitTo } from "../../output/width.ts";
+import { formatEventLine } from "../../output/event-line.ts";
 
 interface TailOptions {
   readonly type?: string;
@@ -42,7 +40,7 @@ export function define(command: Command, context: CommandContext): void {
             const parsed = JSON.parse(event) as ApiEvent;
             if (channels.length > 0 && !channels.includes(channelOf(parsed.topic))) continue;
             if (output.isJson) output.json(event);
-            else output.say(lineOf(parsed, output));
+            else output.say(formatEventLine(parsed, output));
           }
           return EXIT.done;
         },
@@ -53,16 +51,4 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet tail inbox --since 30m", "one channel, from half an hour ago"],
     ["inlet tail --type push | jq .data.ref", "JSON lines for a program"],
   ]);
-}
-
-function lineOf(event: ApiEvent, { paint, cells }: Output): string {
-  const { time = "", topic, type, id, data } = event;
-  const clock = escapeText(time.slice(11, 23));
-  const channel = escapeText(channelOf(topic));
-  const name = escapeText(type);
-  const shown = data === undefined ? "" : escapeText(typeof data === "string" ? data : JSON.stringify(data));
-  const shownId = escapeText(id);
-  const head = `${clock} ${channel}:${name} ${shownId} `;
-  const room = Number.isFinite(cells) ? Math.max(20, cells - head.length) : 1_000;
-  return `${paint("dim", clock)} ${channel}:${paint("cyan", name)} ${paint("dim", shownId)} ${fitTo(room, shown)}`;
 }

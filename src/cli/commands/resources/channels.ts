@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import type { Channel } from "../../../channels/entity.ts";
 import type { SchemaVersion } from "../../../resources/apps/schema-versions.ts";
-import type { PresetStream } from "../../../verify/preset-streams.ts";
 import type { Preset } from "../../../verify/presets.ts";
 import { formatPath } from "../../client/api.ts";
 import {
@@ -12,11 +11,10 @@ import {
   examples,
   fileOption,
   parseCount,
-  parseJson,
   readEntity,
 } from "../../client/command.ts";
+import { parseParams } from "../../client/params.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<Channel>[] = [
@@ -56,22 +54,6 @@ interface RegistrationOptions {
   readonly check?: boolean;
   readonly recreate?: boolean;
   readonly dryRun?: boolean;
-}
-
-/** Parses parameters such as `owner=nodejs`. A number or boolean is sent as such. */
-function parseParams(
-  texts: readonly string[],
-  schema: PresetStream["params"] = {},
-): Readonly<Record<string, unknown>> {
-  const properties = (schema.properties ?? {}) as Readonly<Record<string, { readonly type?: string }>>;
-  const params = texts.map((text): readonly [string, unknown] => {
-    const { name = "", value = "" } = /^(?<name>\w+)=(?<value>.*)$/s.exec(text)?.groups ?? {};
-    if (name === "")
-      throw usageError(`The parameter ${text} must have the form name=value, such as owner=nodejs.`);
-    const { type = "string" } = properties[name] ?? {};
-    return [name, type === "string" ? value : parseJson(value)];
-  });
-  return Object.fromEntries(params);
 }
 
 export function define(command: Command, context: CommandContext): void {

@@ -1,4 +1,12 @@
 import { useState } from "preact/hooks";
+import {
+  composeAddition,
+  composeBlueprint,
+  composeInstall,
+  composePoll,
+  composeWebhook,
+  findOrigin,
+} from "../../../channels/compose-channel.ts";
 import { api, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -7,7 +15,7 @@ import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.ts
 import { ResourceForm } from "../../kit/resource/resource-form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
-import { findOrigin, NO_CHOICE, ProviderFields } from "./provider-fields.tsx";
+import { NO_CHOICE, ProviderFields } from "./provider-fields.tsx";
 import { sampleType } from "./sample-type.ts";
 
 export interface MadeChannel {
@@ -63,33 +71,19 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
   const called = stream ?? target;
   const title = preset?.title ?? "Webhooks";
   const isNew = appId === NEW_APP || appId === undefined;
-  const registration = target && { target: target.target, ...choice };
   const channel =
     preset && stream
-      ? {
-          uid,
-          kind: "polling",
-          title: stream.title,
-          config: { preset: preset.preset, stream: stream.name, params: choice.params },
-        }
-      : {
-          uid,
-          kind: "webhook",
-          title,
-          config: preset ? { preset: preset.preset, ...(registration && !isNew && { registration }) } : {},
-          events: wanted.map((type) => ({ type })),
-        };
-  const settings = stream ? { connectionId: choice.connectionId } : { registration };
+      ? composePoll(uid, stream.title, { preset: preset.preset, stream: stream.name }, choice.params)
+      : composeWebhook(uid, title, preset?.preset, wanted);
+  const settings = stream
+    ? { connectionId: choice.connectionId }
+    : { registration: target && { target: target.target, ...choice } };
   const call = isNew
-    ? { method: "POST", path: "/blueprints", body: { uid: `${uid}-${suffix}`, title, channels: [channel] } }
-    : {
-        method: "POST",
-        path: `/apps/${appId}/channels`,
-        body: stream ? { ...channel, ...settings } : channel,
-      };
+    ? composeBlueprint(`${uid}-${suffix}`, title, channel)
+    : composeAddition(appId, channel, settings);
   const install = async (blueprintId: string): Promise<string> => {
-    const body = { blueprintId, channels: called ? { [uid]: settings } : {} };
-    const app = await send<Schemas["App"]>("POST", "/apps/install", { body }).catch(async (error) => {
+    const { method, path, body } = composeInstall(blueprintId, uid, settings);
+    const app = await send<Schemas["App"]>(method, path, { body }).catch(async (error) => {
       // The user can correct the settings and try again, which creates the blueprint again.
       await send("DELETE", `/blueprints/${blueprintId}`);
       throw error;
@@ -101,7 +95,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
     const { id } = await send<{ readonly id: string }>(call.method, call.path, call);
     onMade({ app: isNew ? await install(id) : appId, channel: uid, isPolled: stream !== undefined });
   });
-  const origin = called && findOrigin(called, choice);
+  const origin = called && findOrigin(called, choice.params, choice.baseUrl);
   return (
     <>
       <Form class="card make-channel" onSubmit={action.run}>

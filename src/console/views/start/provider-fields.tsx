@@ -1,3 +1,4 @@
+import { findOrigin } from "../../../channels/compose-channel.ts";
 import type { ListPage, Schemas } from "../../api/client.ts";
 import type { Loaded } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
@@ -25,15 +26,6 @@ export const NO_CHOICE: ApiChoice = { params: {}, connectionId: undefined, baseU
 
 const isRegistration = (api: ProviderApi): api is Schemas["Preset"]["registrations"][number] =>
   "target" in api;
-
-/** Returns the origin that Inlet calls, or `undefined` while a parameter of it is missing. */
-export function findOrigin(api: ProviderApi, { params, baseUrl }: ApiChoice): string | undefined {
-  const { request } = isRegistration(api) ? { request: { url: baseUrl ?? api.baseUrl } } : api.config;
-  const url = isRecord(request) ? String(request.url) : "";
-  const filled = url.replace(/\{\{params\.(\w+)\}\}/g, (text, name) => String(params[name] ?? text));
-  const [start = ""] = /^https?:\/\/[^/?#]+/.exec(filled) ?? [];
-  return URL.canParse(start) && !start.includes("{{") ? new URL(start).origin : undefined;
-}
 
 interface Props {
   readonly api: ProviderApi;
@@ -80,7 +72,7 @@ export function ProviderFields({ api, choice, onChange, details, ...connecting }
         <ConnectionField
           required={connection}
           isOptional={!isRegistration(api)}
-          origin={findOrigin(api, choice)}
+          origin={findOrigin(api, choice.params, choice.baseUrl)}
           value={choice.connectionId}
           onChange={(connectionId) => onChange({ ...choice, connectionId })}
           {...connecting}

@@ -1,0 +1,202 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Channel } from "../../channels/entity.ts";
+import type { RegistrationEntity } from "../../resources/apps/registrations.ts";
+import { formatPath } from "../client/api.ts";
+import type { Client } from "../client/command.ts";
+import { readData } from "../client/delivery.ts";
+import type { App } from "../client/entities.ts";
+import { CommandError } from "../exit.ts";
+import { readSecret } from "../output/prompt.ts";
+import { findConnection } from "./connect.ts";
+import { findPosition, followChannel, type Position } from "./follow.ts";
+import { LOOPBACK } from "./gateway.ts";
+import { composePlan, type Plan, type PlanOptions } from "./plan.ts";
+import { setUpChannel } from "./set-up.ts";
+import { createSteps, type Steps } from "./steps.ts";
+import { type SentEvent, sendTestEvent } from "./test-event.ts";
+
+export interface ReceiveOptions extends PlanOptions {
+  readonly to?: string;
+  readonly once?: boolean;
+  readonly yes?: boolean;
+}
+
+/** Data directory of an embedded gateway, or `undefined`. */
+export interface ReceiveContext {
+  readonly dataDir: string | undefined;
+}
+
+const REGISTRATION_CHECK_MS = 500;
+
+/** Sets up a channel, sends a test event, and shows the events of the channel until the signal aborts or `once` is met. */
+export async function receive(
+  client: Client,
+  [from, ...rest]: readonly [string, ...string[]],
+  options: ReceiveOptions,
+  { dataDir }: ReceiveContext,
+): Promise<void> {
+  const { api, io, output } = client;
+  const steps = createSteps(output);
+  const mayAsk = io.stdin.isTTY === true && options.yes !== true;
+  const started = dataDir === undefined ? "" : ` (started here, data in ${dataDir})`;
+  const gateway = {
+    step: "gateway",
+    text: api.baseUrl + started,
+    facts: { url: api.baseUrl, started: dataDir !== undefined },
+  };
+  steps.done(gateway, dataDir === undefined ? "inlet status" : "inlet start");
+  const plan = await composePlan(api, [from, ...rest], options);
+  const { token, connection } = options;
+  const connectionId =
+    plan.called &&
+    (await findConnection(client, steps, plan.called, {
+      mayAsk,
+      ...(token !== undefined && { token }),
+      ...(connection !== undefined && { connection }),
+    }));
+  const secret = await findSecret(client, plan, options.secret, mayAsk);
+  const settings = {
+    ...(plan.isFetched && { connectionId }),
+    registration: plan.registration && { ...plan.registration, connectionId },
+    secrets: secret === undefined ? undefined : [{ value: secret }],
+  };
+  const { app, channel } = await setUpChannel(client, steps, plan.channel, settings);
+  const { url } = channel;
+  if (url !== null) {
+    const facts = { url };
+    steps.done({ step: "address", text: url, facts }, `inlet channels get ${channel.uid} --app ${app.uid}`);
+  }
+  if (plan.registration) await awaitRegistration(client, steps, app, channel);
+  else if (url !== null) tellSender(client, plan, channel);
+  const position = await findPosition(client, app, channel);
+  const sent =
+    channel.url === null ? undefined : await sendTest(client, steps, app, channel, options, secret);
+  await show(client, steps, { app, channel, plan, position, sent }, options);
+  if (!options.once) output.note(describeEnd(app, channel, plan, dataDir));
+}
+
+async function findSecret(
+  { io, output }: Client,
+  { preset, registration }: Plan,
+  given: string | undefined,
+  mayAsk: boolean,
+): Promise<string | undefined> {
+  const source = given ?? (preset && !registration ? io.env.INLET_SECRET || undefined : undefined);
+  if (source !== undefined) return String(await readData(io, source)).trimEnd();
+  if (!mayAsk || !preset?.secret || registration) return undefined;
+  output.note(`${preset.title} signs its webhooks. ${preset.secret.label}: ${preset.secret.hint}`);
+  const secret = (await readSecret(io, `${preset.secret.label} (hidden; Enter to set it later): `)).trim();
+  return secret === "" ? undefined : secret;
+}
+
+/** Waits until the provider has confirmed the registration. @throws CommandError if it rejects the registration */
+async function awaitRegistration(client: Client, steps: Steps, app: App, { uid }: Channel): Promise<void> {
+  const path = formatPath("apps", app.id, "channels", uid, "registration");
+  for (;;) {
+    const found = await client.api.get<RegistrationEntity>(path);
+    const { state, providerId, lastError } = found;
+    if (state === "active") {
+      const facts = { state, providerId };
+      const text = `active, webhook ${providerId} at the provider`;
+      steps.done(
+        { step: "registration", text, facts },
+        `inlet channels registration ${uid} --app ${app.uid}`,
+      );
+      return;
+    }
+    if (lastError !== null)
+      throw new CommandError(
+        `The provider has not registered the address: ${lastError.message}\nInlet keeps trying. \`inlet channels registration ${uid} --app ${app.uid}\` shows the state.`,
+      );
+    await delay(REGISTRATION_CHECK_MS, undefined, { signal: client.io.signal });
+  }
+}
+
+/** Prints the steps that the user takes at the sender. */
+function tellSender({ output }: Client, { preset, channel }: Plan, { url, state }: Channel): void {
+  const sender = preset?.title ?? "the sender";
+  const lines = [`Enter this address at ${sender}. It is a credential, so do not publish it.`];
+  if (state === "needsSetup")
+    lines.push("The channel rejects deliveries until it has a secret. Run the command again with --secret.");
+  if (LOOPBACK.test(new URL(url ?? "").hostname))
+    lines.push(
+      "Only this machine can reach it. For other senders, open a tunnel and set INLET_HOOKS_URL to its address.",
+    );
+  if (preset !== undefined)
+    lines.push(...preset.notes, `${sender} explains webhooks at ${preset.documentationUrl}`);
+  const [target] = preset?.registrations ?? [];
+  if (preset !== undefined && target !== undefined) {
+    const params = ((target.params.required ?? []) as readonly string[]).map((name) => ` ${name}=…`).join("");
+    const words = `inlet receive ${preset.preset}${params} --token @token.txt --name ${channel.uid}-2`;
+    lines.push(`Inlet can also enter a public address for you: ${words}`);
+  }
+  for (const line of lines) output.say(`  - ${line}`);
+}
+
+async function sendTest(
+  client: Client,
+  steps: Steps,
+  app: App,
+  channel: Channel,
+  { type, to, once }: ReceiveOptions,
+  secret: string | undefined,
+): Promise<SentEvent> {
+  const sent = await sendTestEvent(client, app, channel, { secret, type: type?.[0] });
+  const how =
+    sent.unsigned !== undefined
+      ? `published without a signature, because ${sent.unsigned}`
+      : secret === undefined
+        ? "sent"
+        : "signed and sent";
+  // With `--once`, the event itself is the last step.
+  const facts = { signed: sent.unsigned === undefined, to, once };
+  steps.done({ step: "test", text: how, facts }, sent.command);
+  return sent;
+}
+
+interface Shown {
+  readonly app: App;
+  readonly channel: Channel;
+  readonly plan: Plan;
+  readonly position: Position;
+  readonly sent: SentEvent | undefined;
+}
+
+async function show(client: Client, steps: Steps, shown: Shown, options: ReceiveOptions): Promise<void> {
+  const { io, output } = client;
+  const { app, channel, position, sent } = shown;
+  const { once = false, to } = options;
+  const doneOnce = new AbortController();
+  const isLast = (id: string): boolean => once && (sent?.id === undefined || sent.id === id);
+  if (!once) output.note("Events of this channel, until you press Ctrl-C:");
+  const signal = AbortSignal.any([io.signal, doneOnce.signal]);
+  await followChannel(client, { app, channel, position, to, signal }, (event, forwarded) => {
+    const { id, type, topic, entryId, data } = event;
+    const facts = { eventId: id, topic, type, entryId, ...(forwarded ? { forwarded } : { data }) };
+    if (output.isJson || isLast(id)) {
+      const text = `${id} of the type ${type}, on the topic ${topic}`;
+      steps.done({ step: "event", text, facts }, `inlet events get ${topic} ${entryId} --app ${app.uid}`);
+    }
+    if (isLast(id)) doneOnce.abort();
+  });
+}
+
+/** Explains what stays after the command has ended. */
+function describeEnd(
+  app: App,
+  { uid }: Channel,
+  { isFetched, registration }: Plan,
+  dataDir: string | undefined,
+): string {
+  const lines = [`Stopped. The app ${app.uid} stays, with its channel ${uid} and its events.`];
+  if (dataDir !== undefined)
+    lines.push(`This gateway ends with the command. \`inlet start\` continues with the data in ${dataDir}.`);
+  else if (isFetched)
+    lines.push(`The gateway keeps fetching. \`inlet channels pause ${uid} --app ${app.uid}\` pauses it.`);
+  else lines.push("The gateway keeps receiving. The same command shows the events again.");
+  if (registration) lines.push("The webhook at the provider stays as long as the channel.");
+  lines.push(
+    `To remove everything: inlet apps delete ${app.uid} --purge, then inlet blueprints delete ${uid}`,
+  );
+  return lines.join("\n");
+}

@@ -1,0 +1,260 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { freePort } from "../support/free-port.ts";
+import { createTestStores } from "../support/gateway.ts";
+import {
+  API_KEY,
+  type GatewayProcess,
+  PROGRAM_ENV,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
+import { startHandlerServer } from "../support/handler-server.ts";
+import { opened } from "../support/opened.ts";
+import { PollUpstream } from "../support/poll-upstream.ts";
+import { startGitHub } from "../support/providers/github.ts";
+import { startStreamServer } from "../support/stream-server.ts";
+import { until } from "../support/until.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const dir = mkdtempSync(join(tmpdir(), "inlet-receive-"));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Resolves with the exit code, or with the signal that ended the process. */
+  readonly exited: Promise<number | NodeJS.Signals>;
+}
+
+function spawnReceive(args: readonly string[], env: Readonly<Record<string, string>>, cwd = dir): Running {
+  const child = spawn(process.execPath, [MAIN, "receive", ...args], {
+    cwd,
+    env: { ...PROGRAM_ENV, XDG_CONFIG_HOME: join(dir, "config"), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const written = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => {
+    written.stdout += chunk;
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    written.stderr += chunk;
+  });
+  const exited = once(child, "close").then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
+  return { child, exited, stdout: () => written.stdout, stderr: () => written.stderr };
+}
+
+interface StepLine extends Readonly<Record<string, unknown>> {
+  readonly step: string;
+  readonly command: string;
+}
+
+const linesOf = (stdout: string): readonly StepLine[] =>
+  stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+const world = opened(async () => {
+  await using opening = new AsyncDisposableStack();
+  const stores = opening.use(await createTestStores());
+  const env = { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" };
+  const gateway: GatewayProcess = opening.use(await startGatewayProcess(env));
+  const owned = opening.move();
+  return {
+    gateway,
+    stores,
+    env: { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+});
+
+/** Runs the command to its end, and returns its steps. The last one must name an event that is on its topic. */
+async function receiveOnce(...args: string[]): Promise<readonly StepLine[]> {
+  const running = spawnReceive([...args, "--once", "--yes", "--json"], world.env);
+  const code = await running.exited;
+  expect({ code, stderr: running.stderr() }).toMatchObject({ code: 0 });
+  const steps = linesOf(running.stdout());
+  const { eventId, topic, entryId } = steps.at(-1) ?? ({} as Readonly<Record<string, unknown>>);
+  const [[, fields] = []] = await world.stores.client.xrange(String(topic), String(entryId), String(entryId));
+  expect(fields?.[fields.indexOf("id") + 1]).toBe(eventId);
+  return steps;
+}
+
+const namesOf = (steps: readonly StepLine[]) => steps.map(({ step }) => step);
+
+describe("inlet receive", () => {
+  it("sets up a provider, and sends a signed event that is on its topic", async () => {
+    const secret = join(dir, "secret.txt");
+    writeFileSync(secret, "whsec_of_the_test\n");
+    const steps = await receiveOnce("stripe", "--secret", `@${secret}`, "--type", "charge.succeeded");
+    expect(namesOf(steps)).toEqual(["gateway", "blueprint", "app", "address", "test", "event"]);
+    expect(steps).toMatchObject([
+      { url: `${world.gateway.origin}/v1`, started: false },
+      { uid: "stripe", created: true },
+      { uid: "stripe", created: true },
+      { url: expect.stringContaining("/hooks/ch_") },
+      { signed: true },
+      { type: "charge.succeeded", eventId: expect.stringMatching(/^evt_/) },
+    ]);
+    expect(JSON.stringify(steps)).not.toContain("whsec_of_the_test");
+
+    const address = String(steps.find(({ step }) => step === "address")?.url);
+    const unsigned = await fetch(address, { method: "POST", body: "{}" });
+    expect(unsigned.status).toBe(401);
+  });
+
+  it("finds the app of an earlier run, and rejects other settings under the same name", async () => {
+    const first = await receiveOnce("webhook", "--name", "again");
+    const second = await receiveOnce("webhook", "--name", "again");
+    expect(namesOf(second)).toEqual(["gateway", "app", "address", "test", "event"]);
+    expect(second[1]).toMatchObject({ created: false });
+    expect(second.at(-1)?.topic).toBe(first.at(-1)?.topic);
+    expect(second.at(-1)?.eventId).not.toBe(first.at(-1)?.eventId);
+    const other = spawnReceive(["github", "--name", "again", "--once", "--yes"], world.env);
+    expect(await other.exited).toBe(2);
+    expect(other.stderr()).toContain("The channel again of the app again has other settings.");
+  });
+
+  it("prints commands that do the same", async () => {
+    const steps = await receiveOnce("webhook", "--name", "printed");
+    const shell = steps
+      .filter(({ step }) => step === "app" || step === "blueprint")
+      .map(({ command }) => command.replaceAll("printed", "pasted"));
+    const id = String(steps.find(({ step }) => step === "blueprint")?.id);
+    const lines = `inlet() { "${process.execPath}" "${MAIN}" "$@"; }\n${shell[0]} > made.json\n${shell[1]?.replace(
+      id,
+      `'$(node -p 'JSON.parse(fs.readFileSync("made.json")).id')'`,
+    )}\ninlet send pasted --app pasted -d '{"pasted":true}'`;
+    const child = spawn("sh", ["-ec", lines], { cwd: dir, env: { ...PROGRAM_ENV, ...world.env } });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => {
+        output += chunk;
+      });
+    expect([(await once(child, "close"))[0], output]).toEqual([0, expect.stringContaining('"published":1')]);
+  });
+
+  it("receives CloudEvents, and adds a channel to an existing app", async () => {
+    await receiveOnce("webhook", "--name", "shared");
+    const steps = await receiveOnce("cloudevents", "--app", "shared", "--type", "com.example.order");
+    expect(namesOf(steps)).toEqual(["gateway", "channel", "address", "test", "event"]);
+    expect(steps.at(-1)).toMatchObject({ type: "com.example.order", data: { hello: "world" } });
+  });
+
+  it("follows a stream of server-sent events", async () => {
+    await using stream = await startStreamServer();
+    stream.make(3);
+    const steps = await receiveOnce("sse", stream.url, "--name", "stream");
+    expect(namesOf(steps)).toEqual(["gateway", "blueprint", "app", "event"]);
+    expect(steps.at(-1)).toMatchObject({ eventId: "0", type: "received", data: { n: 0 } });
+  });
+
+  it("polls a URL, and reports the errors of a source until it has an event", async () => {
+    await using upstream = await PollUpstream.start();
+    upstream.insert();
+    const url = `${upstream.origin}/rows`;
+    const steps = await receiveOnce("poll", url, "--items", "$.rows", "--id", "$.id", "--name", "rows");
+    expect(steps.at(-1)).toMatchObject({ eventId: "r00001" });
+
+    const closed = `http://127.0.0.1:${await freePort()}/`;
+    const failing = spawnReceive(["poll", closed, "--name", "closed", "--yes", "--json"], world.env);
+    await until(() => failing.stderr().includes("The source fails, and Inlet retries: "));
+    failing.child.kill("SIGINT");
+    expect(await failing.exited).toBe(0);
+  });
+
+  it("registers the address at the provider with a token", async () => {
+    await using github = await startGitHub({ clock: Date.now });
+    const args = ["github", "owner=acme", "repo=shop", "--name", "registered", "--base-url", github.url];
+    const steps = await receiveOnce(...args, "--token", github.token);
+    expect(namesOf(steps)).toEqual([
+      "gateway",
+      "connection",
+      "blueprint",
+      "app",
+      "address",
+      "registration",
+      "test",
+      "event",
+    ]);
+    const address = steps.find(({ step }) => step === "address")?.url;
+    expect(github.hooks()).toMatchObject([{ address }]);
+    expect(JSON.stringify(steps)).not.toContain(github.token);
+
+    const rejected = spawnReceive([...args.with(4, "rejected"), "--token", "wrong", "--yes"], world.env);
+    expect(await rejected.exited).toBe(1);
+    expect(rejected.stderr()).toContain("The provider has not registered the address: ");
+  });
+
+  it("publishes the test event without verification if only the provider can sign", async () => {
+    const steps = await receiveOnce("sendgrid");
+    expect(steps.find(({ step }) => step === "test")).toMatchObject({ signed: false });
+  });
+
+  it("forwards the events to a local server", async () => {
+    await using local = await startHandlerServer();
+    const steps = await receiveOnce("webhook", "--name", "forwarded", "--to", local.urlOf("/hook"));
+    expect(steps.at(-1)).toMatchObject({ step: "event", forwarded: { status: 200 } });
+    expect(local.at("/hook").map(({ headers }) => headers["ce-id"])).toEqual([steps.at(-1)?.eventId]);
+  });
+
+  it("shows the events of the channel until Ctrl-C, and then explains what stays", async () => {
+    const running = spawnReceive(["webhook", "--name", "shown", "--yes", "-o", "table"], world.env);
+    await until(() => running.stdout().includes('"hello":"world"'));
+    const [address = ""] = /http:\S+\/hooks\/ch_\w+/.exec(running.stdout()) ?? [];
+    const body = JSON.stringify({ second: true });
+    await fetch(address, { method: "POST", headers: { "content-type": "application/json" }, body });
+    await until(() => running.stdout().includes(`shown:received`) && running.stdout().includes(body));
+    running.child.kill("SIGINT");
+    expect(await running.exited).toBe(0);
+    expect(running.stdout()).toContain("Enter this address at the sender.");
+    expect(running.stderr()).toContain(
+      "Stopped. The app shown stays, with its channel shown and its events.\n" +
+        "The gateway keeps receiving. The same command shows the events again.\n" +
+        "To remove everything: inlet apps delete shown --purge, then inlet blueprints delete shown\n",
+    );
+  });
+
+  it("starts a gateway in an empty folder, and leaves its data and its key for the next run", async () => {
+    const folder = join(dir, "empty");
+    mkdirSync(folder);
+    const env = { INLET_PORT: String(await freePort()), XDG_CONFIG_HOME: join(dir, "first") };
+    const unconfirmed = spawnReceive(["webhook", "--once"], env, folder);
+    expect(await unconfirmed.exited).toBe(2);
+    expect(unconfirmed.stderr()).toContain("pass --yes to start one here");
+    expect(readdirSync(folder)).toEqual([]);
+
+    const ids: unknown[] = [];
+    for (const created of [true, false]) {
+      const running = spawnReceive(["webhook", "--once", "--yes", "--json"], env, folder);
+      const code = await running.exited;
+      expect({ code, stderr: running.stderr() }).toMatchObject({ code: 0 });
+      const steps = linesOf(running.stdout());
+      expect(steps[0]).toMatchObject({ step: "gateway", started: true });
+      expect(steps.find(({ step }) => step === "app")).toMatchObject({ created });
+      ids.push(steps.at(-1)?.eventId);
+    }
+    expect(new Set(ids).size).toBe(2);
+    const stored = JSON.parse(readFileSync(join(dir, "first", "inlet", "credentials.json"), "utf8"));
+    expect(stored).toMatchObject({ baseUrl: `http://127.0.0.1:${env.INLET_PORT}/v1` });
+  });
+
+  it.each([
+    [["gihub"], "Inlet knows no provider gihub. Did you mean github?"],
+    [["github", "owner=acme"], "Parameters are missing: repo. Write `inlet receive github owner=… repo=…`."],
+    [["poll", "stripe"], "Pass the token with --token"],
+    [["poll", "adyen"], "Inlet knows no list of Adyen to poll."],
+    [["sse", "example.com"], "`inlet receive sse` needs one URL"],
+    [["webhook", "--secret", "x"], "verifies no signature"],
+    [["webhook", "--name", "a b"], "must be 1 to 64 characters"],
+  ])("explains wrong arguments: %j", async (args, message) => {
+    const running = spawnReceive([...args, "--yes"], world.env);
+    expect(await running.exited).toBe(2);
+    expect(running.stderr()).toContain(message);
+  });
+});
