@@ -22,9 +22,21 @@ export const definitionSchema = z
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "must not contain control characters")
       .refine(isAttributeText, "must not contain lone surrogates or noncharacters")
       .refine((type) => type !== "*", "must not be *, because * means all types"),
-    typePath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
-    idPath: path.nullable().optional().describe("`null` turns the path of the channel's preset off."),
-    payloadPath: path.optional(),
+    typePath: path
+      .nullable()
+      .optional()
+      .describe(
+        "JSONPath of a value that must equal `type`. Default: the path of the channel's preset, which `null` turns off.",
+      ),
+    idPath: path
+      .nullable()
+      .optional()
+      .describe(
+        "JSONPath of the id that identifies repeats. Default: the path of the channel's preset, which `null` turns off.",
+      ),
+    payloadPath: path
+      .optional()
+      .describe("JSONPath of the event's data. Without it, the data is the whole item."),
     timePath: path
       .optional()
       .describe(
@@ -45,7 +57,9 @@ export const definitionSchema = z
       .describe(
         "JSON Schema over `{headers, query, item}`. Items that do not match it are ignored: not published, not quarantined. Other channel kinds have other values next to `item`.",
       ),
-    schema: jsonSchemaDocument.optional(),
+    schema: jsonSchemaDocument
+      .optional()
+      .describe("JSON Schema of the data. An item with other data is quarantined."),
     agents: z
       .boolean()
       .optional()

@@ -82,9 +82,9 @@ it("the definitions editor shows what edited event definitions would do with rec
   expect(await sent.json()).toMatchObject({ quarantined: 1 });
   await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
   const { page } = opened;
-  const editor = page.getByRole("textbox", { name: "Definitions (JSON)" });
-  await editor.waitFor();
   await page.getByText("schema_mismatch").first().waitFor();
+  await page.getByRole("button", { name: "JSON", exact: true }).click();
+  const editor = page.getByRole("textbox", { name: "Definitions (JSON)" });
   await page.locator(".editor .cm-editor").waitFor();
   await editor.fill('[{"type": "order", "typePath": "$.type", "payloadPath": "$.order"}]');
   await page.getByText("1 would have a different result").waitFor();
@@ -92,6 +92,52 @@ it("the definitions editor shows what edited event definitions would do with rec
   await page.getByText("All workers use the change within two seconds").first().waitFor();
   const channel = await console.gateway.api<{ events: object[] }>("GET", `/apps/${app.id}/channels/orders`);
   expect(channel.events[0]).not.toHaveProperty("schema.required");
+});
+
+it("the definitions editor takes a path from a clicked field of a recorded delivery", async () => {
+  const app = await installApp(console.gateway, [
+    { uid: "orders", kind: "webhook", events: [{ type: "order", typePath: "$.kind" }] },
+  ]);
+  const sent = await post(app.channels[0]?.url ?? "", {
+    type: "order",
+    order: { "line items": [{ id: 7 }] },
+  });
+  expect(sent.body).toMatchObject({ quarantined: 1 });
+  await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
+  const { page } = opened;
+  await page.getByLabel("Type path").focus();
+  await page.getByRole("list", { name: "Previewed deliveries" }).getByText("no_match").click();
+  const fields = page.getByRole("region", { name: "Fields of the delivery" });
+  await fields.getByTitle("$.type", { exact: true }).click();
+  expect(await page.getByLabel("Type path").inputValue()).toBe("$.type");
+  await page.getByText("1 would have a different result").waitFor();
+  await fields.getByLabel("Click a field to use its path as").selectOption("payloadPath");
+  await fields.getByTitle("$.order['line items'][0]", { exact: true }).click();
+  expect(await page.getByLabel("Payload path").inputValue()).toBe("$.order['line items'][0]");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("All workers use the change within two seconds").first().waitFor();
+  expect(await console.gateway.api("GET", `/apps/${app.id}/channels/orders`)).toMatchObject({
+    events: [{ type: "order", typePath: "$.type", payloadPath: "$.order['line items'][0]" }],
+  });
+});
+
+it("the definitions editor shows an invalid path at its field in the form, and at its line in the JSON", async () => {
+  const app = await installApp(console.gateway, [
+    { uid: "orders", kind: "webhook", events: [{ type: "first" }, { type: "second" }] },
+  ]);
+  await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
+  const { page, complaints } = opened;
+  await page.getByLabel("Id path").nth(1).fill("$.[");
+  const error = page.locator(".definition-form").nth(1).locator(".field-error");
+  await error.waitFor();
+  expect(await page.getByLabel("Id path").nth(1).getAttribute("aria-invalid")).toBe("true");
+  expect(await page.locator(".definition-form").nth(0).locator(".field-error").count()).toBe(0);
+  await page.getByRole("button", { name: "JSON", exact: true }).click();
+  const marked = page.locator(".editor .cm-lintRange-error");
+  await marked.waitFor();
+  expect(await marked.textContent()).toBe('"$.["');
+  // The browser logs the error responses of the preview.
+  complaints.splice(0, complaints.length, ...complaints.filter((one) => !/status of 400/.test(one)));
 });
 
 it("the definitions editor creates a schema from events, shows what fails today, and saves it", async () => {
@@ -112,7 +158,7 @@ it("the definitions editor creates a schema from events, shows what fails today,
   }
   const path = `/apps/${app.id}/channels/orders/definitions`;
   const open = async (page: Page) => {
-    await page.locator(".editor .cm-editor").waitFor();
+    await page.getByLabel("Type path").waitFor();
     await page.getByRole("button", { name: "Create schema from events" }).click();
     await page.getByRole("dialog").getByText("must be integer").waitFor();
   };
@@ -229,6 +275,17 @@ it("the setup views are accessible and fit the window, in both themes and two wi
     name: "definitions",
     path: `/apps/${app.id}/channels/hooks/definitions`,
     ready: async (page) => {
+      await page.getByLabel("Type path").waitFor();
+      await page.getByRole("button", { name: "pasted body" }).click();
+      await page.getByLabel("Body of a delivery").fill('{"type":"t","order":{"id":7,"lines":[{"price":1}]}}');
+      await page.getByRole("button", { name: "price" }).waitFor();
+    },
+  });
+  await lookAt(console, {
+    name: "definitions-json",
+    path: `/apps/${app.id}/channels/hooks/definitions`,
+    ready: async (page) => {
+      await page.getByRole("button", { name: "JSON", exact: true }).click();
       await page.locator(".editor .cm-editor").waitFor();
       await page.getByText("No recorded delivery has a body").waitFor();
     },

@@ -161,6 +161,7 @@ it("a user fixes the schema that an item violated, previews and saves the change
   await page.getByRole("link", { name: "Quarantine", exact: true }).click();
   await page.getByRole("row").filter({ hasText: "schema_mismatch" }).click();
   await page.getByRole("link", { name: "Fix the definitions" }).click();
+  await page.getByRole("button", { name: "JSON", exact: true }).click();
   const editor = page.getByRole("textbox", { name: "Definitions (JSON)" });
   await page.locator(".editor .cm-editor").waitFor();
   await page.getByText("all would have the same result").waitFor();
@@ -514,9 +515,12 @@ it("no view of the console runs scripts from names, types, ids, titles, headers 
       }
     }
     await follow(page, `/apps/${app.id}/channels/hooks/definitions`);
-    await page.locator(".editor .cm-editor").waitFor();
+    await page.locator(".definition-form").first().waitFor();
     await page.getByText(/Compared with the newest \d/).waitFor();
     for (const tried of await page.locator("details.tried > summary").all()) await tried.click();
+    await page.getByRole("region", { name: "Fields of the delivery" }).first().waitFor();
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    await page.locator(".editor .cm-editor").waitFor();
     expect(await page.evaluate("'hit' in window")).toBe(false);
   }
 });

@@ -1,39 +1,45 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { ErrorDetail } from "../../api/api-error.ts";
 import type { OpenedEditor } from "./open-editor.ts";
 
 interface Props {
   /** Initial text. Later changes of this property are ignored. */
   readonly text: string;
   readonly label: string;
+  /** Errors to mark in the text. Their paths start at the whole value: `[0].typePath`. */
+  readonly details?: readonly ErrorDetail[];
   readonly onChange: (text: string) => void;
 }
 
+const NO_DETAILS: readonly ErrorDetail[] = [];
+
 /** JSON editor. Shows a plain text area until the editor library is loaded, or if the library fails to load. */
-export function JsonEditor({ text, label, onChange }: Props) {
+export function JsonEditor({ text, label, details = NO_DETAILS, onChange }: Props) {
   const place = useRef<HTMLDivElement>(null);
-  const [isPlain, setPlain] = useState(true);
+  const [opened, setOpened] = useState<OpenedEditor>();
   const latest = useRef({ text, onChange });
   latest.current.onChange = onChange;
   useEffect(() => {
-    let opened: OpenedEditor | undefined;
+    let editor: OpenedEditor | undefined;
     let isGone = false;
     void import("./open-editor.ts").then(({ openEditor }) => {
       if (isGone || !place.current) return;
-      opened = openEditor(place.current, {
+      editor = openEditor(place.current, {
         text: latest.current.text,
         label,
         onChange: (changed) => latest.current.onChange(changed),
       });
-      setPlain(false);
+      setOpened(editor);
     });
     return () => {
       isGone = true;
-      opened?.close();
+      editor?.close();
     };
   }, []);
+  useEffect(() => opened?.showErrors(details), [opened, details]);
   return (
     <div class="editor">
-      {isPlain && (
+      {opened === undefined && (
         <textarea
           rows={20}
           spellcheck={false}

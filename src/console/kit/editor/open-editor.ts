@@ -7,12 +7,16 @@ import {
   indentOnInput,
   syntaxHighlighting,
 } from "@codemirror/language";
-import { linter, lintGutter, lintKeymap } from "@codemirror/lint";
-import { EditorState } from "@codemirror/state";
+import { type Diagnostic, linter, lintGutter, lintKeymap } from "@codemirror/lint";
+import { EditorState, StateEffect, StateField } from "@codemirror/state";
 import { EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import type { ErrorDetail } from "../../api/api-error.ts";
+import { findJsonPath } from "./find-json-path.ts";
 
 export interface OpenedEditor {
+  /** Marks the values to which the paths of the errors point, and shows the messages there. */
+  readonly showErrors: (details: readonly ErrorDetail[]) => void;
   readonly close: () => void;
 }
 
@@ -21,6 +25,26 @@ interface Options {
   readonly label: string;
   readonly onChange: (text: string) => void;
 }
+
+const setErrors = StateEffect.define<readonly ErrorDetail[]>();
+const shownErrors = StateField.define<readonly ErrorDetail[]>({
+  create: () => [],
+  update: (errors, { effects }) =>
+    effects.reduce((before, effect) => (effect.is(setErrors) ? effect.value : before), errors),
+});
+
+const errorLinter = linter(
+  ({ state }): readonly Diagnostic[] =>
+    state.field(shownErrors).map(({ path, message }) => ({
+      ...findJsonPath(state, path),
+      severity: "error",
+      message,
+    })),
+  {
+    needsRefresh: ({ transactions }) =>
+      transactions.some(({ effects }) => effects.some((effect) => effect.is(setErrors))),
+  },
+);
 
 /** The colors are CSS custom properties of the page, which also apply in the editor's shadow root. */
 const theme = EditorView.theme({
@@ -71,6 +95,8 @@ export function openEditor(place: HTMLElement, { text, label, onChange }: Option
         highlightActiveLine(),
         json(),
         linter(jsonParseLinter()),
+        shownErrors,
+        errorLinter,
         lintGutter(),
         // Tab is not bound, so that keyboard users can leave the editor.
         keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]),
@@ -84,5 +110,8 @@ export function openEditor(place: HTMLElement, { text, label, onChange }: Option
       ],
     }),
   });
-  return { close: () => view.destroy() };
+  return {
+    showErrors: (details) => view.dispatch({ effects: setErrors.of(details) }),
+    close: () => view.destroy(),
+  };
 }

@@ -43,6 +43,7 @@ interface LabeledFieldProps extends InputProps {
     readonly id: string;
     readonly "aria-describedby": string;
     readonly "aria-invalid": boolean;
+    readonly "data-path": string;
   }) => preact.ComponentChild;
 }
 
@@ -55,7 +56,12 @@ function LabeledField({ name, isRequired, path, context, field, children }: Labe
         {field.title ?? formatLabel(name)}
         {!isRequired && !context.isChange && <span class="faint"> optional</span>}
       </label>
-      {children({ id, "aria-describedby": `${id}-help`, "aria-invalid": errors.length > 0 })}
+      {children({
+        id,
+        "aria-describedby": `${id}-help`,
+        "aria-invalid": errors.length > 0,
+        "data-path": path,
+      })}
       <div id={`${id}-help`}>
         {errors.map(({ message }) => (
           <p key={message} class="field-error">

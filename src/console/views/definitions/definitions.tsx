@@ -1,5 +1,6 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import type { ErrorDetail } from "../../api/api-error.ts";
 import { loadVersioned, type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -10,8 +11,10 @@ import { Button } from "../../kit/layout/button.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { hasPermission } from "../../session/session.ts";
+import { DefinitionsForm } from "./definitions-form.tsx";
 import { InferDialog } from "./infer-dialog.tsx";
 import { applySchema, parseDefinitions } from "./parse-definitions.ts";
+import { type PathTarget, setPath } from "./path-target.ts";
 import { TryOn } from "./preview.tsx";
 import { VersionsDialog } from "./versions-dialog.tsx";
 import "./definitions.css";
@@ -46,14 +49,19 @@ interface EditingProps {
   readonly onSaved: () => void;
 }
 
+const MODES = ["Form", "JSON"] as const;
+
 function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const { route } = useLocation();
   const [before] = useState(() => JSON.stringify(channel.events.map(withoutEmpty), null, 2));
   const [text, setText] = useState(before);
-  // The editor ignores later changes of its text, so an applied schema opens a new editor.
+  const [mode, setMode] = useState<(typeof MODES)[number]>("Form");
+  // The editor and JSON fields of the form ignore later changes of their text, so a change from outside opens new ones.
   const [applied, setApplied] = useState({ text: before, count: 0 });
   const [dialog, setDialog] = useState<"infer" | "versions">();
-  const events = parseDefinitions(text);
+  const [target, setTarget] = useState<PathTarget>({ index: 0, field: "typePath" });
+  const [previewErrors, setPreviewErrors] = useState<readonly ErrorDetail[]>(NO_ERRORS);
+  const events = useMemo(() => parseDefinitions(text), [text]);
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const headers = etag === undefined ? {} : { "if-match": etag };
   const call = { method: "PUT", path, body: { events }, headers };
@@ -62,22 +70,62 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
     toast("Saved. All workers use the change within two seconds.");
     onSaved();
   });
-  const apply = (type: string, schema: object | boolean): void => {
-    setDialog(undefined);
-    const changed = applySchema(text, type, schema);
-    if (changed === undefined) {
-      toast(`The editor has no definition of the type ${type}.`);
-      return;
-    }
+  const replace = (changed: string): void => {
     setText(changed);
     setApplied(({ count }) => ({ text: changed, count: count + 1 }));
   };
+  const changeForm = (changed: readonly unknown[]): void => {
+    const next = JSON.stringify(changed, null, 2);
+    if (changed.length === events?.length) setText(next);
+    else replace(next);
+  };
+  const choose = (next: (typeof MODES)[number]): void => {
+    setApplied(({ count }) => ({ text, count: count + 1 }));
+    setMode(next);
+  };
+  const apply = (type: string, schema: object | boolean): void => {
+    setDialog(undefined);
+    const changed = applySchema(text, type, schema);
+    if (changed === undefined) toast(`There is no definition of the type ${type}.`);
+    else replace(changed);
+  };
   const onClose = (): void => setDialog(undefined);
   const dialogProps = { appId, channelUid: channel.uid, onApply: apply, onClose };
+  const details = save.error?.details ?? previewErrors;
+  const editorDetails = useMemo(() => ofEditor(details), [details]);
   return (
     <div class="definitions">
       <section class="stack" aria-label="Definitions">
-        <JsonEditor key={applied.count} text={applied.text} label="Definitions (JSON)" onChange={setText} />
+        <div class="segments" role="group" aria-label="Editor">
+          {MODES.map((one) => (
+            <button
+              key={one}
+              type="button"
+              aria-pressed={one === mode}
+              disabled={events === undefined}
+              onClick={() => choose(one)}
+            >
+              {one}
+            </button>
+          ))}
+        </div>
+        {mode === "Form" && events !== undefined ? (
+          <DefinitionsForm
+            events={events}
+            details={details}
+            version={applied.count}
+            onChange={changeForm}
+            onTarget={setTarget}
+          />
+        ) : (
+          <JsonEditor
+            key={applied.count}
+            text={applied.text}
+            label="Definitions (JSON)"
+            details={editorDetails}
+            onChange={setText}
+          />
+        )}
         {events === undefined && <p class="field-error">must be a JSON array of definitions</p>}
         {save.error && <ErrorNote error={save.error} />}
         {hasPermission("apps.write") && (
@@ -102,10 +150,31 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
       </section>
       {dialog === "infer" && <InferDialog {...dialogProps} />}
       {dialog === "versions" && <VersionsDialog {...dialogProps} />}
-      <TryOn appId={appId} channel={channel} events={events} />
+      <TryOn
+        appId={appId}
+        channel={channel}
+        events={events}
+        target={target}
+        onTarget={setTarget}
+        onPick={(picked) => {
+          if (events === undefined) return;
+          const changed = setPath(events, target, picked);
+          if (mode === "Form") changeForm(changed);
+          else replace(JSON.stringify(changed, null, 2));
+        }}
+        onErrors={setPreviewErrors}
+      />
     </div>
   );
 }
+
+const NO_ERRORS: readonly ErrorDetail[] = [];
+
+/** Returns the errors of the definitions, with paths that start at their list. */
+const ofEditor = (details: readonly ErrorDetail[]): readonly ErrorDetail[] =>
+  details
+    .filter(({ path }) => path.startsWith("events"))
+    .map(({ path, message }) => ({ path: path.slice("events".length), message }));
 
 /** Removes unset fields from a definition, so that the editor only shows fields with a value. */
 const withoutEmpty = (definition: object): object =>

@@ -1,22 +1,16 @@
 import type { Schemas } from "../../api/client.ts";
+import { parseSimplePath, readFirst } from "../../kit/text/simple-path.ts";
 
 type Sample = Pick<Schemas["Preset"], "sample" | "typePath">;
 
 /** Returns the event type in a provider's sample, or `undefined` if the path to the type is not a plain list of names. */
 export function sampleType({ sample, typePath }: Sample): string | undefined {
-  const [, root, rest] = /^\$([A-Za-z]\w*)?((?:\.[\w-]+|\['[^']+'\]|\[\d+\])*)$/.exec(typePath ?? "") ?? [];
-  if (rest === undefined) return undefined;
-  const steps = [...rest.matchAll(/\.([\w-]+)|\['([^']+)'\]|\[(\d+)\]/g)].map(
-    ([, name, quoted, index]) => name ?? quoted ?? index ?? "",
-  );
-  const value = steps.reduce<unknown>(
-    (at, step) => (typeof at === "object" && at !== null ? Reflect.get(at, step) : undefined),
-    rootOf(sample, root),
-  );
+  const path = parseSimplePath(typePath ?? "");
+  const value = path && readFirst(rootOf(sample, path.root), path.steps);
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 }
 
-function rootOf({ headers, query, body }: Sample["sample"], root: string | undefined): unknown {
+function rootOf({ headers, query, body }: Sample["sample"], root: string): unknown {
   if (root === "headers") return headers;
   if (root === "query") return query;
   try {
