@@ -29,6 +29,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       () => import("./gateway/plan.ts"),
     ],
     apply: ["Apply a declarative config file", () => import("./gateway/apply.ts")],
+    export: ["Print a declarative config file of the existing apps", () => import("./gateway/export.ts")],
     "rotate-master-key": [
       "Encrypt all stored secrets with another master key",
       () => import("./gateway/rotate-master-key.ts"),
