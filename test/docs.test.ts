@@ -65,7 +65,13 @@ describe("the README and the pages of src/docs", () => {
   });
 
   it("have a test for each code block, or a comment above the block that says why it is untested", () => {
-    const tests = ["deep/quickstart", "deep/docs-pasted", "e2e/docs-problems", "e2e/docs-reading"];
+    const tests = [
+      "deep/quickstart",
+      "deep/docs-pasted",
+      "deep/tutorials",
+      "e2e/docs-problems",
+      "e2e/docs-reading",
+    ];
     const run = tests.map((name) => read(`test/${name}.test.ts`)).join("\n");
     const left = pages
       .filter(
