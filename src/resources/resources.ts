@@ -15,6 +15,7 @@ import { catalog } from "./apps/catalog.ts";
 import { channelLife } from "./apps/channels/life.ts";
 import { channels } from "./apps/channels/routes.ts";
 import { connectionCallback } from "./apps/connections/callback.ts";
+import { oauthProviders } from "./apps/connections/oauth-providers.ts";
 import { connections } from "./apps/connections/routes.ts";
 import { explanations } from "./apps/explain.ts";
 import { intakeExplanations } from "./apps/intakes/explain.ts";
@@ -128,6 +129,7 @@ const RESOURCES: readonly Resource[] = [
   storeCategories,
   artifacts,
   connections,
+  oauthProviders,
   connectionCallback,
   storePricingPlans,
   storeReviews,

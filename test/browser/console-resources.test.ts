@@ -80,6 +80,38 @@ describe("the console", () => {
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("409")));
   });
 
+  it("creates a connection for a known provider from a client id and a secret", async () => {
+    await using opened = await console.open("/connections");
+    const { page } = opened;
+    const row = page.getByRole("row").filter({ hasText: "Issues" });
+    await page.getByRole("button", { name: "New connection" }).click();
+    const form = page.getByRole("dialog");
+    await form.getByLabel("Kind").selectOption({ label: "OAuth 2.0" });
+    await form.getByLabel("Name", { exact: true }).fill("Issues");
+    await form.getByLabel("Provider").selectOption({ label: "GitHub" });
+    await form.getByText("/v1/connections/oauth/callback").waitFor();
+    await form.getByLabel("Client id").fill("Iv1.1a2b3c");
+    await form.getByLabel("Client secret").fill("swordfish");
+    await form.getByRole("button", { name: "Create" }).click();
+    await row.getByText("OAuth 2.0 · github").waitFor();
+    await row.getByText("sign-in needed").waitFor();
+    await row.click();
+    const panel = page.getByRole("complementary", { name: "Issues" });
+    await panel.getByText("https://api.github.com").first().waitFor();
+    await panel.getByRole("button", { name: "Sign in at the provider" }).waitFor();
+    await lookAt(console, {
+      name: "new-connection",
+      path: "/connections",
+      ready: async (shown) => {
+        await shown.getByRole("button", { name: "New connection" }).click();
+        const dialog = shown.getByRole("dialog");
+        await dialog.getByLabel("Kind").selectOption({ label: "OAuth 2.0" });
+        await dialog.getByLabel("Provider").selectOption({ label: "Slack" });
+        await dialog.getByText("channels:history").waitFor();
+      },
+    });
+  });
+
   it("marks the form field that the API rejected", async () => {
     await using opened = await console.open("/connections");
     const { page, complaints } = opened;

@@ -202,7 +202,7 @@ it("a user creates an OAuth connection with a form and signs in at a real OAuth 
   const form = page.getByRole("dialog");
   await form.getByLabel("Kind").selectOption("oauth2");
   await form.getByLabel("Name", { exact: true }).fill("Calendar");
-  await form.getByLabel("Grant").selectOption("authorizationCode");
+  await form.getByLabel("Grant").selectOption({ label: "A person signs in" });
   await form.getByLabel("Client id", { exact: true }).fill(CLIENT.clientId);
   for (const more of await form.locator("details:not([open]) > summary", { hasText: "more" }).all())
     await more.click();
@@ -222,13 +222,13 @@ it("a user creates an OAuth connection with a form and signs in at a real OAuth 
   await form.waitFor({ state: "detached" });
   await page.getByRole("row").filter({ hasText: "Calendar" }).click();
   const panel = page.getByRole("complementary", { name: "Calendar" });
-  await panel.getByText("needsReauth").waitFor();
+  await panel.getByText("sign-in needed").waitFor();
   const [popup] = await Promise.all([
     context.waitForEvent("page"),
     panel.getByRole("button", { name: "Sign in at the provider" }).click(),
   ]);
   await popup.getByText("The connection is authorized").waitFor();
-  await panel.locator(".badge.ok", { hasText: "ok" }).waitFor();
+  await panel.locator(".badge.ok", { hasText: "ready" }).waitFor();
   await page.getByRole("row").filter({ hasText: "Calendar" }).locator(".badge.ok").waitFor();
   expect(provider.asked).toEqual(["authorization_code"]);
 });

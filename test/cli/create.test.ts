@@ -69,3 +69,16 @@ it("inlet api calls any operation, with a body from standard input", async () =>
   });
   expect((await run("api POST /apps/install -d {")).stderr).toContain("--data is not JSON");
 });
+
+it("creates a connection for a provider, whose secret comes from standard input, and prints the sign-in address", async () => {
+  const made = await run("connections create github --client-id Iv1.1a2b3c", { stdin: "s-1\n" });
+  const [{ id, ...connection }] = rows(made.stdout);
+  expect(connection).toMatchObject({ name: "github", allowedOrigins: ["https://api.github.com"] });
+  expect(made.stdout).not.toContain("s-1");
+  const [{ url }] = rows((await run(`connections sign-in ${id}`)).stdout);
+  expect(url).toMatch(/^https:\/\/github\.com\/login\/oauth\/authorize\?/);
+  const providers = rows((await run("connections providers")).stdout);
+  expect(providers).toContainEqual(expect.objectContaining({ provider: "slack", title: "Slack" }));
+  expect((await run(`connections delete ${id} --yes`)).code).toBe(0);
+  expect((await run("connections")).stdout).not.toContain(id);
+});

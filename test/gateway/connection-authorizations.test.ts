@@ -239,6 +239,50 @@ describe("the OAuth authorization of a connection", () => {
     expect(rig.tokenRequests[1]).toMatchObject({ refresh_token: "refresh-1" });
   });
 
+  it("takes the settings of a known provider as defaults, and given settings take precedence", async () => {
+    const { url } = rig.issuer.issuer;
+    const id = await rig.create({
+      provider: "slack",
+      authorizationEndpoint: `${url}/authorize`,
+      tokenEndpoint: `${url}/token`,
+      ...CLIENT,
+      authorizationParameters: { team: "T1" },
+    });
+    rig.modifyResponse = (response, n) => {
+      rotate(response, n);
+      Object.assign(response.body as object, { token_type: "bot" });
+    };
+    const address = await begin(id);
+    expect(Object.fromEntries(address.searchParams)).toMatchObject({
+      scope: "channels:history groups:history im:history mpim:history",
+      code_challenge_method: "S256",
+      team: "T1",
+    });
+    const { headers } = await fetch(address, { redirect: "manual" });
+    expect(await callBack(headers.get("location") ?? "")).toMatchObject({ status: 200 });
+    expect(rig.tokenRequests).toMatchObject([{ client_secret: CLIENT.clientSecret, authorization: "" }]);
+    expect(await rig.stateOf(id)).toBe("ok");
+    const credentials = rig.startWorker()(id);
+    const first = await credentials.authorize(REQUEST, { signal });
+    await credentials.renew(first, { signal });
+    expect(rig.tokenRequests[1]).toMatchObject({
+      refresh_token: "refresh-1",
+      client_secret: CLIENT.clientSecret,
+    });
+  });
+
+  it("uses the endpoints of a given issuer instead of those of the provider", async () => {
+    const id = await rig.create({
+      provider: "gitlab",
+      issuer: provider.issuer,
+      clientAuthentication: "client_secret_basic",
+      ...CLIENT,
+      scopes: ["openid", "offline_access"],
+    });
+    expect((await begin(id)).origin).toBe(provider.issuer);
+    expect((await authorize(id)).status).toBe(200);
+  });
+
   it("cannot be started for a connection with another grant type or by a read-only caller", async () => {
     const id = await rig.create(rig.client());
     expect((await rig.api.call("GET", `/connections/${id}/authorize`)).status).toBe(409);

@@ -78,6 +78,10 @@ export const COMMANDS: readonly CommandEntry[] = [
       () => import("./resources/agents.ts"),
     ],
     presets: ["List provider presets, and show how to set one up", () => import("./resources/presets.ts")],
+    connections: [
+      "List, create, test, delete connections; sign in at a provider",
+      () => import("./resources/connections.ts"),
+    ],
     keys: ["List, create, revoke API keys", () => import("./resources/keys.ts")],
   }),
   ...groupOf("Events:", {

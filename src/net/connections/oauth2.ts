@@ -2,6 +2,7 @@ import { z } from "zod";
 import { checkFields } from "../../lib/check-fields.ts";
 import { httpUrl, secretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
+import { CLIENT_AUTHENTICATIONS, OAUTH_PROVIDERS } from "./oauth-providers.ts";
 
 /** OAuth parameters that the gateway sets itself (RFC 6749, RFC 7636). Users cannot override them. */
 const RESERVED = [
@@ -44,10 +45,21 @@ const clientText = z
 
 const configSchema = z
   .strictObject({
+    provider: z
+      .enum([...OAUTH_PROVIDERS.keys()])
+      .optional()
+      .meta({
+        description:
+          "Known provider (GET /oauth-providers). Its endpoints, scopes and other settings apply, unless you set them here.",
+        example: "github",
+      }),
+    clientId: clientText.meta({ example: "inlet" }),
+    clientSecret: secretText.optional().meta({ writeOnly: true, example: "s-6f1a" }),
     grant: z
       .enum(["clientCredentials", "authorizationCode", "refreshToken"])
+      .optional()
       .describe(
-        "How to obtain tokens: `clientCredentials` uses only the client's credentials; `authorizationCode` needs a person to authorize at the issuer (GET /connections/{connectionId}/authorize); `refreshToken` uses the refresh token given here.",
+        "How to obtain tokens: `clientCredentials` uses only the client's credentials; `authorizationCode` needs a person to authorize at the issuer (GET /connections/{connectionId}/authorize); `refreshToken` uses the refresh token given here. With a provider, the default is `authorizationCode`.",
       ),
     issuer: httpUrl.optional().meta({
       description: "Issuer identifier. Inlet discovers the endpoints from its metadata.",
@@ -57,12 +69,12 @@ const configSchema = z
     authorizationEndpoint: httpUrl
       .optional()
       .describe("Authorization endpoint, to use instead of the discovered one."),
-    clientId: clientText.meta({ example: "inlet" }),
-    clientSecret: secretText.optional().meta({ writeOnly: true, example: "s-6f1a" }),
     clientAuthentication: z
-      .enum(["client_secret_basic", "client_secret_post", "none"])
-      .default("client_secret_basic")
-      .describe("Client authentication method at the token endpoint (RFC 7591, section 2)."),
+      .enum(CLIENT_AUTHENTICATIONS)
+      .optional()
+      .describe(
+        "Client authentication method at the token endpoint (RFC 7591, section 2). The default is that of the provider, or `client_secret_basic`.",
+      ),
     refreshToken: secretText
       .optional()
       .meta({ writeOnly: true, description: "Refresh token for the grant `refreshToken`." }),
@@ -73,7 +85,8 @@ const configSchema = z
           .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, "must be a valid scope (RFC 6749, section 3.3)"),
       )
       .max(100)
-      .default([]),
+      .optional()
+      .describe("Scopes to request. The default is the scopes of the provider, or none."),
     audience: z
       .string()
       .min(1)
@@ -86,17 +99,20 @@ const configSchema = z
     tokenTypes: z
       .array(z.string().regex(/^[\w.:+-]{1,64}$/, "must be 1 to 64 letters, digits or . : + _ -"))
       .max(10)
-      .default([])
+      .optional()
       .meta({
         description:
-          "Token types of the issuer to use like bearer tokens, in any case. By default, only `bearer` and a missing type are accepted.",
+          "Token types of the issuer to use like bearer tokens, in any case. The default is the types of the provider. `bearer` and a missing type are always accepted.",
         example: ["bot"],
       }),
     tokenParameters: parameters.describe("Additional parameters for the token endpoint."),
     authorizationParameters: parameters.describe("Additional parameters for the authorization endpoint."),
   })
   .check(
-    checkFields((config, missing) => {
+    checkFields((given, missing) => {
+      const config = resolveOAuth2(given);
+      if (given.grant === undefined && given.provider === undefined)
+        missing("grant", "is required if provider is not set");
       if (config.issuer === undefined && config.tokenEndpoint === undefined)
         missing("issuer", "is required if tokenEndpoint is not set");
       const needsPerson = config.grant === "authorizationCode";
@@ -114,14 +130,50 @@ const configSchema = z
     }),
   );
 
-export type OAuth2Config = z.output<typeof configSchema>;
+type GivenConfig = z.output<typeof configSchema>;
+
+/** Settings of a connection, with the defaults of its provider. */
+export type OAuth2Config = Omit<GivenConfig, Defaulted> & {
+  readonly [K in Defaulted]: NonNullable<GivenConfig[K]>;
+};
+type Defaulted = "grant" | "clientAuthentication" | "scopes" | "tokenTypes";
+
+/** Adds the defaults of the provider to the given settings. */
+function resolveOAuth2(given: GivenConfig): OAuth2Config {
+  const provider = given.provider === undefined ? undefined : OAUTH_PROVIDERS.get(given.provider);
+  // Another issuer, such as a self-hosted GitLab, has its own endpoints. Its codes must never reach those of the provider.
+  const hasOwnIssuer = given.issuer !== undefined && given.issuer !== provider?.issuer;
+  const endpoints = provider &&
+    !hasOwnIssuer && {
+      ...(provider.issuer !== undefined && { issuer: provider.issuer }),
+      authorizationEndpoint: provider.authorizationEndpoint,
+      tokenEndpoint: provider.tokenEndpoint,
+    };
+  return {
+    ...endpoints,
+    ...given,
+    grant: given.grant ?? "authorizationCode",
+    clientAuthentication:
+      given.clientAuthentication ?? provider?.clientAuthentication ?? "client_secret_basic",
+    scopes: given.scopes ?? provider?.scopes ?? [],
+    tokenTypes: given.tokenTypes ?? provider?.tokenTypes ?? [],
+    authorizationParameters: { ...provider?.authorizationParameters, ...given.authorizationParameters },
+  };
+}
+
+/**
+ * Parses stored or requested settings, and adds the defaults of the provider.
+ *
+ * @throws ZodError
+ */
+export const parseOAuth2Config = (config: unknown): OAuth2Config => resolveOAuth2(configSchema.parse(config));
 
 /** Authentication with an OAuth 2.0 access token (RFC 6749), which is renewed before it expires. */
 export const oauth2: ConnectionKind<typeof configSchema, "oauth2"> = {
   kind: "oauth2",
   configSchema,
   secretFields: ["clientSecret", "refreshToken"],
-  destinations: ["issuer", "tokenEndpoint"],
+  destinations: ["provider", "issuer", "tokenEndpoint"],
   issuesTokens: true,
   apply(_, accessToken) {
     if (accessToken === undefined) throw new Error("there is no access token to apply");

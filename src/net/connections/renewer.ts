@@ -6,7 +6,7 @@ import { unlessAborted } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { NeedsReauthError } from "../credentials.ts";
 import type { IssuerFetch } from "./issuer.ts";
-import { type OAuth2Config, oauth2 } from "./oauth2.ts";
+import { type OAuth2Config, parseOAuth2Config } from "./oauth2.ts";
 import { requestTokens } from "./token-endpoint.ts";
 import { type TokenAnswer, TokenRequestError, type Tokens } from "./token-response.ts";
 
@@ -139,7 +139,7 @@ export function createRenewer({ store, fetch, clock, log }: RenewerDeps): Renewe
   }
 
   async function requestAndStore(connection: LoadedConnection, turn: Turn): Promise<void> {
-    const config = oauth2.configSchema.parse(connection.config);
+    const config = parseOAuth2Config(connection.config);
     const refreshToken = connection.tokens.refreshToken ?? config.refreshToken;
     const answer = await requestOrYield(config, refreshToken, turn);
     if (answer.kind === "tokens") {

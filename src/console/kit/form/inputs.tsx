@@ -19,8 +19,15 @@ export interface Choice {
   readonly label: string;
 }
 
-/** Allowed values of fields, keyed by field path. Used for values that the schema cannot list, such as ids. */
+/**
+ * Allowed values of fields, keyed by field path, for values that the schema cannot list, such as ids. For a field whose schema
+ * lists its values, they are the labels.
+ */
 export type Choices = Readonly<Record<string, readonly Choice[]>>;
+
+/** Label of a value that the schema lists. Without a label in `choices`, it is the value itself. */
+export const labelOf = ({ choices }: Context, path: string, value: string): string =>
+  choices[path]?.find((one) => one.value === value)?.label ?? value;
 
 export interface InputProps {
   readonly context: Context;
@@ -161,16 +168,17 @@ export function FlagInput(props: FieldProps<"flag">) {
 }
 
 export function ChoiceInput(props: FieldProps<"choice">) {
-  const { field, value, onChange, isRequired } = props;
+  const { field, value, onChange, isRequired, context, path } = props;
   const at = field.options.indexOf(value);
+  const label = (option: unknown): string => labelOf(context, path, String(option));
   const fallback =
-    field.fallback === undefined || field.fallback === null ? "none" : `${String(field.fallback)} (default)`;
+    field.fallback === undefined || field.fallback === null ? "none" : `${label(field.fallback)} (default)`;
   return (
     <LabeledField {...props}>
       {(attributes) => (
         <select
           {...attributes}
-          required={isRequired && !props.context.isChange}
+          required={isRequired && !context.isChange}
           value={at < 0 ? "" : String(at)}
           onChange={({ currentTarget: { value: chosen } }) =>
             onChange(chosen === "" ? undefined : field.options[Number(chosen)])
@@ -179,7 +187,7 @@ export function ChoiceInput(props: FieldProps<"choice">) {
           <option value="">{isRequired ? "choose …" : fallback}</option>
           {field.options.map((option, index) => (
             <option key={String(option)} value={String(index)}>
-              {String(option)}
+              {label(option)}
             </option>
           ))}
         </select>

@@ -9,6 +9,7 @@ import {
   FlagInput,
   type InputProps,
   JsonInput,
+  labelOf,
   NumberInput,
   TextInput,
 } from "./inputs.tsx";
@@ -317,7 +318,7 @@ function VariantsInput(props: FieldProps<"variants">) {
             <option value="">{fallback === undefined ? "choose …" : `${String(fallback)} (default)`}</option>
             {field.variants.map(({ name }) => (
               <option key={name} value={name}>
-                {name}
+                {labelOf(context, appendPath(path, field.by), name)}
               </option>
             ))}
           </select>

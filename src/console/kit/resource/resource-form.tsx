@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
@@ -30,6 +31,8 @@ interface Props {
   readonly etag?: string | undefined;
   readonly without?: readonly string[];
   readonly first?: readonly string[];
+  /** Help above the fields, which depends on the values in the form. */
+  readonly hint?: ((value: Readonly<Record<string, unknown>>) => ComponentChildren) | undefined;
   /** Loads the allowed values of fields. Called when the form opens. */
   readonly choices?: (signal: AbortSignal) => Promise<Choices>;
   readonly onDone: (answer: unknown) => void;
@@ -69,6 +72,7 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
     first = [],
     body,
     known,
+    hint,
     onDone,
     onClose,
   } = props;
@@ -95,6 +99,7 @@ function Fields(props: Props & { readonly body: BodySchema; readonly known: Choi
   const isSame = before !== undefined && Object.keys(sent).length === 0;
   return (
     <Form onSubmit={action.run}>
+      {hint?.(value)}
       <SchemaForm
         schema={body.schema}
         resolve={body.resolve}

@@ -59,6 +59,8 @@ export interface ResourceSpec<Row extends Entity, Listed extends Entity = Row> {
     /** Optional fields that are shown first. */
     readonly first?: readonly string[];
     readonly choices?: (signal: AbortSignal) => Promise<Choices>;
+    /** Help above the fields, which depends on the values in the form. */
+    readonly hint?: (value: Readonly<Record<string, unknown>>) => ComponentChildren;
     readonly start?: Readonly<Record<string, unknown>>;
     /** Returns a dialog for response data that the API shows only once, such as a new key. */
     readonly showResult?: (answer: unknown, onClose: () => void) => ComponentChildren;
@@ -157,6 +159,7 @@ export function ResourceView<Row extends Entity, Listed extends Entity = Row>({
           verb={create.verb ?? "Create"}
           without={create.without ?? []}
           first={create.first ?? []}
+          hint={create.hint}
           {...(create.choices && { choices: create.choices })}
           {...(create.start && { start: create.start })}
           onClose={() => setCreating(false)}

@@ -44,8 +44,9 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
       aborting.abort();
     };
   }, [waits, id]);
-  if (kind !== "oauth2" || config.grant !== "authorizationCode" || !hasPermission("connections.write"))
-    return null;
+  // With a provider, this grant is the default.
+  const needsPerson = (config.grant ?? "authorizationCode") === "authorizationCode";
+  if (kind !== "oauth2" || !needsPerson || !hasPermission("connections.write")) return null;
   return (
     <>
       <Button look="primary" disabled={action.isRunning} onClick={() => void action.run()}>

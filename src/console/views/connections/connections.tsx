@@ -7,7 +7,12 @@ import { Time } from "../../kit/text/time.tsx";
 import { CONNECTION_TONES } from "../../kit/text/tones.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Authorize } from "./authorize.tsx";
+import { loadChoices, ProviderHint } from "./providers.tsx";
 import { TestConnection } from "./test-connection.tsx";
+import { GRANT_NAMES, KIND_NAMES, STATE_NAMES } from "./words.ts";
+
+const kindOf = ({ kind, config }: Pick<Schemas["Connection"], "kind" | "config">): string =>
+  [KIND_NAMES[kind] ?? kind, config.provider].filter(Boolean).join(" · ");
 
 const SPEC: ResourceSpec<Schemas["Connection"]> = {
   title: "Connections",
@@ -19,11 +24,11 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   noun: "connections",
   columns: [
     { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
-    { title: "Kind", width: "6rem", priority: 2, cell: ({ kind }) => kind },
+    { title: "Kind", width: "14rem", priority: 2, cell: kindOf },
     {
       title: "State",
       width: "8rem",
-      cell: ({ state }) => <Badge tone={CONNECTION_TONES[state]}>{state}</Badge>,
+      cell: ({ state }) => <Badge tone={CONNECTION_TONES[state]}>{STATE_NAMES[state]}</Badge>,
     },
     {
       title: "Last used",
@@ -33,11 +38,13 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
     },
   ],
   titleOf: ({ name }) => name,
-  facts: ({ id, name, kind, state, lastError, allowedOrigins, lastUsedAt, createdAt, updatedAt }) => ({
-    Id: <Copyable text={id} what="connection id" />,
-    Name: <UntrustedText>{name}</UntrustedText>,
-    Kind: kind,
-    State: <Badge tone={CONNECTION_TONES[state]}>{state}</Badge>,
+  facts: ({ lastError, allowedOrigins, lastUsedAt, createdAt, updatedAt, ...connection }) => ({
+    Id: <Copyable text={connection.id} what="connection id" />,
+    Name: <UntrustedText>{connection.name}</UntrustedText>,
+    Kind: kindOf(connection),
+    Grant:
+      connection.kind === "oauth2" && GRANT_NAMES[String(connection.config.grant ?? "authorizationCode")],
+    State: <Badge tone={CONNECTION_TONES[connection.state]}>{STATE_NAMES[connection.state]}</Badge>,
     "Last error": lastError !== null && (
       <span>
         <code>{lastError.code}</code> <UntrustedText>{lastError.message}</UntrustedText>{" "}
@@ -65,8 +72,12 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
     </Section>
   ),
   empty: "A source gets an API key, a password or an OAuth sign-in from a connection.",
-  create: {},
-  change: { without: ["kind"], kindOf: ({ kind }) => kind },
+  create: {
+    first: ["config.provider", "config.clientSecret", "config.grant"],
+    choices: loadChoices,
+    hint: (value) => <ProviderHint value={value} />,
+  },
+  change: { without: ["kind"], kindOf: ({ kind }) => kind, choices: loadChoices },
   remove: { consequence: <p>A connection that a channel or a subscription uses cannot be deleted.</p> },
 };
 

@@ -13,7 +13,7 @@ import { formatTimestamp } from "../../../lib/clock.ts";
 import type { Log } from "../../../log.ts";
 import { authorizationRequest, finishAuthorization } from "../../../net/connections/authorization.ts";
 import type { IssuerFetch } from "../../../net/connections/issuer.ts";
-import { type OAuth2Config, oauth2 } from "../../../net/connections/oauth2.ts";
+import { type OAuth2Config, oauth2, parseOAuth2Config } from "../../../net/connections/oauth2.ts";
 import type { NewTokens } from "../../../net/connections/renewer.ts";
 import { OutboundError } from "../../../net/outbound.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
@@ -44,7 +44,7 @@ export async function beginAuthorization(
 ): Promise<{ readonly url: string; readonly expiresAt: string }> {
   const { db, keyring, clock, issuerFetch, baseUrl } = deps;
   const row = await getRow(db, caller, CONNECTIONS, id);
-  const config = parseOAuth2Config(deps, row);
+  const config = openOAuth2Config(deps, row);
   if (config?.grant !== "authorizationCode") {
     throw conflict("The connection's `config.grant` must be `authorizationCode`.");
   }
@@ -86,7 +86,7 @@ export async function completeAuthorization(
   const state = parameters.get("state") ?? "";
   const pending = STATE.test(state) ? await takeAuthorization(db, keyring, state, clock()) : undefined;
   const row = pending && (await findConnection(db, pending.author.organizationId, pending.connectionId));
-  const config = row && parseOAuth2Config(deps, row);
+  const config = row && openOAuth2Config(deps, row);
   if (!pending || !config) return "unknown";
   const { connectionId, redirectUri, verifier } = pending;
   function logFailure(code: string, reason: string): void {
@@ -135,10 +135,10 @@ async function storeGrant(
   });
 }
 
-function parseOAuth2Config(
+function openOAuth2Config(
   { keyring }: AuthorizeDeps,
   row: Parameters<typeof openConnectionSecrets>[1] & { readonly kind: string; readonly config: object },
 ): OAuth2Config | undefined {
   if (row.kind !== oauth2.kind) return undefined;
-  return oauth2.configSchema.parse({ ...row.config, ...openConnectionSecrets(keyring, row) });
+  return parseOAuth2Config({ ...row.config, ...openConnectionSecrets(keyring, row) });
 }

@@ -5,7 +5,7 @@ import type { Finding } from "../../../lib/errors.ts";
 import { formatPath } from "../../../lib/findings.ts";
 import { listTexts } from "../../../lib/json/list-texts.ts";
 import { getConnectionKind } from "../../../net/connections/kinds.ts";
-import { grantOf, oauth2 } from "../../../net/connections/oauth2.ts";
+import { grantOf, oauth2, parseOAuth2Config } from "../../../net/connections/oauth2.ts";
 import type { ConnectionInput, ConnectionPatch } from "./schema.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -67,10 +67,10 @@ export function computeGrantChange(
   },
 ): GrantChange {
   if (after.kind !== oauth2.kind) return { discardsTokens: false, state: "ok" };
-  const config = oauth2.configSchema.parse(after.config);
+  const config = parseOAuth2Config(after.config);
   const ungranted = config.grant === "authorizationCode" ? "needsReauth" : "ok";
   if (!before) return { discardsTokens: false, state: ungranted };
-  const configBefore = oauth2.configSchema.parse(before.config);
+  const configBefore = parseOAuth2Config(before.config);
   // Unlike secrets, tokens cannot be sent again by the caller. A new origin therefore requires a new authorization.
   const widens = after.allowedOrigins.some((origin) => !before.allowedOrigins.includes(origin));
   if (widens || !isDeepStrictEqual(grantOf(config), grantOf(configBefore))) {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { CONNECTION_STATES } from "../../../data/connections/connection-tables.ts";
 import { timestamp } from "../../../http/fields.ts";
 import { CONNECTION_KINDS } from "../../../net/connections/kinds.ts";
+import { OAUTH_PROVIDERS } from "../../../net/connections/oauth-providers.ts";
 import { hidden, json, orElse, readOnly, time } from "../../kit/field.ts";
 import { nameInput, organizationId } from "../../kit/fields.ts";
 import { type EntityOf, shape, type TableOf } from "../../kit/shape.ts";
@@ -36,14 +37,15 @@ const allowedOrigins = z
     example: ["https://api.example.com"],
   });
 
-const [first, ...others] = CONNECTION_KINDS.map((kind) =>
-  z.strictObject({
+const [first, ...others] = CONNECTION_KINDS.map((kind) => {
+  const input = z.strictObject({
     name: nameInput.meta({ example: "Example API" }),
     kind: z.literal(kind.kind),
     config: kind.configSchema,
     allowedOrigins,
-  }),
-) as unknown as readonly [InputSchema, ...InputSchema[]];
+  });
+  return "provider" in kind.configSchema.shape ? withProviderOrigins(input) : input;
+}) as unknown as readonly [InputSchema, ...InputSchema[]];
 
 type InputSchema = z.ZodObject<{
   name: z.ZodString;
@@ -51,6 +53,29 @@ type InputSchema = z.ZodObject<{
   config: z.ZodType<Readonly<Record<string, unknown>>>;
   allowedOrigins: z.ZodType<string[]>;
 }>;
+
+/** Makes the allowed origins optional for connections whose provider has the same origins for all customers. */
+function withProviderOrigins<S extends z.ZodRawShape>(input: z.ZodObject<S>) {
+  const description =
+    "Origins (scheme, host and port) to which the credentials may be sent. The default is the origins of the provider (GET /oauth-providers).";
+  return input
+    .extend({ allowedOrigins: allowedOrigins.optional().meta({ description }) })
+    .transform((given, context) => {
+      const { config, allowedOrigins: origins } = given as {
+        readonly config: { readonly provider?: string };
+        readonly allowedOrigins?: readonly string[];
+      };
+      if (origins !== undefined) return given;
+      const provider = OAUTH_PROVIDERS.get(config.provider ?? "");
+      if (provider !== undefined && provider.allowedOrigins.length > 0)
+        return { ...given, allowedOrigins: [...provider.allowedOrigins] };
+      const message = provider
+        ? `is required, because ${provider.title} has an origin for each customer: ${provider.setup}`
+        : "is required if config.provider is not set";
+      context.addIssue({ code: "custom", path: ["allowedOrigins"], message });
+      return z.NEVER;
+    });
+}
 
 /** Body of a request that creates a connection. A connection must still match this schema after a patch. */
 export const connectionInput = z.discriminatedUnion("kind", [first, ...others]);
