@@ -46,7 +46,7 @@ import { eventStream } from "./events/events/stream.ts";
 import { inferences } from "./events/infer/routes.ts";
 import { lookup } from "./events/lookup/routes.ts";
 import { overview } from "./events/overview.ts";
-import { problems } from "./events/problems.ts";
+import { problems } from "./events/problems/routes.ts";
 import { intakeQuarantine } from "./events/quarantine/intake-quarantine.ts";
 import { recoveries } from "./events/quarantine/recover.ts";
 import { quarantine } from "./events/quarantine/routes.ts";

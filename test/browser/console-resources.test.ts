@@ -213,3 +213,60 @@ it("a form on top of a detail panel is accessible and fits the window, in both t
     },
   });
 });
+
+it("a problem leads to its source and to the missing connection, and can be muted and noted", async () => {
+  const app = await installApp(console.gateway, [
+    {
+      uid: "orders",
+      kind: "polling",
+      config: {
+        connection: "required",
+        request: { url: "https://api.example.com/orders" },
+        itemsPath: "$",
+        itemId: "$.id",
+        discriminator: { by: "sequence", path: "$.id" },
+      },
+      events: [{ type: "order" }],
+    },
+  ]);
+  await using opened = await console.open(`/problems?appId=${app.id}`);
+  const { page } = opened;
+  const row = page.getByRole("row").filter({ hasText: "Channel failing" });
+  await expect
+    .poll(
+      async () => (await console.gateway.api<readonly unknown[]>("GET", `/problems?appId=${app.id}`)).length,
+    )
+    .toBe(1);
+  await page.reload();
+  await row.click();
+  const panel = page.getByRole("complementary", { name: "Channel failing" });
+  await panel.getByRole("link", { name: "Open source" }).waitFor();
+  expect(await panel.getByRole("link", { name: "connectionId" }).first().getAttribute("href")).toBe(
+    "/docs/polling#with-oauth",
+  );
+  await panel.getByRole("button", { name: "Add a note" }).click();
+  const note = page.getByRole("dialog", { name: "Note" });
+  await note.getByLabel("Note").fill("Ada asks the provider.");
+  await note.getByRole("button", { name: "Save" }).click();
+  await panel.getByText("Ada asks the provider.").waitFor();
+  await panel.getByRole("button", { name: "Mute 1 h" }).click();
+  await panel.getByRole("button", { name: "Unmute" }).waitFor();
+  await row.waitFor({ state: "detached" });
+  const [{ id = "" } = {}] = await console.gateway.api<readonly { readonly id: string }[]>(
+    "GET",
+    `/problems?appId=${app.id}`,
+  );
+  await lookAt(console, {
+    name: "problem",
+    path: `/problems?id=${id}`,
+    ready: async (shown) => {
+      await shown.getByText("1 muted problem").click();
+      await shown.getByText("Muted until").waitFor();
+    },
+  });
+  await panel.getByRole("button", { name: "Set connection" }).click();
+  const form = page.getByRole("dialog", { name: "Connection of orders" });
+  await form.getByLabel("Connection").selectOption({ label: "Example API" });
+  await form.getByRole("button", { name: "Save" }).click();
+  await panel.getByRole("button", { name: "Set connection" }).waitFor({ state: "detached" });
+});

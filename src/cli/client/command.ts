@@ -186,6 +186,14 @@ export async function readEntity(io: Io, file: string): Promise<object> {
   throw usageError(`${file} must contain a JSON object.`);
 }
 
+/** Parses a duration such as `30m` or `24h`. Returns seconds. */
+export function parseDuration(text: string): number {
+  const { count, unit } = /^(?<count>\d{1,9})(?<unit>[smhd])$/.exec(text)?.groups ?? {};
+  if (count === undefined || unit === undefined)
+    throw new InvalidArgumentError("must be a duration such as 30m, 24h or 7d");
+  return (Number(count) * (UNITS[unit] ?? 0)) / 1_000;
+}
+
 /** Parses a time in the past, such as `2h` (two hours ago) or an RFC 3339 time. Returns ms since 1970. */
 export function parsePast(text: string): number {
   const { count, unit } = /^(?<count>\d{1,9})(?<unit>[smhd])$/.exec(text)?.groups ?? {};

@@ -47,7 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     get: ["Show the entity, delivery or event with an id", () => import("./session/get.ts")],
     problems: [
-      "List and acknowledge problems of channels, handlers and subscriptions",
+      "List, acknowledge, mute problems of channels, handlers and subscriptions",
       () => import("./resources/problems.ts"),
     ],
     api: ["Call any operation of the API", () => import("./session/api.ts")],

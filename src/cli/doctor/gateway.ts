@@ -1,5 +1,5 @@
 import packageJson from "../../../package.json" with { type: "json" };
-import type { Problem } from "../../resources/events/problems.ts";
+import type { Problem } from "../../resources/events/problems/schema.ts";
 import { createApi, formatCause } from "../client/api.ts";
 import { type Credentials, findBaseUrl, findCredentials } from "../client/credentials.ts";
 import { aboutOf } from "../commands/resources/problems.ts";
@@ -118,8 +118,11 @@ async function checkWithKey(credentials: Credentials, signal: AbortSignal): Prom
     })),
     ...(await look("problems", async () => {
       const { items } = await api.list<Problem>("/problems");
-      const open = items.filter(({ state }) => state !== "resolved");
-      if (open.length === 0) return [ok("problems", "No open problems.")];
+      const unresolved = items.filter(({ state }) => state !== "resolved");
+      const open = unresolved.filter(({ mutedUntil }) => mutedUntil === null);
+      const muted = unresolved.length - open.length;
+      if (open.length === 0)
+        return [ok("problems", muted === 0 ? "No open problems." : `No open problems, and ${muted} muted.`)];
       return open.map((problem) => {
         const tell = problem.severity === "error" ? wrong : warning;
         return tell(`problem: ${aboutOf(problem)}`, problem.message, problem.suggestedAction);

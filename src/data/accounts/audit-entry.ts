@@ -59,6 +59,8 @@ export const AUDIT_ACTIONS = [
   "issue",
   "renew",
   "acknowledge",
+  "mute",
+  "unmute",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

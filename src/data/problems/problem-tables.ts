@@ -19,6 +19,11 @@ export interface ProblemsTable {
   lastSeenAt: Timestamp;
   acknowledgedAt: ColumnType<Date | null, never, Date>;
   acknowledgedBy: ColumnType<string | null, never, string | null>;
+  /** A mute stays with the next problem of the same kind and subject, until this time. */
+  mutedUntil: ColumnType<Date | null, Date | null, Date | null>;
+  mutedBy: ColumnType<string | null, string | null, string | null>;
+  note: ColumnType<string | null, never, string | null>;
+  notedBy: ColumnType<string | null, never, string | null>;
   resolvedAt: ColumnType<Date | null, never, Date>;
   createdAt: Timestamp;
 }

@@ -35,10 +35,10 @@ export const RESOLVED_KEPT_DAYS = 30;
 
 export const listOpenProblems = (
   db: Queryable,
-): Promise<readonly (OpenProblem & Pick<Row<"problems">, "state">)[]> =>
+): Promise<readonly (OpenProblem & Pick<Row<"problems">, "state" | "mutedUntil">)[]> =>
   db
     .selectFrom("problems")
-    .select(["id", "kind", "organizationId", "subject", "state"])
+    .select(["id", "kind", "organizationId", "subject", "state", "mutedUntil"])
     .where(isOpen)
     .orderBy("id")
     .execute();
@@ -64,10 +64,12 @@ export function openProblem(
       .where(isOpen)
       .executeTakeFirstOrThrow();
     if (open.count >= MOST_OPEN) return undefined;
+    const mute = await findMute(trx, sighting, nowMs);
     const row = await trx
       .insertInto("problems")
       .values({
         ...values,
+        ...mute,
         cure,
         id: createId("prob", nowMs),
         state: "opened",
@@ -87,6 +89,21 @@ export function openProblem(
     return row;
   });
 }
+
+/** Finds the mute of the preceding problem of the same kind and subject, so that a recurring problem stays muted. */
+const findMute = (
+  trx: Trx,
+  { organizationId, kind, subject }: Sighting,
+  nowMs: number,
+): Promise<Pick<Row<"problems">, "mutedUntil" | "mutedBy"> | undefined> =>
+  trx
+    .selectFrom("problems")
+    .select(["mutedUntil", "mutedBy"])
+    .where((eb) => eb.and({ organizationId, kind, subject }))
+    .where("mutedUntil", ">", new Date(nowMs))
+    .orderBy("createdAt", "desc")
+    .limit(1)
+    .executeTakeFirst();
 
 export async function refreshProblems(
   db: Queryable,
@@ -131,6 +148,10 @@ export function resolveProblem(
 
 const isOpen = (eb: ExpressionBuilder<Tables, "problems">) => eb("state", "<>", "resolved");
 
+/** Selects problems that are muted at a time. */
+export const isMutedAt = (nowMs: number) => (eb: ExpressionBuilder<Tables, "problems">) =>
+  eb.and([isOpen(eb), eb("mutedUntil", "is not", null), eb("mutedUntil", ">", new Date(nowMs))]);
+
 async function recordEvent(
   trx: Trx,
   row: Row<"problems">,
@@ -139,7 +160,7 @@ async function recordEvent(
 ): Promise<void> {
   const { id, organizationId, kind } = row;
   const type = problemEventType(kind, change);
-  const data = JSON.stringify(renderProblem(row));
+  const data = JSON.stringify(renderProblem(row, nowMs));
   await trx
     .insertInto("problemEvents")
     .values({ problemId: id, organizationId, type, data, createdAt: new Date(nowMs) })

@@ -15,12 +15,23 @@ export interface ProblemFacts {
   readonly lastSeenAt: Date;
   readonly acknowledgedAt: Date | null;
   readonly acknowledgedBy: string | null;
+  readonly mutedUntil: Date | null;
+  readonly mutedBy: string | null;
+  readonly note: string | null;
+  readonly notedBy: string | null;
   readonly resolvedAt: Date | null;
 }
 
-export function renderProblem({ about, ...problem }: ProblemFacts) {
+/** Whether an open problem is muted. A resolved problem is not. */
+export const isMuted = (
+  { state, mutedUntil }: Pick<ProblemFacts, "state" | "mutedUntil">,
+  nowMs: number,
+): boolean => state !== "resolved" && mutedUntil !== null && mutedUntil.getTime() > nowMs;
+
+export function renderProblem({ about, ...problem }: ProblemFacts, nowMs: number) {
   const { app = null, channel = null, subscription = null, connection = null, blueprint = null } = about;
   const { id, organizationId, kind, state, severity, message, cure, figures, acknowledgedBy } = problem;
+  const muted = isMuted(problem, nowMs);
   return {
     id,
     organizationId,
@@ -39,6 +50,10 @@ export function renderProblem({ about, ...problem }: ProblemFacts) {
     lastSeenAt: timeOf(problem.lastSeenAt),
     acknowledgedAt: problem.acknowledgedAt && timeOf(problem.acknowledgedAt),
     acknowledgedBy,
+    mutedUntil: muted && problem.mutedUntil ? timeOf(problem.mutedUntil) : null,
+    mutedBy: muted ? problem.mutedBy : null,
+    note: problem.note,
+    notedBy: problem.notedBy,
     resolvedAt: problem.resolvedAt && timeOf(problem.resolvedAt),
   };
 }

@@ -16,7 +16,8 @@ import {
   type Sighting,
   type UnpublishedChange,
 } from "../../data/problems/problems.ts";
-import { PROBLEM_KINDS, type ProblemKind, type ProblemState } from "../../event/problem.ts";
+import { isMuted } from "../../data/problems/render-problem.ts";
+import { PROBLEM_KINDS, type ProblemKind } from "../../event/problem.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { startLoop } from "../../lib/loop.ts";
 import type { Log } from "../../log.ts";
@@ -43,7 +44,7 @@ export type ProblemTiming = typeof TIMING;
 
 export interface ProblemCount {
   readonly kind: ProblemKind;
-  readonly state: ProblemState;
+  readonly state: (typeof COUNTED_STATES)[number];
   readonly count: number;
 }
 
@@ -60,7 +61,8 @@ const EXPIRE_EVERY_MS = 3_600_000;
 const EVENTS_AT_ONCE = 200;
 /** Number of organizations with failed writes after which publishing stops until the next check. */
 const MOST_FAILING = 8;
-const OPEN_STATES = ["opened", "acknowledged"] as const satisfies ProblemState[];
+/** States of open problems in metrics. A muted problem counts only as `muted`. */
+const COUNTED_STATES = ["opened", "acknowledged", "muted"] as const;
 
 /**
  * Starts periodic checks, which compare the problems found with the open ones. Disposal waits for the check in flight.
@@ -127,7 +129,7 @@ export function startProblemWatch(deps: ProblemWatchDeps) {
     }
     const nowMs = clock();
     const open = await listOpenProblems(db);
-    counted = countByState(open);
+    counted = countByState(open.map((one) => ({ ...one, state: isMuted(one, nowMs) ? "muted" : one.state })));
     const { opened, seen, resolved } = decide({ kinds: new Set(done), sightings, open, nowMs });
     await refreshProblems(db, seen, nowMs);
     const counts = new Map<string, number>();
@@ -243,9 +245,11 @@ export function startProblemWatch(deps: ProblemWatchDeps) {
 }
 
 /** Counts open problems by kind and state. Includes zeros, because an alert rule cannot use a missing metric. */
-const countByState = (open: readonly Pick<ProblemCount, "kind" | "state">[]): readonly ProblemCount[] =>
+const countByState = (
+  open: readonly { readonly kind: ProblemKind; readonly state: string }[],
+): readonly ProblemCount[] =>
   PROBLEM_KINDS.flatMap((kind) =>
-    OPEN_STATES.map((state) => ({
+    COUNTED_STATES.map((state) => ({
       kind,
       state,
       count: open.filter((one) => one.kind === kind && one.state === state).length,

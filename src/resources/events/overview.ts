@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Backlog, readBacklogs } from "../../bus/groups/subscription-groups.ts";
+import { isMutedAt } from "../../data/problems/problems.ts";
 import { listCoverage } from "../../data/subscriptions/subscriptions.ts";
 import { DELIVERY_STATUSES } from "../../event/delivery-record.ts";
 import type { Deps } from "../kit/deps.ts";
@@ -56,7 +57,8 @@ const overviewSchema = z
         .meta({ description: "Number of entries delivered but not acknowledged yet." }),
     }),
     deadLetters: z.int(),
-    openProblems: z.int(),
+    openProblems: z.int().meta({ description: "Number of open problems, without muted ones." }),
+    mutedProblems: z.int().meta({ description: "Number of open problems that are muted." }),
   })
   .meta({ id: "Overview", description: "Current figures of the organization's event flow." });
 
@@ -70,17 +72,18 @@ export const overview: Resource = {
       answer: overviewSchema,
       async handle({ caller: { organizationId } }) {
         const { db, redis } = deps;
+        const nowMs = deps.clock();
+        const openOnes = db
+          .selectFrom("problems")
+          .where("organizationId", "=", organizationId)
+          .where("resolvedAt", "is", null);
         const { ready, durability, memoryUsedFraction = null } = redis.state();
-        const [deliveries, subscriptions, deadLetters, openProblems] = await Promise.all([
+        const [deliveries, subscriptions, deadLetters, openProblems, mutedProblems] = await Promise.all([
           deliveriesOf(deps, organizationId),
           subscriptionsOf(deps, organizationId),
           countRows(db.selectFrom("deadLetters").where("organizationId", "=", organizationId)),
-          countRows(
-            db
-              .selectFrom("problems")
-              .where("organizationId", "=", organizationId)
-              .where("resolvedAt", "is", null),
-          ),
+          countRows(openOnes.where((eb) => eb.not(isMutedAt(nowMs)(eb)))),
+          countRows(openOnes.where(isMutedAt(nowMs))),
         ]);
         return {
           bus: { ready, durability, memoryUsedFraction },
@@ -88,6 +91,7 @@ export const overview: Resource = {
           subscriptions,
           deadLetters,
           openProblems,
+          mutedProblems,
         };
       },
     }),

@@ -239,3 +239,83 @@ describe("an acknowledged problem", () => {
     expect((await reader("POST", acknowledge)).status).toBe(403);
   });
 });
+
+describe("a muted problem", () => {
+  const find = async (message: string, query = "") =>
+    (await spine.api.call.get(`/problems?limit=200${query}`)).find(
+      (one: { readonly message: string; readonly state: string }) =>
+        one.message === message && one.state !== "resolved",
+    );
+
+  it("does not count as open until the mute ends, and stays muted if it recurs", async () => {
+    const sighting = await failing();
+    const { message } = sighting;
+    const { call } = spine.api;
+    let seen = [sighting];
+    await using watch = startWatch(async () => seen);
+    await until(async () => (await find(message)) !== undefined);
+    const { id } = await find(message);
+    const before = await call.get("/overview");
+    const muted = await call.post(`/problems/${id}/mute`, { forSeconds: 3_600 });
+    expect(muted).toMatchObject({ state: "opened", mutedUntil: expect.any(String) });
+    expect(Date.parse(muted.mutedUntil)).toBeGreaterThan(Date.now());
+    expect(await find(message, "&muted=false")).toBeUndefined();
+    expect(await find(message, "&muted=true")).toMatchObject({ id });
+    expect(await call.get("/overview")).toMatchObject({
+      openProblems: before.openProblems - 1,
+      mutedProblems: before.mutedProblems + 1,
+    });
+    const count = (state: string) =>
+      watch.counts().find((one) => one.kind === "connection_failing" && one.state === state)?.count ?? 0;
+    await until(() => count("muted") === 1);
+
+    seen = [];
+    await until(async () => (await call.get(`/problems/${id}`)).state === "resolved");
+    expect(await call.get(`/problems/${id}`)).toMatchObject({ mutedUntil: null });
+    expect(await call.expectRejection("POST", `/problems/${id}/mute`, { forSeconds: 60 })).toEqual({
+      status: 409,
+      code: "conflict",
+    });
+    seen = [sighting];
+    await until(async () => (await find(message)) !== undefined);
+    const again = await find(message);
+    expect(again).toMatchObject({ mutedUntil: muted.mutedUntil, mutedBy: muted.mutedBy });
+
+    await spine.api.database.db
+      .updateTable("problems")
+      .set({ mutedUntil: new Date(Date.now() - 1_000) })
+      .where("id", "=", again.id)
+      .execute();
+    expect(await find(message, "&muted=false")).toMatchObject({ id: again.id, mutedUntil: null });
+    const audit = await call.get(`/audit?entity=problem&entityId=${id}`);
+    expect(audit).toMatchObject([{ action: "mute", entityId: id }]);
+  });
+
+  it("can be unmuted, and has a note that others can read, but not those of other organizations", async () => {
+    const sighting = await failing();
+    await using _ = startWatch(async () => [sighting]);
+    await until(async () => (await find(sighting.message)) !== undefined);
+    const { id } = await find(sighting.message);
+    const { call } = spine.api;
+    await call.post(`/problems/${id}/mute`, { forSeconds: 60 });
+    expect(await call.post(`/problems/${id}/unmute`)).toMatchObject({ mutedUntil: null, mutedBy: null });
+    await call.post(`/problems/${id}/unmute`);
+    const note = "Ada asks the provider.";
+    expect(await call.put(`/problems/${id}`, { note })).toMatchObject({
+      note,
+      notedBy: expect.stringMatching(/^acc_/),
+    });
+    expect(await call.put(`/problems/${id}`, { note: "  " })).toMatchObject({ note: null, notedBy: null });
+    const audit = await call.get(`/audit?entity=problem&entityId=${id}`);
+    expect(audit.map(({ action }: { action: string }) => action)).toEqual([
+      "mute",
+      "unmute",
+      "update",
+      "update",
+    ]);
+    const reader = spine.api.as(await spine.api.keyWith("problems.read"));
+    expect((await reader("POST", `/problems/${id}/mute`, { forSeconds: 60 })).status).toBe(403);
+    expect((await call("POST", `/problems/${id}/mute`, { forSeconds: 59 })).status).toBe(400);
+    expect((await call("PUT", `/problems/${id}`, { note: "x".repeat(501) })).status).toBe(400);
+  });
+});

@@ -359,6 +359,7 @@ it("the overview counts deliveries, backlog and dead letters of the caller's org
     subscriptions: { total: 0, lag: 0, lagSeconds: 0, pending: 0 },
     deadLetters: 0,
     openProblems: 0,
+    mutedProblems: 0,
   });
   const app = await install();
   const before = await spine.api.call.get("/overview");

@@ -9,7 +9,9 @@ export type Problem = Schemas["Problem"];
 interface Known {
   /** Open problems first, then acknowledged problems. Within both, errors come before warnings, and older problems before newer ones. */
   readonly rows: readonly Problem[];
+  /** Number of open problems, without muted ones. */
   readonly total: number;
+  readonly muted: readonly Problem[];
 }
 
 /** The organization's problems. `undefined` until they are loaded, or if the caller lacks the permission to read them. */
@@ -21,15 +23,19 @@ const MAX = 100;
 
 export async function loadProblems(signal?: AbortSignal): Promise<void> {
   try {
-    const [opened, acknowledged] = await Promise.all(
-      (["opened", "acknowledged"] as const).map((state) =>
-        api.list("/problems", { query: { state, limit: MAX }, signal }),
-      ),
+    const queries = [
+      { state: "opened", muted: "false" },
+      { state: "acknowledged", muted: "false" },
+      { muted: "true" },
+    ] as const;
+    const [opened, acknowledged, muted] = await Promise.all(
+      queries.map((query) => api.list("/problems", { query: { ...query, limit: MAX }, signal })),
     );
     if (signal?.aborted) return;
     problems.value = {
       rows: [...sortBySeverity(opened?.rows ?? []), ...sortBySeverity(acknowledged?.rows ?? [])],
       total: opened?.total ?? 0,
+      muted: sortBySeverity(muted?.rows ?? []),
     };
     problemsFailure.value = undefined;
   } catch (error) {

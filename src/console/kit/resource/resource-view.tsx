@@ -48,6 +48,10 @@ export interface ResourceSpec<Row extends Entity, Listed extends Entity = Row> {
   /** Additional buttons in the detail panel. */
   readonly actions?: (row: Row, reload: () => void) => ComponentChildren;
   readonly filters?: readonly FilterField[];
+  /** Query that the list always has. */
+  readonly query?: Readonly<Record<string, string>>;
+  /** Content below the list. */
+  readonly below?: () => ComponentChildren;
   /** Next step when the list is empty. */
   readonly empty: ComponentChildren;
   /** `undefined` if the console cannot create the resource. */
@@ -86,15 +90,16 @@ export function ResourceView<Row extends Entity, Listed extends Entity = Row>({
 }: {
   readonly spec: ResourceSpec<Row, Listed>;
 }) {
-  const { title, one, many, lead, path, noun, columns, filters = [], empty, create, onChanged } = spec;
+  const { title, one, many, lead, path, noun, columns, filters = [], empty, create, below, onChanged } = spec;
   const { listPath = path } = spec;
   const { query, go } = useAddress();
   const [isCreating, setCreating] = useState(false);
   const [created, setCreated] = useState<unknown>();
   const { values, set } = useFilters(filters.map(({ name }) => name));
+  const wanted = { ...spec.query, ...values };
   const needs = JSON.stringify(values);
   const pages = usePages<Listed>(
-    (page, signal) => sendForList<Listed>(listPath + formatQuery({ ...values, ...page }), { signal }),
+    (page, signal) => sendForList<Listed>(listPath + formatQuery({ ...wanted, ...page }), { signal }),
     [listPath, needs],
   );
   const openId = query.id;
@@ -135,8 +140,9 @@ export function ResourceView<Row extends Entity, Listed extends Entity = Row>({
               </Empty>
             }
           />
+          {below?.()}
           <ApiCall
-            call={{ method: "GET", path: listPath + formatQuery(values) }}
+            call={{ method: "GET", path: listPath + formatQuery(wanted) }}
             label="API call for this list"
           />
         </div>

@@ -19,7 +19,7 @@ export function OpenProblems() {
       <Loading lines={1} />
     );
   }
-  const { rows, total } = known;
+  const { rows, total, muted } = known;
   const opened = rows.filter(({ state }) => state === "opened");
   const acknowledged = rows.length - opened.length;
   const all = viewHref("/problems");
@@ -32,6 +32,7 @@ export function OpenProblems() {
             {acknowledged} acknowledged
           </MaybeLink>
         )}
+        {muted.length > 0 && <MaybeLink href={all}>{muted.length} muted</MaybeLink>}
       </p>
     );
   }
@@ -42,6 +43,7 @@ export function OpenProblems() {
           {formatCount(total)} open {total === 1 ? "problem" : "problems"}
         </h2>
         <span class="grow" />
+        {muted.length > 0 && <MaybeLink href={all}>{formatCount(muted.length)} muted</MaybeLink>}
         {all !== undefined && <a href={all}>All problems</a>}
       </header>
       <ul class="problems">

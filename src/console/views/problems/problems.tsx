@@ -1,13 +1,16 @@
 import { formatLabel } from "../../kit/form/labels.ts";
+import { viewHref } from "../../kit/layout/links.ts";
+import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import { Badge, type Tone } from "../../kit/layout/page.tsx";
-import type { Problem } from "../../kit/layout/problems.ts";
+import { loadProblems, type Problem, problems } from "../../kit/layout/problems.ts";
 import { choiceFilter } from "../../kit/list/filters.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
+import { SettingText } from "../../kit/text/setting-text.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
-import { Acknowledge } from "./acknowledge.tsx";
+import { ProblemActions } from "./change.tsx";
 import { ProblemSubject, titleOfKind } from "./problem-words.tsx";
 
 const KINDS: readonly Problem["kind"][] = [
@@ -29,7 +32,12 @@ const SPEC: ResourceSpec<Problem> = {
   title: "Problems",
   one: "problem",
   many: "problems",
-  lead: "Problems that Inlet found, with suggested actions. The app `inlet` publishes an event for each new or resolved problem, so a subscription can notify the person on call.",
+  lead: (
+    <>
+      Problems that Inlet found, with suggested actions. The app <code>inlet</code> publishes an event for
+      each new or resolved problem, so a subscription can notify the person on call.
+    </>
+  ),
   path: "/problems",
   param: "problemId",
   noun: "problems",
@@ -50,7 +58,17 @@ const SPEC: ResourceSpec<Problem> = {
       title: "Message",
       width: "minmax(0, 3fr)",
       priority: 3,
-      cell: ({ message }) => <UntrustedText>{message}</UntrustedText>,
+      cell: ({ message, note }) => (
+        <>
+          <UntrustedText>{message}</UntrustedText>
+          {note !== null && (
+            <span class="faint">
+              {" "}
+              · <UntrustedText max={100}>{note}</UntrustedText>
+            </span>
+          )}
+        </>
+      ),
     },
     { title: "Since", width: "6rem", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} as="ago" /> },
   ],
@@ -58,8 +76,10 @@ const SPEC: ResourceSpec<Problem> = {
   facts: (problem) => ({
     State: <Badge tone={toneOf(problem)}>{problem.state}</Badge>,
     Affects: <ProblemSubject problem={problem} />,
-    Message: <UntrustedText>{problem.message}</UntrustedText>,
-    "Suggested action": <UntrustedText>{problem.suggestedAction}</UntrustedText>,
+    Message: <SettingText>{problem.message}</SettingText>,
+    "Suggested action": <SettingText>{problem.suggestedAction}</SettingText>,
+    Note: problem.note !== null && <UntrustedText>{problem.note}</UntrustedText>,
+    "Muted until": problem.mutedUntil !== null && <Time at={problem.mutedUntil} as="full" />,
     ...Object.fromEntries(
       Object.entries(problem.figures).map(([name, figure]) => [formatLabel(name), formatCount(figure)]),
     ),
@@ -69,14 +89,46 @@ const SPEC: ResourceSpec<Problem> = {
     Resolved: <Time at={problem.resolvedAt} as="full" />,
     Id: <Copyable text={problem.id} what="problem id" />,
   }),
-  actions: (problem, reload) => <Acknowledge problem={problem} onDone={reload} />,
+  actions: (problem, reload) => <ProblemActions problem={problem} onDone={reload} />,
   filters: [
     choiceFilter("state", "State", STATES),
     choiceFilter("kind", "What", KINDS, titleOfKind),
     { name: "appId", label: "App", kind: "text", placeholder: "app_…" },
   ],
+  query: { muted: "false" },
+  below: () => <MutedProblems />,
+  onChanged: () => void loadProblems(),
   empty: "No problems were found.",
 };
+
+/** Fold with the muted problems, which do not count as open. */
+function MutedProblems() {
+  const muted = problems.value?.muted ?? [];
+  if (muted.length === 0) return null;
+  return (
+    <details class="more">
+      <summary>
+        {formatCount(muted.length)} muted {muted.length === 1 ? "problem" : "problems"}
+      </summary>
+      <ul class="stack">
+        {muted.map((problem) => (
+          <li key={problem.id} class="row wrap">
+            <MaybeLink href={viewHref("/problems", {}, { id: problem.id })}>
+              {titleOfKind(problem.kind)}
+            </MaybeLink>
+            <ProblemSubject problem={problem} />
+            <span class="soft">
+              <UntrustedText max={400}>{problem.note ?? problem.message}</UntrustedText>
+            </span>
+            <span class="faint nowrap">
+              until <Time at={problem.mutedUntil} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
 
 export default function Problems() {
   return <ResourceView spec={SPEC} />;

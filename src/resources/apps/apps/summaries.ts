@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isMutedAt } from "../../../data/problems/problems.ts";
 import { readAppActivity } from "../../../data/series/app-activity.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
@@ -36,9 +37,12 @@ const appSummarySchema = z
       .int()
       .nullable()
       .meta({ description: "Number of quarantined items. Null if Redis is unavailable." }),
-    openProblems: z.int().meta({ description: "Number of problems of the app that are not resolved." }),
+    openProblems: z
+      .int()
+      .meta({ description: "Number of problems of the app that are neither resolved nor muted." }),
     health: z.enum(["ok", "warning", "error"]).meta({
-      description: "The highest severity of the problems that are not resolved. `ok` if there are none.",
+      description:
+        "The highest severity of the problems that are neither resolved nor muted. `ok` if there are none.",
     }),
   })
   .meta({ id: "AppSummary", description: "An app with its current figures, for lists." });
@@ -108,7 +112,7 @@ async function countChannels(
   };
 }
 
-async function countProblems({ db }: Deps, organizationId: string, appIds: readonly string[]) {
+async function countProblems({ db, clock }: Deps, organizationId: string, appIds: readonly string[]) {
   const rows = await db
     .selectFrom("problems")
     .select(({ fn }) => [
@@ -118,6 +122,7 @@ async function countProblems({ db }: Deps, organizationId: string, appIds: reado
     ])
     .where("organizationId", "=", organizationId)
     .where("state", "<>", "resolved")
+    .where((eb) => eb.not(isMutedAt(clock())(eb)))
     .where("appId", "in", appIds)
     .groupBy("appId")
     .execute();
