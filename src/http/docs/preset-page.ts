@@ -1,4 +1,5 @@
 import type { Preset } from "../../verify/presets.ts";
+import { commandSection } from "./preset-commands.ts";
 
 /** Generates a provider's documentation page, which explains how to receive its webhooks and how weak its verification is. */
 export function presetPage(preset: Preset): string {
@@ -40,6 +41,8 @@ export function presetPage(preset: Preset): string {
   return `# Receive webhooks from ${title}
 
 ${escapeMarkdown(preset.description)}
+
+${commandSection(preset, title)}
 
 ## Create the channel
 

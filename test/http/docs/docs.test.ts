@@ -135,6 +135,15 @@ it("the documentation page of a provider shows the required secret, the setup st
   for (const text of [...(notes ?? []), replays, secret?.hint]) expect(page).toContain(text);
 });
 
+it("the page of a provider contains the command that sets it up, and a text for an agent", async () => {
+  const page = await textOf("/docs/presets/stripe.md");
+  expect(page).toContain("npx inlet receive stripe --secret @secret.txt\n");
+  expect(page).toContain(
+    "Set up Inlet so that it receives the webhooks of Stripe.\n1. Ask me for this secret",
+  );
+  expect(await textOf("/docs/presets/strava.md")).not.toContain("--secret");
+});
+
 it("the table in the documentation contains each provider preset", () => {
   const text = readFileSync(new URL("presets.md", FOLDER), "utf8");
   expect(text).toContain(`<!-- presets -->\n${renderPresetTable(presets)}\n<!-- /presets -->`);
