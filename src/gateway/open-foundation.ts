@@ -19,7 +19,7 @@ import { openStores, useMachineStores } from "./stores.ts";
 import { openGatewayTracing } from "./tracing.ts";
 
 const MAX_DATABASE_CONNECTIONS = 10;
-/** Maximum connections to PostgreSQL of all processes of a machine, as long as each has at least two. */
+/** Maximum connections to PostgreSQL of all processes of a machine. Each process gets at least two, even if this exceeds the maximum. */
 const MACHINE_CONNECTIONS = 40;
 
 /** Returns the maximum number of connections to PostgreSQL of one process. */

@@ -24,7 +24,7 @@ export interface Calls {
   readonly send: (events: readonly DeliveredEvent[], signal: AbortSignal) => Promise<AttemptResult>;
 }
 
-/** Limits the calls of one handler, and tracks whether it works. */
+/** Calls one handler. Limits the calls in flight, and stops calling while the handler keeps failing. */
 export function createCalls(subscription: HandledSubscription, deps: CallsDeps): Calls {
   const { attempt, onFailing, onGone, observe, failures, log } = deps;
   const breaker = createBreaker({

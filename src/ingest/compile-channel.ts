@@ -69,7 +69,7 @@ export interface CompiledChannel extends ChannelHandle {
   readonly rules: RuleSet;
   readonly sender: CompiledSender;
   readonly shares?: readonly SharedPart[];
-  /** Set for an intake, whose items go to the installs of its blueprint. `undefined` for the channels of apps. */
+  /** How an intake distributes its items to apps. `undefined` for the channels of an app. */
   readonly routes?: Routes;
 }
 

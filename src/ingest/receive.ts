@@ -166,7 +166,7 @@ export function createReceive(deps: ReceiveDeps): ReceiveHook {
       if (handshake !== undefined) return answerHandshake(channel, request, handshake);
       if (sender.deliveryMethods.includes(request.method))
         return admit(arrival, channel, addTrace(arrival, verified.value));
-      // Methods that the channel accepts only for handshakes deliver nothing.
+      // The channel accepts this method only for handshakes, and the request is none.
       const rejected = sender.reject(request, "the request matches no handshake of the channel");
       return rejectUnverified(channel, request, rejected);
     });

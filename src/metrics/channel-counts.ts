@@ -46,7 +46,7 @@ interface Counted {
   readonly name: ChannelName;
   /** Counts since the last scrape. */
   readonly counts: ChannelCounts;
-  /** Number of deliveries at the last ranking, in which older deliveries count exponentially less. */
+  /** Number of deliveries when the channels were last ranked. It decays exponentially, so that recent deliveries weigh more. */
   score: number;
   /** Number of deliveries since the last ranking that were already scraped. */
   recent: number;

@@ -55,7 +55,7 @@ export const isCallable = (url: URL): boolean =>
   (url.protocol === "https:" || url.protocol === "http:") && url.username === "" && url.password === "";
 
 /**
- * Checks a URL and returns it without its fragment.
+ * Checks that Inlet may call a URL, and returns the URL without its fragment.
  *
  * @throws OutboundError `blocked` if calls must not go to the URL
  */

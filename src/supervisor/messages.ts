@@ -34,7 +34,7 @@ export interface Readings {
 /** Readings of the whole machine that a process can ask for: its health, or its metrics in this format. */
 export type MachineReading = "health" | MetricsFormat;
 
-/** Tokens that a process has taken. The supervisor sends them to all other processes. */
+/** Rate limit tokens that a process has taken. The supervisor sends them to the other processes, so that all count the same traffic. */
 interface RatesMessage {
   readonly type: "rates";
   readonly taken: readonly TakenTokens[];

@@ -52,11 +52,11 @@ export interface QuarantinedItem {
 }
 
 export interface QuarantineLimits {
-  /** Maximum number of items stored as `newest`, per channel and reason. */
+  /** Maximum number of items in the mode `newest`, per channel and reason. Newer items replace older ones. */
   readonly newestItems: number;
-  /** Maximum bytes of items stored as `newest`, per channel and reason. */
+  /** Maximum bytes of items in the mode `newest`, per channel and reason. */
   readonly newestBytes: number;
-  /** Maximum bytes of items stored as `all`, per channel. */
+  /** Maximum bytes of a channel's items in the mode `all`, which never deletes an item for a newer one. */
   readonly channelBytes: number;
   readonly organizationBytes: number;
   readonly keepMs: number;

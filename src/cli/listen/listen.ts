@@ -97,7 +97,7 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
     );
   }
 
-  /** Returns an event with its exact data. The stream normalizes line ends, so an event with line ends is read again by id. */
+  /** Returns an event with its exact data. An SSE stream changes line ends, so data that contains any is requested again by its id. */
   async function readExactly(json: string): Promise<ListenedEvent> {
     const event = readEntry(json);
     if (!event.hasLineEnds) return event;

@@ -60,7 +60,7 @@ export function createRouter(deps: RouterDeps): Route {
       routeKey: key,
     };
     await quarantine.put(identity, write, NEVER_ABORTED);
-    // An install may have claimed the key meanwhile, or another gateway may not know yet that items are held.
+    // Marks the key as held, so that an install that has just claimed it and other gateways release these items.
     if (key !== undefined) await deps.markHeld(intake, key);
     metrics.routedItems.add(identity.kind, failure.reason, items);
     deps.countHeld(intake, failure.reason, items);

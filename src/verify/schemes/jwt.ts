@@ -15,7 +15,7 @@ const COMPACT = /^(?:bearer +)?(?<token>[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0
 export const jwt = defineScheme({
   scheme: "jwt",
   configSchema: jwtConfigSchema,
-  // The channel's secret can be the key, or the required value of a claim.
+  // The secret is needed as the verification key, or as the value that a claim must have.
   needsSecret: ({ keys, secretClaim }) => keys.from === "secrets" || secretClaim !== undefined,
   findWrongSecret: ({ keys, key, algorithms }, secret) => {
     if (keys.from !== "secrets") return undefined;

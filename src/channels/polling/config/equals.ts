@@ -4,7 +4,7 @@ import type { RulePath } from "../../../normalize/compile.ts";
 /** Value to which a setting compares a value of a page. */
 export const equalsSchema = z.union([z.string(), z.number(), z.boolean()]);
 
-/** Returns whether a path selects the given value. False if one of the two is not set. */
+/** Returns whether the value at the path equals the given one. False without a path or without a value to compare. */
 export function selectsValue(
   page: { readonly read: (path: RulePath) => unknown },
   path: RulePath | undefined,

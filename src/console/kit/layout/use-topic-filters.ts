@@ -6,7 +6,7 @@ import { apps, MAX_APPS, nameOfApp } from "./apps.tsx";
 
 type Topic = Schemas["Topic"];
 
-/** Returns the filter of lists of all apps by app. */
+/** Returns the filter that restricts a list of all apps to one app. */
 export function createAppFilter(): FilterField {
   const known = apps.value ?? [];
   if (known.length === 0 || known.length >= MAX_APPS)

@@ -21,7 +21,7 @@ interface Shape {
   entries: Shape | undefined;
   isMap: boolean;
   items: Shape | undefined;
-  /** Set if the place accepts any value, because a bound was reached. */
+  /** Whether the inferred schema accepts any value here, because a limit of depth or size was reached. */
   isOpen: boolean;
 }
 
