@@ -135,8 +135,8 @@ describe("the console", () => {
     await using opened = await console.open("/audit?entity=connection");
     const { page } = opened;
     const grid = page.getByRole("grid", { name: "Audit" });
-    await grid.getByText("create").first().waitFor();
-    expect(await grid.getByText("blueprint").count()).toBe(0);
+    await grid.getByText("created the connection 'Example API'.").first().waitFor();
+    expect(await grid.getByText("the blueprint").count()).toBe(0);
   });
 });
 

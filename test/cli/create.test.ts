@@ -82,3 +82,9 @@ it("creates a connection for a provider, whose secret comes from standard input,
   expect((await run(`connections delete ${id} --yes`)).code).toBe(0);
   expect((await run("connections")).stdout).not.toContain(id);
 });
+
+it("inlet audit prints what happened in sentences", async () => {
+  await run("connections create gitlab --client-id abc --name Issues", { stdin: "s-1\n" });
+  const { stdout } = await run("audit --entity connection -o table");
+  expect(stdout).toContain("created the connection 'Issues'.");
+});

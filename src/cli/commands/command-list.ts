@@ -50,6 +50,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       "List, acknowledge, mute problems of channels, handlers and subscriptions",
       () => import("./resources/problems.ts"),
     ],
+    audit: ["Show who changed what", () => import("./session/audit.ts")],
     api: ["Call any operation of the API", () => import("./session/api.ts")],
     completion: ["Print a shell completion script", () => import("./session/completion.ts")],
   }),

@@ -9,6 +9,7 @@ import { listOf, nonJsonAnswer } from "../kit/answer.ts";
 import { listPage, mapPage } from "../kit/list-page.ts";
 import type { Resource } from "../kit/resource.ts";
 import { defineRoute } from "../kit/route.ts";
+import { createSentences } from "./audit-sentence.ts";
 
 const times = {
   from: timeInput.optional().describe("Selects records created at or after this time."),
@@ -47,6 +48,11 @@ const auditRecord = z
       .string()
       .nullable()
       .meta({ description: "The request id, as in the header `X-Request-Id` and in the log." }),
+    sentence: z.string().meta({
+      description:
+        "The action in one sentence, with the present names of the account and the resource. A deleted resource is named by its id.",
+      example: "Ada revoked the API key 'ci'.",
+    }),
     at: timestamp,
   })
   .meta({ id: "AuditRecord", description: "One recorded action of an account." });
@@ -87,8 +93,11 @@ export const audit: Resource = {
         "Every change of the organization's resources, oldest first. Each record is written in the transaction of the change. Records also cover deleted events, access to quarantined items and dead letters, replayed events and issued tokens. A record has field names, never values. `INLET_AUDIT_RETENTION_DAYS` sets how long records are retained.",
       query: filters.extend(pageQuery),
       answer: listOf(auditRecord),
-      handle: async ({ caller, query: { limit, offset, ...wanted } }) =>
-        mapPage(await listPage(recordsOf(db, caller, wanted), { limit, offset }), render),
+      async handle({ caller, query: { limit, offset, ...wanted } }) {
+        const page = await listPage(recordsOf(db, caller, wanted), { limit, offset });
+        const sentenceOf = await createSentences(db, caller.organizationId, page.items);
+        return mapPage(page, (row) => render(row, sentenceOf));
+      },
     }),
     defineRoute({
       at: "GET /audit/export",
@@ -153,7 +162,10 @@ function recordsOf(db: Queryable, caller: Caller, { entity, entityId, accountId,
   return found;
 }
 
-const render = ({ createdAt, ...row }: Row<"audit">) => ({ ...row, at: createdAt.toISOString() });
+const render = (row: Row<"audit">, sentenceOf: (row: Row<"audit">) => string) => {
+  const { createdAt, ...fields } = row;
+  return { ...fields, sentence: sentenceOf(row), at: createdAt.toISOString() };
+};
 
 /** Yields the audit log as lines, one page at a time. The next page is read after the client has consumed the current page. */
 async function* exportLines(db: Queryable, caller: Caller, wanted: Filters): AsyncGenerator<string> {
@@ -166,7 +178,8 @@ async function* exportLines(db: Queryable, caller: Caller, wanted: Filters): Asy
         )
       : records
     ).execute();
-    yield page.map((row) => `${JSON.stringify(render(row))}\n`).join("");
+    const sentenceOf = await createSentences(db, caller.organizationId, page);
+    yield page.map((row) => `${JSON.stringify(render(row, sentenceOf))}\n`).join("");
     if (page.length < BATCH) return;
     last = page.at(-1);
   }

@@ -58,8 +58,57 @@ describe("the list of audit entries", () => {
       entityId: "role_1",
       fields: ["name"],
       requestId: "req-1",
+      sentence: expect.stringMatching(/ changed name of the role role_1\.$/),
       at: "2026-01-01T00:00:01.000Z",
     });
+  });
+
+  it("describes each entry in a sentence with names, or with the id of an entity that was deleted", async () => {
+    const { call } = api;
+    const { name } = await call.get(`/iam/accounts/${author.accountId}`);
+    const key = await call.post("/iam/api-keys", { name: "ci", permissions: ["apps.read"] });
+    await call("DELETE", `/iam/api-keys/${key.id}`);
+    const config = { token: "t-0123456789" };
+    const origins = ["https://api.example.com"];
+    const connection = await call.post("/connections", {
+      name: "Example",
+      kind: "bearer",
+      config,
+      allowedOrigins: origins,
+    });
+    await call.put(`/connections/${connection.id}`, { name: "Orders" });
+    const sentences = async (id: string): Promise<string[]> =>
+      (await call.get(`/audit?entityId=${encodeURIComponent(id)}`)).map(
+        ({ sentence }: { readonly sentence: string }) => sentence,
+      );
+    expect(await sentences(key.id)).toEqual([
+      `${name} created the API key 'ci'.`,
+      `${name} revoked the API key 'ci'.`,
+    ]);
+    expect(await sentences(connection.id)).toEqual([
+      `${name} created the connection 'Orders'.`,
+      `${name} changed name of the connection 'Orders'.`,
+    ]);
+    await call("DELETE", `/connections/${connection.id}`);
+    expect((await sentences(connection.id)).at(-1)).toBe(`${name} deleted the connection ${connection.id}.`);
+
+    const at = Date.parse("2026-02-01T00:00:00.000Z");
+    const fields = ["config.a", "config.b", "config.c", "title", "uid"];
+    await note({ action: "update", entity: "channel", id: "app_s/hooks", fields }, at);
+    await note({ action: "pause", entity: "channel", id: "app_s/hooks" }, at + 1, {
+      ...author,
+      accountId: null,
+    });
+    await note({ action: "issue", entity: "accessToken", id: key.id }, at);
+    expect(await sentences("app_s/hooks")).toEqual([
+      `${name} changed config.a, config.b, config.c and 2 more fields of the channel 'hooks'.`,
+      "The operator paused the channel 'hooks'.",
+    ]);
+    expect((await sentences(key.id)).join()).toContain(
+      `${name} obtained an access token for the API key 'ci'.`,
+    );
+    const exported = (await api.call("GET", "/audit/export")).body;
+    expect(exported).toContain("The operator paused the channel 'hooks'.");
   });
 
   it("rejects a filter with an unknown entity or a malformed time, and a limit of 0", async () => {

@@ -1,6 +1,7 @@
 import { api, type Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
+import { formatLabel } from "../../kit/form/labels.ts";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
@@ -40,7 +41,7 @@ const ENTITIES = [
 ] as const;
 
 const FIELDS: readonly FilterField[] = [
-  choiceFilter("entity", "What", ENTITIES),
+  choiceFilter("entity", "What", ENTITIES, formatLabel),
   { name: "entityId", label: "Id", kind: "text" },
   { name: "accountId", label: "Account", kind: "text", placeholder: "acc_…" },
   { name: "from", label: "From", kind: "time" },
@@ -50,35 +51,24 @@ const FIELDS: readonly FilterField[] = [
 const COLUMNS: readonly Column<AuditRecord>[] = [
   { title: "When", ...TIME_WIDTHS, cell: ({ at }) => <Time at={at} /> },
   {
-    title: "Did",
-    width: "minmax(0, 2fr)",
-    cell: ({ action, entity }) => (
+    title: "Action",
+    width: "minmax(0, 4fr)",
+    cell: ({ action, sentence }) => (
       <>
-        <Badge tone={action === "delete" || action === "revoke" ? "bad" : "plain"}>{action}</Badge> {entity}
+        {(action === "delete" || action === "revoke") && <Badge tone="bad">{action}</Badge>}{" "}
+        <UntrustedText>{sentence}</UntrustedText>
       </>
     ),
   },
   {
-    title: "Which",
-    width: "minmax(0, 2fr)",
-    priority: 2,
+    title: "Id",
+    width: "minmax(0, 1.5fr)",
+    priority: 3,
     cell: ({ entityId }) => (
-      <code>
+      <code class="faint">
         <UntrustedText>{entityId}</UntrustedText>
       </code>
     ),
-  },
-  {
-    title: "Fields",
-    width: "minmax(0, 2fr)",
-    priority: 3,
-    cell: ({ fields }) => <UntrustedText>{fields.join(", ")}</UntrustedText>,
-  },
-  {
-    title: "Who",
-    width: "minmax(0, 2fr)",
-    priority: 2,
-    cell: ({ accountId }) => <code>{accountId ?? "anonymous"}</code>,
   },
 ];
 
